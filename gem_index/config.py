@@ -1,0 +1,152 @@
+"""What GEM computes: the paper's four parameters, its ablations and the background prior."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self, get_args
+
+from gem_index.errors import ConfigError
+
+__all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
+
+Removal = Literal["sdr", "sir", "none"]
+Ranking = Literal["singular", "plain"]
+
+NEW_COLLECTION_PRIOR = 1000.0
+"""Pseudo-sentences of background that a new collection starts with (spec section 7)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemConfig:
+    """The configuration of a GEM encoder, validated and immutable.
+
+    Parameters
+    ----------
+    window : int
+        m: words before and after a word that make its context, at least 0.
+    removed : int
+        h: principal directions selected per sentence, at least 0.
+    components : int
+        K: principal directions kept of the corpus, at least ``removed``.
+    power : float
+        t of Eq. 7, the exponent of the singular values in a coarse vector, above 0.
+    ranking : {"singular", "plain"}
+        How a sentence ranks the directions: ``singular`` by sigma_k * ||S^T d_k||, ``plain`` by ||S^T d_k||.
+    removal : {"sdr", "sir", "none"}
+        Which directions leave the sentence vector: the sentence's own ``removed`` ones, the corpus' first ``removed``
+        ones, or none.
+    alphas : str
+        The weights that are summed, any subset of ``"nsu"`` (novelty, significance, uniqueness); ``""`` weights every
+        word 1.
+    prior : float
+        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (spec section 7).
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of its range.
+
+    Notes
+    -----
+    The presets :meth:`sts`, :meth:`cqa` and :meth:`transfer` are the paper's settings for its three experiments.
+    """
+
+    window: int = 7
+    removed: int = 17
+    components: int = 45
+    power: float = 3.0
+    ranking: Ranking = "singular"
+    removal: Removal = "sdr"
+    alphas: str = "nsu"
+    prior: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, low in (("window", 0), ("removed", 0), ("components", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= 10_000:
+                raise ConfigError(
+                    f"{name} is {value!r}; expected a whole number from {low} to 10000"
+                )
+        for name, value, above_zero in (("power", self.power, True), ("prior", self.prior, False)):
+            valid = isinstance(value, int | float) and not isinstance(value, bool)
+            if not valid or not 0 <= value < 1e9 or (above_zero and value == 0):
+                bound = "above 0" if above_zero else "of at least 0"
+                raise ConfigError(f"{name} is {value!r}; expected a number {bound}")
+            object.__setattr__(self, name, float(value))
+        if self.removed > self.components:
+            raise ConfigError(
+                f"removed is {self.removed} and components {self.components}; "
+                "expected no more removed directions than components"
+            )
+        for name, value, allowed in (
+            ("ranking", self.ranking, get_args(Ranking)),
+            ("removal", self.removal, get_args(Removal)),
+        ):
+            if value not in allowed:
+                raise ConfigError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        if not isinstance(self.alphas, str) or not set(self.alphas) <= set("nsu"):
+            raise ConfigError(f"alphas is {self.alphas!r}; expected a subset of 'nsu'")
+        object.__setattr__(self, "alphas", "".join(a for a in "nsu" if a in self.alphas))
+
+    @classmethod
+    def sts(cls, **changes: Any) -> Self:
+        """Return the paper's settings for semantic similarity, the default."""
+        return cls(**changes)
+
+    @classmethod
+    def cqa(cls, **changes: Any) -> Self:
+        """Return the paper's settings for community question answering."""
+        return cls(**({"window": 6, "removed": 15, "ranking": "plain"} | changes))
+
+    @classmethod
+    def transfer(cls, **changes: Any) -> Self:
+        """Return the paper's settings for supervised tasks: nothing is removed."""
+        return cls(**({"removal": "none"} | changes))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Return the preset of that name.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such preset.
+        """
+        presets = {"sts": cls.sts, "cqa": cls.cqa, "transfer": cls.transfer}
+        if name not in presets:
+            raise ConfigError(f"the preset is {name!r}; expected one of {', '.join(presets)}")
+        return presets[name](**changes)
+
+    @property
+    def preset_name(self) -> str:
+        """``sts``, ``cqa`` or ``transfer`` where all but the prior agrees with it, else ``custom``."""
+        paper = replace(self, prior=0.0)
+        for name in ("sts", "cqa", "transfer"):
+            if paper == self.preset(name):
+                return name
+        return "custom"
+
+    def to_json(self) -> str:
+        """Return the canonical JSON text: sorted keys, no white space."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the configuration that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ConfigError
+            If the text is not such a configuration.
+        """
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"the configuration is not JSON: {error}") from error
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or not set(values) <= known:
+            raise ConfigError(
+                f"the configuration is {text[:80]}; expected an object with {', '.join(sorted(known))}"
+            )
+        return cls(**values)

@@ -1,0 +1,97 @@
+"""What a collection holds: documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem_index.errors import InputError
+
+__all__ = ["Document"]
+
+_LONGEST_ID = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A text with an id and metadata, validated when it is made.
+
+    Parameters
+    ----------
+    id : str or int
+        Unique in its collection, 1 to 512 characters; an integer becomes its decimal text.
+    text : str
+        What is embedded and searched.
+    metadata : mapping, optional
+        JSON values under string keys, for filters and for the reader of a search result.
+
+    Raises
+    ------
+    InputError
+        If the id is neither a string nor an integer, or a value cannot be stored as it is.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        identifier: object = self.id
+        if isinstance(identifier, int) and not isinstance(identifier, bool):
+            object.__setattr__(self, "id", str(identifier))
+        elif not isinstance(identifier, str):
+            raise InputError(f"the id is {identifier!r}; expected a string or an integer")
+        if not 1 <= len(self.id) <= _LONGEST_ID:
+            raise InputError(
+                f"the id has {len(self.id)} characters; expected 1 to {_LONGEST_ID}"
+            )
+        text: object = self.text
+        if not isinstance(text, str):
+            raise InputError(f"the text is {_json_kind(text)}; expected a string")
+        try:
+            (self.id + self.text + self.metadata_json).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                "the document holds half of a surrogate pair, which is no character; expected valid Unicode"
+            ) from error
+
+    @property
+    def metadata_json(self) -> str:
+        """The metadata as canonical JSON.
+
+        Raises
+        ------
+        InputError
+            If it is not a mapping of JSON values.
+        """
+        if not isinstance(self.metadata, Mapping) or not all(
+            isinstance(key, str) for key in self.metadata
+        ):
+            raise InputError("the metadata is no object with string keys; expected JSON metadata")
+        try:
+            return json.dumps(
+                dict(self.metadata),
+                sort_keys=True,
+                ensure_ascii=False,
+                allow_nan=False,
+                separators=(",", ":"),
+            )
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"the metadata is not JSON: {error}") from error
+
+    @property
+    def content_hash(self) -> bytes:
+        """SHA-256 over text and metadata: equal where an upsert has nothing to do."""
+        state = hashlib.sha256(self.text.encode())
+        state.update(b"\0" + self.metadata_json.encode())
+        return state.digest()
+
+
+def _json_kind(value: object) -> str:
+    if value is None:
+        return "null"
+    kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), f"a {type(value).__name__}")

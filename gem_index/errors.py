@@ -1,0 +1,184 @@
+"""Every error that gem-index raises on purpose.
+
+One base, so that a caller can catch all of them; each says in one line what was found, what was expected and what to
+do. ``exit_status`` is what the command line makes of it: 2 where the user's input is wrong, 1 for anything else.
+
+::
+
+    GemIndexError
+    ├── InputError                 the user's input is wrong
+    │   ├── ConfigError            a configuration value that GEM or a collection cannot take
+    │   ├── RecordError            one line or row of an input file (carries file and line)
+    │   ├── EmptyTextError         a query without any word
+    │   ├── FilterError            a ``where`` that is not of the documented form
+    │   ├── VectorFormatError      a file of word vectors that is not what it should be
+    │   ├── UnknownNameError       no collection, model or vectors of that name (suggests near ones)
+    │   ├── NameTakenError         the name is in use for something else
+    │   ├── DuplicateIdError       the same document id twice in one ingest
+    │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
+    │   ├── HomeNotWritableError   the home directory cannot be created or written
+    │   ├── DatabaseVersionError   the database was written by a newer gem-index
+    │   └── MissingExtraError      an optional dependency is not installed
+    ├── CorruptionError            a stored file is not what was written
+    └── HomeBusyError              another process kept the write lock for too long
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConfigError",
+    "CorruptionError",
+    "DatabaseVersionError",
+    "DuplicateIdError",
+    "EmptyTextError",
+    "FilterError",
+    "FingerprintMismatchError",
+    "GemIndexError",
+    "HomeBusyError",
+    "HomeNotWritableError",
+    "InputError",
+    "MissingExtraError",
+    "NameTakenError",
+    "RecordError",
+    "UnknownNameError",
+    "VectorFormatError",
+]
+
+
+class GemIndexError(Exception):
+    """Base of every error that gem-index raises on purpose."""
+
+    exit_status = 1
+
+
+class InputError(GemIndexError):
+    """The user's input is wrong; nothing was changed."""
+
+    exit_status = 2
+
+
+class ConfigError(InputError):
+    """A configuration value is out of its range or of the wrong kind."""
+
+
+class RecordError(InputError):
+    """One record of an input is wrong.
+
+    Parameters
+    ----------
+    source : str
+        The file, as the user named it (``-`` for standard input).
+    line : int
+        The 1-based line or row.
+    problem : str
+        What was found, what was expected, what to do.
+    """
+
+    def __init__(self, source: str, line: int, problem: str) -> None:
+        super().__init__(f"{source} line {line}: {problem}")
+        self.source = source
+        self.line = line
+        self.problem = problem
+
+
+class EmptyTextError(InputError):
+    """A query holds no word, so that nothing can be compared with it."""
+
+    def __init__(self, text: str) -> None:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        super().__init__(
+            f"the query {shown!r} holds no word; expected at least one letter or digit to search for"
+        )
+        self.text = text
+
+
+class FilterError(InputError):
+    """A ``where`` filter is not of the documented form."""
+
+
+class VectorFormatError(InputError):
+    """A file or folder of word vectors is not what it should be."""
+
+
+class UnknownNameError(InputError):
+    """Nothing of that kind has that name.
+
+    Parameters
+    ----------
+    kind : str
+        ``collection``, ``model`` or ``vectors``.
+    name : str
+        What was asked for.
+    known : iterable of str
+        The names that exist, from which near ones are suggested.
+    advice : str
+        What to do when none is near.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = sorted(known)
+        near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.5)
+        if near:
+            hint = f"did you mean {' or '.join(near)}?"
+        elif self.known:
+            hint = f"there is {', '.join(self.known[:8])}; {advice}"
+        else:
+            hint = f"there is none yet; {advice}"
+        super().__init__(f"no {kind} is named {name!r}: {hint}")
+
+
+class NameTakenError(InputError):
+    """The name is in use for something else."""
+
+
+class DuplicateIdError(InputError):
+    """The same document id came twice in one ingest."""
+
+    def __init__(self, document_id: str) -> None:
+        super().__init__(
+            f"the id {document_id!r} came twice in one ingest; expected each id once: "
+            "remove or rename one of the two documents"
+        )
+        self.document_id = document_id
+
+
+class FingerprintMismatchError(InputError):
+    """Vectors of two encoders, or of two sources, would be mixed."""
+
+    def __init__(self, what: str, expected: str, found: str, advice: str) -> None:
+        super().__init__(
+            f"{what} was made with vectors {expected[:12]}, found {found[:12]}; {advice}"
+        )
+        self.expected = expected
+        self.found = found
+
+
+class HomeNotWritableError(InputError):
+    """The home directory cannot be created or written."""
+
+
+class DatabaseVersionError(InputError):
+    """The database was written by a newer gem-index than this one."""
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the optional extra {extra!r}: pip install 'gem-index[{extra}]'"
+        )
+        self.extra = extra
+
+
+class CorruptionError(GemIndexError):
+    """A stored file is not what was written."""
+
+
+class HomeBusyError(GemIndexError):
+    """Another process kept the write lock for longer than we wait."""

@@ -1,0 +1,1 @@
+"""The paper, nothing else: no files but its own model format, no database, no command line."""

@@ -1,0 +1,382 @@
+"""The GEM encoder: fit on a corpus, encode texts, explain the weights of their words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.config import GemConfig
+from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
+from gem_index.gem.background import RECIPE, frequent_english, pseudo_sentences
+from gem_index.gem.batches import TokenBatch, blocks, ranges_by_tokens
+from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.text import tokenize
+from gem_index.vectors.base import BoolArray, FloatArray, VectorSource
+
+__all__ = ["Explanation", "GemEncoder", "WordWeight"]
+
+_BLOCK = 4096  # sentences per block: bounds memory, and fixes the order in which a fit adds up
+_PARALLEL_TOKENS = 4000  # below, handing work to threads costs more than it saves
+_MAGIC = "gem-index model"
+_VERSION = "1"
+_REMOVAL_CODES = {"none": 0, "sir": 1, "sdr": 2}
+
+
+@dataclass(frozen=True)
+class WordWeight:
+    """One word of an explained sentence: its three scores and their sum (Eqs. 4, 6, 9, 10)."""
+
+    token: str
+    known: bool
+    alpha_n: float
+    alpha_s: float
+    alpha_u: float
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a sentence's vector is what it is: the weight of each word, in order."""
+
+    text: str
+    fingerprint: str
+    words: tuple[WordWeight, ...]
+
+
+class GemEncoder:
+    """Turns texts into unit vectors by the algorithm of Yang, Zhu and Chen (EMNLP 2019).
+
+    Without a fit it uses the background components of its vectors, so it works from the first call; :meth:`fit` adapts
+    it to a corpus.
+
+    Parameters
+    ----------
+    vectors : VectorSource
+        Word vectors of d dimensions.
+    config : GemConfig, optional
+        The paper's settings for semantic similarity unless given.
+    components : Components, optional
+        Principal directions fitted before.
+    threads : int, optional
+        Threads for fitting and encoding; by default as many as the settings say.
+
+    Examples
+    --------
+    >>> encoder = GemEncoder(open_vectors("wordllama")).fit(corpus)  # doctest: +SKIP
+    >>> encoder.encode(["a man plays guitar"]).shape  # doctest: +SKIP
+    (1, 256)
+    """
+
+    def __init__(
+        self,
+        vectors: VectorSource,
+        config: GemConfig | None = None,
+        *,
+        components: Components | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.vectors = vectors
+        self.config = config or GemConfig()
+        if components is not None and components.directions.shape[1] != vectors.dimension:
+            raise ConfigError(
+                f"found components of {components.directions.shape[1]} dimensions and vectors of {vectors.dimension}; "
+                "expected the same"
+            )
+        self._components = components
+        self._statistics: CorpusStatistics | None = None
+        self._threads = threads
+
+    @property
+    def dimension(self) -> int:
+        """Length of a sentence vector."""
+        return self.vectors.dimension
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the components come from a corpus rather than from the background."""
+        return not self.components.recipe
+
+    @property
+    def components(self) -> Components:
+        """The principal directions in use; the background's until a fit."""
+        if self._components is None:
+            found = self._background.components(self.config.components)
+            self._components = Components(found.directions, found.singular_values, 0, RECIPE)
+        return self._components
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the vectors' fingerprint, the configuration and the components."""
+        state = hashlib.sha256(f"{_MAGIC} {self.vectors.fingerprint} ".encode())
+        state.update(self.config.to_json().encode())
+        # Asking for the background's identity must not cost computing it.
+        state.update(RECIPE.encode() if self._components is None else self._components.identity())
+        return state.hexdigest()
+
+    # ----------------------------------------------------------------- fitting
+
+    def summarise(self, corpus: Iterable[str]) -> CorpusStatistics:
+        """Return the statistics of a corpus, read once in constant memory.
+
+        Parameters
+        ----------
+        corpus : iterable of str
+            Texts; those without words are not counted.
+
+        Returns
+        -------
+        CorpusStatistics
+            Statistics of parts of a corpus merge into those of the whole.
+        """
+        return self._summarise_tokens(tokenize(text) for text in _texts(corpus))
+
+    def fit(self, corpus: Iterable[str]) -> Self:
+        """Replace the components by the principal directions of a corpus.
+
+        Raises
+        ------
+        InputError
+            If no text of the corpus has a word and the prior is 0.
+        """
+        return self.fit_statistics(self.summarise(corpus))
+
+    def partial_fit(self, corpus: Iterable[str]) -> Self:
+        """Add texts to the corpus of earlier calls and compute its components anew.
+
+        Raises
+        ------
+        ConfigError
+            If the present components were given or loaded: they no longer carry their statistics.
+        """
+        if self._statistics is None and self._components is not None and self.fitted:
+            raise ConfigError(
+                "these components were loaded and carry no corpus statistics; expected an encoder "
+                "fitted in this process: fit it on all texts"
+            )
+        statistics = self.summarise(corpus)
+        return self.fit_statistics(statistics.merge(self._statistics) if self._statistics else statistics)
+
+    def fit_statistics(self, statistics: CorpusStatistics) -> Self:
+        """Compute the components from statistics, for example merged from many workers."""
+        prior = self.config.prior
+        if statistics.sentences == 0 and prior == 0:
+            raise InputError("found no text with a word to fit on; expected at least one")
+        background = self._background if prior > 0 else None
+        self._components = statistics.components(self.config.components, background, prior)
+        self._statistics = statistics
+        return self
+
+    @cached_property
+    def _background(self) -> CorpusStatistics:
+        words = self.vectors.frequent_words()
+        return self._summarise_tokens(pseudo_sentences(words or frequent_english()))
+
+    def _summarise_tokens(self, sentences: Iterable[Sequence[str]]) -> CorpusStatistics:
+        from gem_index.gem import kernels
+
+        statistics = CorpusStatistics(self.dimension)
+        for block in blocks(sentences, _BLOCK):
+            batch = TokenBatch.of(block)
+            rows, _ = self.vectors.lookup(batch.words)
+            coarse = np.empty((len(block), self.dimension))
+            self._in_ranges(
+                batch,
+                lambda begin, end, batch=batch, rows=rows, coarse=coarse: kernels.coarse_vectors(
+                    batch.ids, batch.offsets, begin, end, rows, self.config.power, coarse
+                ),
+            )
+            statistics.add(coarse, batch.filled)
+        return statistics
+
+    # ---------------------------------------------------------------- encoding
+
+    def encode(self, texts: Iterable[str]) -> FloatArray:
+        """Encode texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            n texts; a single string is refused.
+
+        Returns
+        -------
+        float32 array (n, dimension)
+            Rows of unit length, inner products are cosines; a text without words gives a row of zeros.
+        """
+        parts = list(self.encode_blocks(texts))
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimension), np.float32)
+
+    def encode_blocks(self, texts: Iterable[str]) -> Iterator[FloatArray]:
+        """Encode a stream of texts in constant memory, a block of rows at a time."""
+        for block in blocks(_texts(texts), _BLOCK):
+            yield self._encode_batch(TokenBatch.of(map(tokenize, block)))
+
+    def _encode_batch(self, batch: TokenBatch) -> FloatArray:
+        from gem_index.gem import kernels
+
+        components, config = self.components, self.config
+        rows, projections, _ = self._prepare(batch)
+        out = np.empty((len(batch.offsets) - 1, self.dimension), dtype=np.float32)
+        self._in_ranges(
+            batch,
+            lambda begin, end: kernels.encode_sentences(
+                batch.ids,
+                batch.offsets,
+                begin,
+                end,
+                rows,
+                projections,
+                components.directions,
+                components.singular_values,
+                config.window,
+                self._selected,
+                config.ranking == "plain",
+                _REMOVAL_CODES[config.removal],
+                "n" in config.alphas,
+                "s" in config.alphas,
+                "u" in config.alphas,
+                out,
+            ),
+        )
+        return out
+
+    def explain(self, text: str) -> Explanation:
+        """Return the weight of each word of a text.
+
+        The three scores are shown as computed; ``alpha`` sums those that the configuration uses.
+        """
+        from gem_index.gem import kernels
+
+        batch = TokenBatch.of([tokenize(text)])
+        rows, projections, unknown = self._prepare(batch)
+        components, config = self.components, self.config
+        parts = kernels.sentence_weights(
+            batch.ids,
+            rows,
+            projections,
+            components.singular_values,
+            config.window,
+            self._selected,
+            config.ranking == "plain",
+        )
+        used = [letter in config.alphas for letter in "nsu"]
+        alphas = parts[:, used].sum(axis=1) if any(used) else np.ones(len(parts))
+        words = tuple(
+            WordWeight(
+                batch.words[i], not unknown[i], float(n), float(s), float(u), float(alpha)
+            )
+            for i, (n, s, u), alpha in zip(batch.ids, parts, alphas, strict=True)
+        )
+        return Explanation(text, self.fingerprint, words)
+
+    @property
+    def _selected(self) -> int:
+        """h_eff: how many directions a sentence selects."""
+        return min(self.config.removed, len(self.components.singular_values))
+
+    def _prepare(self, batch: TokenBatch) -> tuple[FloatArray, npt.NDArray[np.float64], BoolArray]:
+        """Return the vectors of a batch's distinct words, their inner products with the directions, and the unknown."""
+        from gem_index.gem import kernels
+
+        directions = self.components.directions
+        rows, unknown = self.vectors.lookup(batch.words)
+        projections = np.empty((len(rows), len(directions)))
+        kernels.project(rows, directions, 0, len(rows), projections)
+        return rows, projections, unknown
+
+    def _in_ranges(self, batch: TokenBatch, work: Callable[[int, int], None]) -> None:
+        """Run work(begin, end) over all sentences of a batch, in threads where that pays."""
+        threads = self._threads
+        if threads is None:
+            from gem_index.settings import load_settings
+
+            threads = self._threads = load_settings().threads
+        if len(batch.ids) < _PARALLEL_TOKENS:
+            threads = 1
+        ranges = ranges_by_tokens(batch.offsets, threads)
+        if len(ranges) <= 1:
+            work(0, len(batch.offsets) - 1)
+            return
+        with ThreadPoolExecutor(len(ranges)) as pool:
+            for done in [pool.submit(work, begin, end) for begin, end in ranges]:
+                done.result()
+
+    # ----------------------------------------------------------------- storing
+
+    def save(self, path: str | Path) -> None:
+        """Write configuration and components to a safetensors file; word vectors are not part of it."""
+        from safetensors.numpy import save_file
+
+        components = self.components
+        save_file(
+            {
+                "directions": np.ascontiguousarray(components.directions),
+                "singular_values": components.singular_values,
+            },
+            path,
+            metadata={
+                "magic": _MAGIC,
+                "version": _VERSION,
+                "config": self.config.to_json(),
+                "vectors": self.vectors.fingerprint,
+                "sentences": str(components.sentences),
+                "recipe": components.recipe,
+                "fingerprint": self.fingerprint,
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, vectors: VectorSource) -> Self:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If the vectors are not those it was fitted with.
+        CorruptionError
+            If the file is not a model, or its content is not what was saved.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, "numpy") as file:
+                meta = file.metadata() or {}
+                if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
+                    raise CorruptionError(
+                        f"{path} is {meta.get('magic')!r} version {meta.get('version')!r}; "
+                        f"expected {_MAGIC!r} version {_VERSION!r}"
+                    )
+                components = Components(
+                    file.get_tensor("directions"),
+                    file.get_tensor("singular_values"),
+                    int(meta["sentences"]),
+                    meta["recipe"],
+                )
+        except FileNotFoundError as error:
+            raise InputError(f"cannot read {path}: no such file") from error
+        except (SafetensorError, OSError, KeyError) as error:
+            raise CorruptionError(f"{path} is not a gem-index model: {error}") from error
+        if meta["vectors"] != vectors.fingerprint:
+            raise FingerprintMismatchError(
+                f"the model {path}", meta["vectors"], vectors.fingerprint, "open the vectors it was fitted with"
+            )
+        encoder = cls(vectors, GemConfig.from_json(meta["config"]), components=components)
+        if encoder.fingerprint != meta["fingerprint"]:
+            raise CorruptionError(f"{path} does not hold the components it was saved with; fit anew")
+        return encoder
+
+
+def _texts(texts: Iterable[str]) -> Iterable[str]:
+    if isinstance(texts, str):
+        raise InputError(f"found one string {texts[:40]!r}; expected a list or another iterable of texts")
+    return texts

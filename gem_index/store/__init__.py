@@ -1,0 +1,1 @@
+"""The truth: texts, models and names in SQLite."""

@@ -1,0 +1,159 @@
+"""SQLite through SQLAlchemy: pragmas, transactions, and bringing the schema up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DatabaseError
+
+from gem_index.errors import (
+    CorruptionError,
+    DatabaseVersionError,
+    GemIndexError,
+    HomeBusyError,
+    HomeNotWritableError,
+)
+from gem_index.store.schema import HEAD_REVISION
+
+__all__ = ["Database"]
+
+_CACHE_KIB = 64 * 1024
+
+
+class Database:
+    """The one database file of a home.
+
+    Parameters
+    ----------
+    path : Path
+        The SQLite file; created with its schema where it is missing.
+    busy_timeout : float
+        Seconds to wait for another process' transaction.
+    upgrade : bool
+        Bring an older schema up to date on opening; False leaves that to :meth:`upgrade`.
+
+    Raises
+    ------
+    DatabaseVersionError
+        If a newer gem-index wrote it.
+    HomeNotWritableError
+        If it cannot be created or opened for writing.
+    CorruptionError
+        If the file is not an SQLite database, or is damaged.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout: float = 60.0, upgrade: bool = True) -> None:
+        self.path = path
+        self._engine = _engine(path, busy_timeout)
+        if upgrade and self.revision != HEAD_REVISION:
+            self.upgrade()
+
+    @property
+    def revision(self) -> str | None:
+        """The schema's revision, None where there is none yet."""
+        with self.reading() as connection:
+            table = connection.execute(
+                text("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
+            )
+            if table.first() is None:
+                return None
+            return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+    def upgrade(self) -> None:
+        """Run the missing migrations, all in one transaction.
+
+        Raises
+        ------
+        DatabaseVersionError
+            If the database's revision is unknown to this version.
+        """
+        # imported here: Alembic is needed only when the schema is not the newest
+        from alembic import command
+        from alembic.config import Config
+        from alembic.script import ScriptDirectory
+
+        with as_file(files("gem_index_migrations")) as folder, self.writing() as connection:
+            config = Config()
+            config.set_main_option("script_location", str(folder).replace("%", "%%"))
+            config.attributes["connection"] = connection
+            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+            found = self.revision
+            if found is not None and found not in known:
+                raise DatabaseVersionError(
+                    f"{self.path} has the schema {found}, this gem-index knows up to {HEAD_REVISION}; "
+                    "expected a database of this version or older: upgrade gem-index"
+                )
+            command.upgrade(config, "head")
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that sees one state of the database, whatever others write meanwhile."""
+        with self._transaction(self._engine) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that holds SQLite's write lock from its start; durable when it closes."""
+        with self._transaction(self._engine.execution_options(writes=True)) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except DatabaseError as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: DatabaseError) -> GemIndexError:
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return HomeBusyError(f"{self.path} is being written by another process; try again")
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return HomeNotWritableError(
+                f"cannot write {self.path}; expected a writable home: choose one with --home or GEM_INDEX_HOME"
+            )
+        if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
+            return GemIndexError(
+                f"writing {self.path} failed ({error.orig}); nothing of this step was kept: "
+                "make room on the disk and try again"
+            )
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return CorruptionError(
+                f"{self.path} is not a sound SQLite database ({error.orig}); restore it from a backup"
+            )
+        return GemIndexError(f"the database {self.path} refused: {error.orig}")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def _engine(path: Path, busy_timeout: float) -> Engine:
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_timeout})
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: object) -> None:
+        # The driver's own transactions exclude DDL; we begin ours below.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+

@@ -1,0 +1,133 @@
+"""The tables, as the newest migration leaves them (a test compares the two)."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+__all__ = [
+    "HEAD_REVISION",
+    "collections",
+    "documents",
+    "metadata",
+    "models",
+    "snapshots",
+    "tombstones",
+    "vector_sources",
+]
+
+HEAD_REVISION = "0001"
+"""The revision that this version reads and writes; a test compares it with the newest migration."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+vector_sources = Table(
+    "vector_sources",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("words", Integer, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("licence", Text, nullable=False),
+    Column("location", Text, nullable=False),  # folder below the home's vectors/
+    Column("created_at", Text, nullable=False),
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, unique=True),  # NULL: belongs to a collection
+    Column("fingerprint", Text, nullable=False),
+    Column("vectors", Text, nullable=False),  # as the user named them: "a" or "a+b"
+    Column("vectors_fingerprint", Text, nullable=False),
+    Column("config", Text, nullable=False),  # JSON
+    Column("recipe", Text, nullable=False),  # "" when fitted, else the background recipe
+    Column("dimension", Integer, nullable=False),
+    Column("sentences", Integer, nullable=False),
+    Column("directions", LargeBinary),  # float64 little-endian (K, d); NULL for background
+    Column("singular_values", LargeBinary),  # float64 little-endian (K,)
+    Column("created_at", Text, nullable=False),
+)
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("model_id", Integer, ForeignKey("models.id"), nullable=False),
+    Column("index_kind", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    # one current snapshot per collection: publishing replaces the row
+    Column(
+        "collection_id",
+        Integer,
+        ForeignKey("collections.id", ondelete="CASCADE"),
+        nullable=False,
+        unique=True,
+    ),
+    Column("directory", Text, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("vectors", Integer, nullable=False),
+    Column("model_fingerprint", Text, nullable=False),
+    Column("files", Text, nullable=False),  # JSON: name -> {"sha256", "bytes"}
+    Column("created_at", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    # AUTOINCREMENT: a seq is never reused, so a vector in an index can never come to mean another document
+    Column("seq", Integer, primary_key=True),
+    Column(
+        "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("document_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("metadata", Text, nullable=False),  # JSON
+    Column("content_hash", LargeBinary, nullable=False),
+    UniqueConstraint("collection_id", "document_id"),
+    Index(None, "collection_id", "seq"),
+    sqlite_autoincrement=True,
+)
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    # AUTOINCREMENT, so that a reader asks only for those after the last it saw
+    Column("change", Integer, primary_key=True),
+    Column(
+        "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("seq", Integer, nullable=False),
+    Index(None, "collection_id", "change"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,1 @@
+"""Word vectors: one look-up interface, many sources."""

@@ -1,0 +1,1 @@
+"""Alembic migrations of gem-index's database."""
