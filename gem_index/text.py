@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
-__all__ = ["tokenize"]
+__all__ = ["frequent_english", "tokenize"]
 
 # wordpunct_tokenize splits by ``\w+|[^\w\s]+``. A token is kept only if one of its characters is alphanumeric; ``\w`` is
 # every alphanumeric character and the underscore, so no token of the second alternative is ever kept.
@@ -26,3 +27,8 @@ def tokenize(text: str) -> list[str]:
         alphanumeric character (punctuation, runs of underscores) are left out.
     """
     return [token.lower() for token in _WORD.findall(text) if token.strip("_")]
+
+
+def frequent_english() -> list[str]:
+    """Return the packaged list of frequent English words, the most frequent first."""
+    return (files("gem_index") / "data" / "frequent_english.txt").read_text().split()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["RECIPE", "frequent_english", "pseudo_sentences"]
+__all__ = ["RECIPE", "pseudo_sentences"]
 
 RECIPE = "background/1"
 """Name and version of the recipe below; a change to it changes the fingerprint of every unfitted encoder."""
@@ -16,11 +15,6 @@ RECIPE = "background/1"
 _SENTENCES = 5000
 _SHORTEST, _LONGEST = 6, 19
 _ZIPF_SHIFT = 2.7
-
-
-def frequent_english() -> list[str]:
-    """Return the packaged list of frequent English words, the most frequent first."""
-    return (files("gem_index") / "data" / "frequent_english.txt").read_text().split()
 
 
 def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:

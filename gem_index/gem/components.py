@@ -49,12 +49,10 @@ class Components:
             )
 
     def identity(self) -> bytes:
-        """Return what enters an encoder's fingerprint: the stored bytes, or the background's recipe.
+        """Return the SHA-256 digest of the stored bytes, which enters a fitted encoder's fingerprint.
 
-        Background components are told by their recipe because two machines' linear algebra differs in the last bits.
+        (Background components enter it by their recipe: two machines' linear algebra differs in the last bits.)
         """
-        if self.recipe:
-            return self.recipe.encode()
         state = hashlib.sha256()
         for array in (self.directions, self.singular_values):
             state.update(np.ascontiguousarray(array, dtype="<f8").tobytes())

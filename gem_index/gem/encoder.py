@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
-from gem_index.gem.background import RECIPE, frequent_english, pseudo_sentences
+from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks, ranges_by_tokens
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.text import tokenize
+from gem_index.text import frequent_english, tokenize
 from gem_index.vectors.base import BoolArray, FloatArray, VectorSource
 
 __all__ = ["Explanation", "GemEncoder", "WordWeight"]
@@ -102,7 +102,13 @@ class GemEncoder:
     @property
     def fitted(self) -> bool:
         """Whether the components come from a corpus rather than from the background."""
-        return not self.components.recipe
+        return not self.recipe
+
+    @property
+    def recipe(self) -> str:
+        """Name and version of the background recipe in use; empty once fitted."""
+        # Asking must not cost computing the background.
+        return RECIPE if self._components is None else self._components.recipe
 
     @property
     def components(self) -> Components:
@@ -117,8 +123,8 @@ class GemEncoder:
         """SHA-256 over the vectors' fingerprint, the configuration and the components."""
         state = hashlib.sha256(f"{_MAGIC} {self.vectors.fingerprint} ".encode())
         state.update(self.config.to_json().encode())
-        # Asking for the background's identity must not cost computing it.
-        state.update(RECIPE.encode() if self._components is None else self._components.identity())
+        recipe = self.recipe
+        state.update(recipe.encode() if recipe else self.components.identity())
         return state.hexdigest()
 
     # ----------------------------------------------------------------- fitting
@@ -156,7 +162,7 @@ class GemEncoder:
         ConfigError
             If the present components were given or loaded: they no longer carry their statistics.
         """
-        if self._statistics is None and self._components is not None and self.fitted:
+        if self._statistics is None and self.fitted:
             raise ConfigError(
                 "these components were loaded and carry no corpus statistics; expected an encoder "
                 "fitted in this process: fit it on all texts"

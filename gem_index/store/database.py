@@ -130,6 +130,12 @@ class Database:
             )
         return GemIndexError(f"the database {self.path} refused: {error.orig}")
 
+    def integrity_problems(self) -> list[str]:
+        """Return what SQLite's own check finds wrong, nothing when all is well."""
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        return [line for line in found if line != "ok"]
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, VectorFormatError
 from gem_index.files import publish_directory, sha256_of_file
+from gem_index.npy import NpyWriter
 from gem_index.vectors.base import BoolArray, FloatArray
 from gem_index.vectors.formats import VectorFile
 from gem_index.vectors.vocabulary import Vocabulary, digest
@@ -155,16 +156,15 @@ def import_vectors(
 
     def fill(target: Path) -> None:
         words: list[str] = []
-        # The number of rows is known at the end: the header is written anew then, in the same room.
-        with (target / _MATRIX).open("w+b") as output:
-            _write_header(output, 0, file.dimension, file.dtype)
+        with (
+            (target / _MATRIX).open("wb") as output,
+            NpyWriter(output, file.dimension, file.dtype) as matrix_file,
+        ):
             for chunk_words, rows in file.chunks():
                 words += chunk_words
-                output.write(np.ascontiguousarray(rows, dtype=file.dtype).data)
+                matrix_file.append(rows)
                 if progress is not None:
                     progress(len(words))
-            output.seek(0)
-            _write_header(output, len(words), file.dimension, file.dtype)
         vocabulary = Vocabulary.build(words)
         vocabulary.save(target)
         matrix = np.load(target / _MATRIX, mmap_mode="r")

@@ -1,0 +1,297 @@
+"""A collection: the use cases of a named set of documents."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from gem_index.collection.publish import Progress, publish
+from gem_index.collection.results import (
+    CollectionStatus,
+    DeleteReport,
+    IndexStatus,
+    IngestReport,
+    Problem,
+    SearchResult,
+)
+from gem_index.collection.view import ViewKeeper
+from gem_index.config import GemConfig
+from gem_index.documents import Document
+from gem_index.errors import EmptyTextError, InputError, UnknownNameError
+from gem_index.gem.encoder import GemEncoder
+from gem_index.index.snapshot import Snapshot
+from gem_index.reranking import Candidate, RerankResult, rerank
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord
+from gem_index.text import tokenize
+from gem_index.workspace import Workspace
+
+__all__ = ["Collection"]
+
+_TAIL_LIMIT = 5000
+_TAIL_SHARE = 0.2
+
+
+class Collection:
+    """A named set of documents, embedded by one model; made by :class:`~gem_index.home.Home`.
+
+    Any number of threads and processes may search; one at a time writes. A search sees every document that was
+    acknowledged before it began.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    record : CollectionRecord
+    """
+
+    def __init__(self, workspace: Workspace, record: CollectionRecord) -> None:
+        self.name = record.name
+        self._id = record.id
+        self._workspace = workspace
+        self._views = ViewKeeper(workspace, record.id)
+
+    # ----------------------------------------------------------------- writing
+
+    def ingest(self, documents: Iterable[Document]) -> IngestReport:
+        """Add documents, or replace those whose id exists and whose content differs.
+
+        One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
+        keeps its model; :meth:`refit` fits it to the texts of the day.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Read once.
+
+        Raises
+        ------
+        DuplicateIdError
+            If an id comes twice in the call.
+        HomeBusyError
+            If another process keeps writing for too long.
+        """
+        started = time.monotonic()
+        with self._workspace.write_lock():
+            with self._workspace.database.writing() as connection:
+                self._record(connection)
+                counts = DocumentRepository(connection, self._id).upsert(documents)
+            self._shorten_tail()
+            status = self.status()
+        return IngestReport(
+            collection=self.name,
+            added=counts.added,
+            updated=counts.updated,
+            unchanged=counts.unchanged,
+            documents=status.documents,
+            fingerprint=status.fingerprint,
+            seconds=time.monotonic() - started,
+        )
+
+    def delete(self, ids: Iterable[str]) -> DeleteReport:
+        """Delete documents by id, in one transaction; they are not found by any search that begins afterwards."""
+        wanted = list(dict.fromkeys(ids))
+        with self._workspace.write_lock():
+            with self._workspace.database.writing() as connection:
+                self._record(connection)
+                missing = DocumentRepository(connection, self._id).delete(wanted)
+            self._shorten_tail()
+        return DeleteReport(len(wanted) - len(missing), tuple(missing))
+
+    def refit(self, progress: Progress | None = None) -> None:
+        """Fit the model on the collection's present texts and encode them all with it.
+
+        The old model and index serve until the new ones are whole.
+
+        Raises
+        ------
+        InputError
+            If there are no documents.
+        """
+        with self._workspace.write_lock():
+            with self._workspace.database.reading() as connection:
+                record = self._record(connection)
+                model = ModelRepository(connection).get(record.model_id)
+                documents = DocumentRepository(connection, self._id)
+                total = documents.count()
+                if total == 0:
+                    raise InputError(
+                        f"the collection {self.name} holds no documents; expected some to fit on: add them first"
+                    )
+                encoder = GemEncoder(
+                    self._workspace.open_vectors(model.vectors, connection),
+                    GemConfig.from_json(model.config),
+                    threads=self._workspace.settings.threads,
+                )
+                encoder.fit(_watched(documents.texts_after(0), total, progress))
+            record_of_new = self._workspace.model_record(encoder, model.vectors)
+            publish(self._workspace, self._id, encoder, record_of_new, progress)
+
+    def _shorten_tail(self) -> None:
+        """Write a new snapshot when the documents outside of it have become many."""
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            snapshot = CollectionRepository(connection).snapshot(self._id)
+            documents = DocumentRepository(connection, self._id)
+            total = documents.count()
+            covered = 0 if snapshot is None else documents.count(snapshot.last_seq)
+            dead = 0 if snapshot is None else snapshot.vectors - covered
+            if total - covered + dead <= max(_TAIL_LIMIT, _TAIL_SHARE * total):
+                return
+            encoder = self._views.encoder(connection, record)
+        publish(self._workspace, self._id, encoder)
+
+    # ----------------------------------------------------------------- reading
+
+    def search(
+        self, query: str, k: int = 10, where: Mapping[str, Any] | None = None
+    ) -> list[SearchResult]:
+        """Return the k documents whose vectors have the largest cosine with the query's.
+
+        Parameters
+        ----------
+        query : str
+        k : int
+            At least 1; fewer come back only where fewer documents match.
+        where : mapping, optional
+            A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
+            ``$lte``, ``$and``, ``$or`` and ``$not``.
+
+        Raises
+        ------
+        EmptyTextError
+            If the query holds no word.
+        InputError
+            If k is below 1 or the filter is not of this form.
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise InputError(f"k is {k!r}; expected a whole number of at least 1")
+        if not tokenize(query):
+            raise EmptyTextError(query)
+        with self._workspace.database.reading() as connection:
+            view = self._views.at(connection, self._record(connection))
+            documents = DocumentRepository(connection, self._id)
+            allowed = documents.matching(where) if where else None
+            best = view.search(view.encoder.encode([query])[0], k, allowed)
+            stored = documents.by_seq([seq for seq, _ in best])
+        return [
+            SearchResult(
+                stored[seq].document_id,
+                min(1.0, max(-1.0, score)),
+                stored[seq].text,
+                json.loads(stored[seq].metadata),
+            )
+            for seq, score in best
+        ]
+
+    def rerank(
+        self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
+    ) -> list[RerankResult]:
+        """Order candidates by their cosine with a query, by this collection's model; see :func:`gem_index.rerank`."""
+        return rerank(query, candidates, self.encoder, top_n)
+
+    @property
+    def encoder(self) -> GemEncoder:
+        """The encoder of the collection's model."""
+        with self._workspace.database.reading() as connection:
+            return self._views.encoder(connection, self._record(connection))
+
+    def status(self) -> CollectionStatus:
+        """Return counts, model and index at a glance, without opening any of them."""
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            model = ModelRepository(connection).get(record.model_id)
+            snapshot = CollectionRepository(connection).snapshot(self._id)
+            documents = DocumentRepository(connection, self._id)
+            total = documents.count()
+            last_seq = snapshot.last_seq if snapshot else 0
+            covered = documents.count(last_seq) if snapshot else 0
+        config = GemConfig.from_json(model.config)
+        files = json.loads(snapshot.files) if snapshot else {}
+        return CollectionStatus(
+            name=self.name,
+            documents=total,
+            fingerprint=model.fingerprint,
+            vectors=model.vectors,
+            preset=config.preset_name,
+            prior=config.prior,
+            fitted=model.sentences,
+            index=IndexStatus(
+                record.index_kind,
+                snapshot.directory if snapshot else None,
+                last_seq,
+                total - covered,
+            ),
+            bytes=sum(entry["bytes"] for entry in files.values()),
+        )
+
+    # ------------------------------------------------------------ verification
+
+    def verify(self, fix: bool = False) -> list[Problem]:
+        """Compare the index files with what was written, and their ids with the stored documents.
+
+        Parameters
+        ----------
+        fix : bool
+            Make a damaged index anew from the texts.
+
+        Returns
+        -------
+        list of Problem
+            Empty when all is well.
+        """
+        details = self._index_problems()
+        if details and fix:
+            with self._workspace.write_lock():
+                publish(self._workspace, self._id, self.encoder)
+        return [Problem("index", f"{self.name}: {detail}", fix) for detail in details]
+
+    def _index_problems(self) -> list[str]:
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            model = ModelRepository(connection).get(record.model_id)
+            row = CollectionRepository(connection).snapshot(self._id)
+            if row is None:
+                return []
+            documents = DocumentRepository(connection, self._id)
+            expected = {seq for seq, _ in documents.texts_after(0) if seq <= row.last_seq}
+            dead, _ = documents.tombstones_after(0)
+        folder = self._workspace.collection_folder(self._id) / row.directory
+        files = json.loads(row.files)
+        problems = Snapshot.damage(folder, files)
+        if row.model_fingerprint != model.fingerprint:
+            problems.append(
+                f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
+            )
+        if not problems:
+            held = set(Snapshot.open(folder, files).ids.tolist())
+            if held - set(dead) != expected:
+                problems.append(
+                    f"the index holds {len(held - set(dead))} documents, the database {len(expected)}"
+                )
+        return problems
+
+    def _record(self, connection: Connection) -> CollectionRecord:
+        names = CollectionRepository(connection)
+        record = names.find(self.name)
+        if record is None or record.id != self._id:
+            raise UnknownNameError(
+                "collection",
+                self.name,
+                [other.name for other in names.all()],
+                "make one with: gem-index build NAME FILE",
+            )
+        return record
+
+
+def _watched(
+    rows: Iterable[tuple[int, str]], total: int, progress: Progress | None
+) -> Iterable[str]:
+    for done, (_, text) in enumerate(rows, 1):
+        yield text
+        if progress is not None and (done % 1000 == 0 or done == total):
+            progress("fit", done, total)

@@ -1,0 +1,78 @@
+"""What a collection answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CollectionStatus", "DeleteReport", "IndexStatus", "IngestReport", "Problem", "SearchResult"]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """A found document; ``score`` is its cosine with the query."""
+
+    id: str
+    score: float
+    text: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What an ingest did; every document it counts is durable."""
+
+    collection: str
+    added: int
+    updated: int
+    unchanged: int
+    documents: int
+    fingerprint: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DeleteReport:
+    """How many documents were deleted, and the ids that were not there."""
+
+    deleted: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """The index files in use: up to which ``seq`` they reach, and how many documents are searched beside them."""
+
+    kind: str
+    snapshot: str | None
+    last_seq: int
+    tail: int
+
+
+@dataclass(frozen=True)
+class CollectionStatus:
+    """A collection at a glance.
+
+    ``fitted`` counts the texts that its components were fitted on, 0 while it uses background components; ``bytes`` is the
+    size of its index files.
+    """
+
+    name: str
+    documents: int
+    fingerprint: str
+    vectors: str
+    preset: str
+    prior: float
+    fitted: int
+    index: IndexStatus
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that verification found."""
+
+    kind: str
+    detail: str
+    fixed: bool

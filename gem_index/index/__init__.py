@@ -1,0 +1,1 @@
+"""Indexes: files that can be thrown away and made anew from the texts."""

@@ -1,0 +1,59 @@
+"""A matrix written row by row to a ``.npy`` file, however many rows come."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["NpyWriter"]
+
+
+class NpyWriter:
+    """Writes blocks of rows behind each other; the file is a whole array once closed.
+
+    NumPy leaves room in the header for the first axis to grow, so the header is written again at the end.
+
+    Parameters
+    ----------
+    file : binary file
+        Opened for writing, at its start; the caller closes it.
+    dimension : int
+        Length of a row.
+    dtype : numpy dtype
+    """
+
+    def __init__(self, file: BinaryIO, dimension: int, dtype: npt.DTypeLike) -> None:
+        self._file = file
+        self._dimension = dimension
+        self._dtype = np.dtype(dtype)
+        self.rows = 0
+        self._write_header()
+
+    def append(self, block: npt.NDArray[np.floating]) -> None:
+        """Write a block of rows (b, dimension)."""
+        self._file.write(np.ascontiguousarray(block, dtype=self._dtype).data)
+        self.rows += len(block)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._file.seek(0)
+            self._write_header()
+
+    def _write_header(self) -> None:
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self.rows, self._dimension),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""The interface that every adapter wraps: texts in, vectors out, and a fingerprint that says of which encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+from gem_index.gem.encoder import GemEncoder
+from gem_index.vectors.base import FloatArray
+
+__all__ = ["EmbeddingProvider", "GemProvider"]
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Embeds documents and queries; vectors of two providers mix only where their fingerprints are equal."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of everything that decides a vector, SHA-256 in hexadecimal."""
+        ...
+
+    def embed_documents(self, texts: Iterable[str]) -> FloatArray:
+        """Return unit vectors, float32 (n, dimension); a text without words gives zeros."""
+        ...
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return one unit vector, float32 (dimension,)."""
+        ...
+
+
+class GemProvider:
+    """A GEM encoder as an embedding provider; queries and documents are embedded alike.
+
+    Parameters
+    ----------
+    encoder : GemEncoder
+        Fitted or not.
+    """
+
+    def __init__(self, encoder: GemEncoder) -> None:
+        self.encoder = encoder
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self.encoder.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """The encoder's fingerprint."""
+        return self.encoder.fingerprint
+
+    def embed_documents(self, texts: Iterable[str]) -> FloatArray:
+        """Return unit vectors, float32 (n, dimension); a text without words gives zeros."""
+        return self.encoder.encode(texts)
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return one unit vector, float32 (dimension,)."""
+        return self.encoder.encode([text])[0]

@@ -1,0 +1,85 @@
+"""Re-ranking of given candidates, as in community question answering (paper, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gem_index.documents import Document
+from gem_index.errors import InputError
+from gem_index.gem.encoder import GemEncoder
+from gem_index.vectors.base import FloatArray
+
+__all__ = ["Candidate", "RerankResult", "cosines", "rerank"]
+
+Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
+"""A text, an (id, text) pair, a mapping with ``text`` and perhaps ``id``, or a document."""
+
+
+@dataclass(frozen=True)
+class RerankResult:
+    """A candidate in its new place; ``index`` is its place in the input, ``score`` the cosine with the query."""
+
+    index: int
+    id: str | None
+    score: float
+    text: str
+
+
+def rerank(
+    query: str, candidates: Sequence[Candidate], encoder: GemEncoder, top_n: int | None = None
+) -> list[RerankResult]:
+    """Order candidates by their cosine with a query, best first.
+
+    Parameters
+    ----------
+    query : str
+    candidates : sequence of Candidate
+        Equal scores keep the order of the input. A candidate without words scores 0; so do all where the query has none.
+    encoder : GemEncoder
+    top_n : int, optional
+        How many to return, at least 1; all by default.
+
+    Raises
+    ------
+    InputError
+        If a candidate is not one of the documented forms, or ``top_n`` is below 1.
+    """
+    if top_n is not None and top_n < 1:
+        raise InputError(f"top_n is {top_n}; expected at least 1")
+    pairs = [_id_and_text(i, candidate) for i, candidate in enumerate(candidates)]
+    vectors = encoder.encode([query, *(text for _, text in pairs)])
+    scores = cosines(vectors[0], vectors[1:])
+    order = np.argsort(-scores, kind="stable")[:top_n]
+    return [RerankResult(int(i), pairs[i][0], float(scores[i]), pairs[i][1]) for i in order]
+
+
+def cosines(query: FloatArray, vectors: FloatArray) -> Any:
+    """Return the inner products (n,) in float64 of unit vectors (n, d) with one (d,), within [-1, 1].
+
+    Row by row in one fixed order of summation, so that equal rows get equal scores wherever they stand; a matrix product
+    does not promise that.
+    """
+    products = vectors.astype(np.float64) * query.astype(np.float64)
+    return np.clip(products.sum(axis=1), -1.0, 1.0)
+
+
+def _id_and_text(index: int, candidate: Candidate) -> tuple[str | None, str]:
+    identifier: object = None
+    text: object = candidate
+    if isinstance(candidate, Document):
+        identifier, text = candidate.id, candidate.text
+    elif isinstance(candidate, Mapping):
+        identifier, text = candidate.get("id"), candidate.get("text")
+    elif isinstance(candidate, tuple) and len(candidate) == 2:
+        identifier, text = candidate
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        identifier = str(identifier)
+    if not isinstance(text, str) or not isinstance(identifier, str | None):
+        raise InputError(
+            f"candidate {index} is {str(candidate)[:60]}; expected a text, or an id and a text"
+        )
+    return identifier, text

@@ -1,0 +1,185 @@
+"""Repository of a collection's documents: upsert by id, delete, follow, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, delete, func, insert, select
+
+from gem_index.documents import Document
+from gem_index.errors import DuplicateIdError
+from gem_index.store.records import StoredDocument
+from gem_index.store.schema import documents, tombstones
+from gem_index.store.where import compile_where
+
+__all__ = ["DocumentRepository", "UpsertCounts"]
+
+_BATCH = 2000  # well below SQLite's limit on bound values in one statement
+
+_STORED = (documents.c.seq, documents.c.document_id, documents.c.text, documents.c.metadata)
+
+
+@dataclass
+class UpsertCounts:
+    """What an upsert did."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+class DocumentRepository:
+    """The documents of one collection.
+
+    A document whose content changes gets a new ``seq`` and its old one becomes a tombstone, so that a ``seq`` names one
+    content for ever.
+    """
+
+    def __init__(self, connection: Connection, collection_id: int) -> None:
+        self._connection = connection
+        self._collection_id = collection_id
+        self._mine = documents.c.collection_id == collection_id
+
+    # ----------------------------------------------------------------- writing
+
+    def upsert(self, items: Iterable[Document]) -> UpsertCounts:
+        """Add documents; one whose id exists is replaced where its content differs.
+
+        Raises
+        ------
+        DuplicateIdError
+            If an id comes twice; the caller's transaction then rolls back.
+        """
+        counts = UpsertCounts()
+        first_new = 1 + int(self._connection.scalar(select(func.max(documents.c.seq))) or 0)
+        unchanged: set[str] = set()
+        iterator = iter(items)
+        while batch := list(islice(iterator, _BATCH)):
+            self._upsert_batch(batch, first_new, unchanged, counts)
+        return counts
+
+    def _upsert_batch(
+        self, batch: Sequence[Document], first_new: int, unchanged: set[str], counts: UpsertCounts
+    ) -> None:
+        present = self._present([document.id for document in batch])
+        seen: set[str] = set()
+        replaced: list[int] = []
+        rows: list[dict[str, Any]] = []
+        for document in batch:
+            seq, content_hash = present.get(document.id, (None, None))
+            if (
+                document.id in seen
+                or document.id in unchanged
+                or (seq is not None and seq >= first_new)
+            ):
+                raise DuplicateIdError(document.id)
+            seen.add(document.id)
+            if content_hash == document.content_hash:
+                unchanged.add(document.id)
+                counts.unchanged += 1
+                continue
+            if seq is None:
+                counts.added += 1
+            else:
+                counts.updated += 1
+                replaced.append(seq)
+            rows.append(
+                {
+                    "collection_id": self._collection_id,
+                    "document_id": document.id,
+                    "text": document.text,
+                    "metadata": document.metadata_json,
+                    "content_hash": document.content_hash,
+                }
+            )
+        self._bury(replaced)
+        if rows:
+            self._connection.execute(insert(documents), rows)
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete documents by id; returns the ids that the collection does not hold."""
+        wanted = list(dict.fromkeys(ids))
+        missing = []
+        for begin in range(0, len(wanted), _BATCH):
+            batch = wanted[begin : begin + _BATCH]
+            present = self._present(batch)
+            missing += [identifier for identifier in batch if identifier not in present]
+            self._bury([seq for seq, _ in present.values()])
+        return missing
+
+    def _present(self, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+        rows = self._connection.execute(
+            select(documents.c.document_id, documents.c.seq, documents.c.content_hash).where(
+                self._mine, documents.c.document_id.in_(ids)
+            )
+        )
+        return {identifier: (seq, content_hash) for identifier, seq, content_hash in rows}
+
+    def _bury(self, seqs: Sequence[int]) -> None:
+        if not seqs:
+            return
+        self._connection.execute(delete(documents).where(documents.c.seq.in_(seqs)))
+        self._connection.execute(
+            insert(tombstones),
+            [{"collection_id": self._collection_id, "seq": seq} for seq in seqs],
+        )
+
+    # --------------------------------------------------------------- following
+
+    def tombstones_after(self, change: int) -> tuple[list[int], int]:
+        """Return the seqs that were deleted after a change number, and the last change number."""
+        rows = self._connection.execute(
+            select(tombstones.c.seq, tombstones.c.change)
+            .where(tombstones.c.collection_id == self._collection_id, tombstones.c.change > change)
+            .order_by(tombstones.c.change)
+        ).all()
+        return [seq for seq, _ in rows], rows[-1].change if rows else change
+
+    def forget_tombstones(self, up_to_change: int) -> None:
+        """Remove tombstones that no snapshot in use holds any more."""
+        self._connection.execute(
+            delete(tombstones).where(
+                tombstones.c.collection_id == self._collection_id,
+                tombstones.c.change <= up_to_change,
+            )
+        )
+
+    def texts_after(self, seq: int) -> Iterator[tuple[int, str]]:
+        """Iterate over (seq, text) in ascending order of seq, beginning after the given one."""
+        query = select(documents.c.seq, documents.c.text).order_by(documents.c.seq).limit(_BATCH)
+        while rows := self._connection.execute(query.where(self._mine, documents.c.seq > seq)).all():
+            yield from ((row.seq, row.text) for row in rows)
+            seq = rows[-1].seq
+
+    # ----------------------------------------------------------------- reading
+
+    def count(self, up_to_seq: int | None = None) -> int:
+        """Return how many documents there are, optionally only those up to a seq."""
+        query = select(func.count()).select_from(documents).where(self._mine)
+        if up_to_seq is not None:
+            query = query.where(documents.c.seq <= up_to_seq)
+        return int(self._connection.scalar(query) or 0)
+
+    def matching(self, where: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+        """Return the seqs of the documents that a filter accepts, ascending."""
+        rows = self._connection.execute(
+            select(documents.c.seq)
+            .where(self._mine, compile_where(where, documents.c.metadata))
+            .order_by(documents.c.seq)
+        )
+        return np.fromiter(rows.scalars(), dtype=np.int64)
+
+    def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
+        """Return the documents with these seqs, those that exist."""
+        found = {}
+        for begin in range(0, len(seqs), _BATCH):
+            rows = self._connection.execute(
+                select(*_STORED).where(self._mine, documents.c.seq.in_(seqs[begin : begin + _BATCH]))
+            )
+            found |= {row["seq"]: StoredDocument(**row) for row in rows.mappings()}
+        return found

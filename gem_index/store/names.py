@@ -1,0 +1,123 @@
+"""Repositories of what has a name: word vectors, models and collections."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord, SourceRecord, now
+from gem_index.store.schema import collections, models, snapshots, vector_sources
+
+__all__ = ["CollectionRepository", "ModelRepository", "SourceRepository"]
+
+_SOURCE_COLUMNS = [column for column in vector_sources.c if column.name != "id"]
+_SNAPSHOT_COLUMNS = [column for column in snapshots.c if column.name != "id"]
+
+
+class SourceRepository:
+    """Registered word vectors."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> list[SourceRecord]:
+        """Return all sources by name."""
+        rows = self._connection.execute(select(*_SOURCE_COLUMNS).order_by(vector_sources.c.name))
+        return [SourceRecord(**row) for row in rows.mappings()]
+
+    def add(self, record: SourceRecord) -> None:
+        """Store a new source."""
+        self._connection.execute(insert(vector_sources), asdict(record))
+
+    def remove(self, name: str) -> None:
+        """Forget a source."""
+        self._connection.execute(delete(vector_sources).where(vector_sources.c.name == name))
+
+
+class ModelRepository:
+    """Fitted and background models, named or belonging to a collection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, model_id: int) -> ModelRecord:
+        """Return the model with this row id, which must exist."""
+        row = self._connection.execute(select(models).where(models.c.id == model_id))
+        return ModelRecord(**row.mappings().one())
+
+    def all(self) -> list[ModelRecord]:
+        """Return every model, named ones and collections' own."""
+        rows = self._connection.execute(select(models).order_by(models.c.name, models.c.id))
+        return [ModelRecord(**row) for row in rows.mappings()]
+
+    def named(self) -> dict[str, ModelRecord]:
+        """Return the named models by name."""
+        return {record.name: record for record in self.all() if record.name is not None}
+
+    def add(self, record: ModelRecord) -> int:
+        """Store a model and return its row id."""
+        values = {key: value for key, value in asdict(record).items() if key != "id"}
+        result = self._connection.execute(insert(models).values(values))
+        assert result.inserted_primary_key is not None
+        return int(result.inserted_primary_key[0])
+
+    def remove(self, model_id: int) -> None:
+        """Forget a model that no collection uses."""
+        self._connection.execute(delete(models).where(models.c.id == model_id))
+
+
+class CollectionRepository:
+    """Collections and the snapshot that each one has in use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> list[CollectionRecord]:
+        """Return all collections by name."""
+        rows = self._connection.execute(select(collections).order_by(collections.c.name))
+        return [CollectionRecord(**row) for row in rows.mappings()]
+
+    def find(self, name: str) -> CollectionRecord | None:
+        """Return the collection of that name, if there is one."""
+        row = self._connection.execute(select(collections).where(collections.c.name == name))
+        found = row.mappings().first()
+        return None if found is None else CollectionRecord(**found)
+
+    def add(self, name: str, model_id: int, index_kind: str) -> CollectionRecord:
+        """Store a new, empty collection."""
+        values = {
+            "name": name,
+            "model_id": model_id,
+            "index_kind": index_kind,
+            "created_at": now(),
+        }
+        self._connection.execute(insert(collections), values)
+        found = self.find(name)
+        assert found is not None
+        return found
+
+    def remove(self, collection_id: int) -> None:
+        """Remove a collection with its documents, tombstones and snapshot row."""
+        self._connection.execute(delete(collections).where(collections.c.id == collection_id))
+
+    def use_model(self, collection_id: int, model_id: int) -> None:
+        """Let the collection embed with another model."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(model_id=model_id)
+        )
+
+    def snapshot(self, collection_id: int) -> SnapshotRecord | None:
+        """Return the snapshot in use, if there is one."""
+        row = self._connection.execute(
+            select(*_SNAPSHOT_COLUMNS).where(snapshots.c.collection_id == collection_id)
+        )
+        found = row.mappings().first()
+        return None if found is None else SnapshotRecord(**found)
+
+    def use_snapshot(self, record: SnapshotRecord) -> None:
+        """Put a snapshot in the place of the one in use."""
+        self._connection.execute(
+            delete(snapshots).where(snapshots.c.collection_id == record.collection_id)
+        )
+        self._connection.execute(insert(snapshots), asdict(record))

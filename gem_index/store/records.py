@@ -1,0 +1,81 @@
+"""Rows as values: what the repositories take and return."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+
+__all__ = ["CollectionRecord", "ModelRecord", "SnapshotRecord", "SourceRecord", "StoredDocument", "now"]
+
+
+def now() -> str:
+    """Return the present time in UTC, ISO 8601, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRecord:
+    """Registered word vectors; ``location`` is their folder below the home's ``vectors``."""
+
+    name: str
+    fingerprint: str
+    words: int
+    dimension: int
+    format: str
+    origin: str
+    licence: str
+    location: str
+    created_at: str = field(default_factory=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """A configuration with components; the arrays are little-endian float64 bytes, None for background components."""
+
+    name: str | None
+    fingerprint: str
+    vectors: str
+    vectors_fingerprint: str
+    config: str
+    recipe: str
+    dimension: int
+    sentences: int
+    directions: bytes | None
+    singular_values: bytes | None
+    created_at: str = field(default_factory=now)
+    id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionRecord:
+    """A named set of documents and the model that embeds them."""
+
+    id: int
+    name: str
+    model_id: int
+    index_kind: str
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotRecord:
+    """The index files in use; they cover the documents up to ``last_seq``."""
+
+    collection_id: int
+    directory: str
+    last_seq: int
+    vectors: int
+    model_fingerprint: str
+    files: str
+    seconds: float
+    created_at: str = field(default_factory=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDocument:
+    """A document as stored; ``metadata`` is JSON text."""
+
+    seq: int
+    document_id: str
+    text: str
+    metadata: str

@@ -1,0 +1,186 @@
+"""A home on disk: its folders, its database, its write lock, and how a stored model becomes an encoder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Connection
+
+from gem_index.config import GemConfig
+from gem_index.errors import (
+    ConfigError,
+    CorruptionError,
+    FingerprintMismatchError,
+    HomeBusyError,
+    HomeNotWritableError,
+)
+from gem_index.gem.components import Components
+from gem_index.gem.encoder import GemEncoder
+from gem_index.settings import Settings
+from gem_index.store.database import Database
+from gem_index.store.names import SourceRepository
+from gem_index.store.records import ModelRecord
+from gem_index.vectors.base import VectorSource
+from gem_index.vectors.registry import open_source
+
+__all__ = ["Workspace", "check_name"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_name(kind: str, name: str) -> str:
+    """Return a name that can be stored.
+
+    Raises
+    ------
+    ConfigError
+        If it is not 1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"the {kind} name is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-', "
+            "beginning with a letter or a digit"
+        )
+    return name
+
+
+class Workspace:
+    """What the parts of a home share.
+
+    Parameters
+    ----------
+    root : Path
+        The home; created with mode 0700 where it is missing.
+    settings : Settings
+
+    Raises
+    ------
+    HomeNotWritableError
+        If it cannot be created.
+    """
+
+    def __init__(self, root: Path, settings: Settings, *, upgrade: bool = True) -> None:
+        self.root = root
+        self.settings = settings
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._not_writable(error) from error
+        self.database = Database(
+            root / "gem-index.sqlite3", busy_timeout=settings.lock_timeout, upgrade=upgrade
+        )
+
+    @property
+    def vectors_folder(self) -> Path:
+        """Where registered word vectors lie."""
+        return self.root / "vectors"
+
+    def collection_folder(self, collection_id: int) -> Path:
+        """Where a collection's snapshots lie."""
+        return self.root / "collections" / str(collection_id)
+
+    @contextmanager
+    def write_lock(self) -> Iterator[None]:
+        """Hold the right to change files and database; one process at a time.
+
+        Raises
+        ------
+        HomeBusyError
+            If another process keeps it for longer than the settings' ``lock_timeout``.
+        """
+        # imported here: readers never lock
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.root / "write.lock", timeout=self.settings.lock_timeout, is_singleton=True)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise HomeBusyError(
+                f"another process has been writing to {self.root} for {self.settings.lock_timeout:g} s; "
+                "wait for it, or raise GEM_INDEX_LOCK_TIMEOUT"
+            ) from error
+        except OSError as error:
+            raise self._not_writable(error) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def open_vectors(self, spec: str, connection: Connection | None = None) -> VectorSource:
+        """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""
+        if connection is None:
+            with self.database.reading() as connection:
+                return self.open_vectors(spec, connection)
+        folders = {
+            record.name: self.vectors_folder / record.location
+            for record in SourceRepository(connection).all()
+        }
+        return open_source(spec, folders)
+
+    def encoder(self, model: ModelRecord, connection: Connection | None = None) -> GemEncoder:
+        """Make the encoder that a stored model describes.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If its vectors' name now means other vectors.
+        CorruptionError
+            If the stored components are not those that were fitted.
+        """
+        vectors = self.open_vectors(model.vectors, connection)
+        if vectors.fingerprint != model.vectors_fingerprint:
+            raise FingerprintMismatchError(
+                f"the model on the vectors {model.vectors!r}",
+                model.vectors_fingerprint,
+                vectors.fingerprint,
+                "add the vectors it was fitted with under that name again",
+            )
+        components = None
+        if model.directions is not None and model.singular_values is not None:
+            directions = np.frombuffer(model.directions, dtype="<f8")
+            components = Components(
+                directions.reshape(-1, model.dimension).astype(np.float64),
+                np.frombuffer(model.singular_values, dtype="<f8").astype(np.float64),
+                model.sentences,
+            )
+        encoder = GemEncoder(
+            vectors,
+            GemConfig.from_json(model.config),
+            components=components,
+            threads=self.settings.threads,
+        )
+        if components is not None and encoder.fingerprint != model.fingerprint:
+            raise CorruptionError(
+                f"the stored components {model.fingerprint[:12]} are not those that were fitted; fit anew"
+            )
+        return encoder
+
+    @staticmethod
+    def model_record(encoder: GemEncoder, vectors: str, name: str | None = None) -> ModelRecord:
+        """Return an encoder as it is stored; ``vectors`` is how the home names its vectors."""
+        fitted = encoder.fitted
+        components = encoder.components if fitted else None
+        return ModelRecord(
+            name=name,
+            fingerprint=encoder.fingerprint,
+            vectors=vectors,
+            vectors_fingerprint=encoder.vectors.fingerprint,
+            config=encoder.config.to_json(),
+            recipe=encoder.recipe,
+            dimension=encoder.dimension,
+            sentences=components.sentences if components else 0,
+            directions=components.directions.astype("<f8").tobytes() if components else None,
+            singular_values=components.singular_values.astype("<f8").tobytes() if components else None,
+        )
+
+    def _not_writable(self, error: OSError) -> HomeNotWritableError:
+        reason = (error.strerror or os.strerror(error.errno or 0)).lower()
+        return HomeNotWritableError(
+            f"cannot write to the home {self.root}: {reason}; expected a writable folder: "
+            "choose one with --home or GEM_INDEX_HOME"
+        )
