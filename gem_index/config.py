@@ -97,7 +97,8 @@ class GemConfig:
     @classmethod
     def cqa(cls, **changes: Any) -> Self:
         """Return the paper's settings for community question answering."""
-        return cls(**({"window": 6, "removed": 15, "ranking": "plain"} | changes))
+        paper: dict[str, Any] = {"window": 6, "removed": 15, "ranking": "plain"}
+        return cls(**(paper | changes))
 
     @classmethod
     def transfer(cls, **changes: Any) -> Self:

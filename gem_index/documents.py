@@ -45,9 +45,7 @@ class Document:
         elif not isinstance(identifier, str):
             raise InputError(f"the id is {identifier!r}; expected a string or an integer")
         if not 1 <= len(self.id) <= _LONGEST_ID:
-            raise InputError(
-                f"the id has {len(self.id)} characters; expected 1 to {_LONGEST_ID}"
-            )
+            raise InputError(f"the id has {len(self.id)} characters; expected 1 to {_LONGEST_ID}")
         text: object = self.text
         if not isinstance(text, str):
             raise InputError(f"the text is {_json_kind(text)}; expected a string")
@@ -93,5 +91,11 @@ class Document:
 def _json_kind(value: object) -> str:
     if value is None:
         return "null"
-    kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    kinds = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "an object",
+    }
     return kinds.get(type(value), f"a {type(value).__name__}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from gem_index.errors import InputError
 
@@ -17,7 +19,8 @@ __all__ = ["open_input", "publish_directory", "sha256_of_file", "sync_directory"
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def open_input(name: str) -> BinaryIO:
+@contextmanager
+def open_input(name: str) -> Iterator[io.BufferedReader]:
     """Open a user's file for reading bytes; ``-`` is standard input, gzip is unpacked on the way.
 
     Parameters
@@ -31,17 +34,21 @@ def open_input(name: str) -> BinaryIO:
         If the file is missing, is a directory or cannot be read.
     """
     if name == "-":
-        return sys.stdin.buffer
-    path = Path(name).expanduser()
+        yield _unpacked(cast("io.BufferedReader", sys.stdin.buffer))
+        return
     try:
-        file = path.open("rb")
-        magic = file.peek(2)[:2]
+        file = Path(name).expanduser().open("rb")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"cannot read {name}: {reason}; expected a readable file") from error
-    if magic == _GZIP_MAGIC:
-        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
-    return file
+    with file:
+        yield _unpacked(file)
+
+
+def _unpacked(file: io.BufferedReader) -> io.BufferedReader:
+    if file.peek(2)[:2] != _GZIP_MAGIC:
+        return file
+    return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file)))
 
 
 def sha256_of_file(path: Path) -> str:

@@ -130,7 +130,10 @@ class Home:
                     f"the collection {name} exists already; expected a new name: "
                     "add to it with gem-index add, or drop it first"
                 )
-            with self._registered(vectors) as spec, self._workspace.database.writing() as connection:
+            with (
+                self._registered(vectors) as spec,
+                self._workspace.database.writing() as connection,
+            ):
                 encoder = GemEncoder(
                     self._workspace.open_vectors(spec, connection), replace(config, prior=prior)
                 )
@@ -276,7 +279,8 @@ class Home:
         if name is not None:
             return self.collection(name).verify(fix)
         problems = [
-            Problem("database", line, False) for line in self._workspace.database.integrity_problems()
+            Problem("database", line, False)
+            for line in self._workspace.database.integrity_problems()
         ]
         for source in self._sources():
             folder = self._workspace.vectors_folder / source.location
@@ -443,10 +447,29 @@ class Home:
             source = open_bundled()
             bundled.append(
                 VectorInfo(
-                    name, None, source.dimension, source.fingerprint, "subword", f"PyPI {name}", "MIT"
+                    name,
+                    None,
+                    source.dimension,
+                    source.fingerprint,
+                    "subword",
+                    f"PyPI {name}",
+                    "MIT",
                 )
             )
         return bundled + [_info(record) for record in self._sources()]
+
+    def describe_vectors(self, name: str) -> VectorInfo:
+        """Return what is known of bundled or registered word vectors.
+
+        Raises
+        ------
+        UnknownNameError
+            If there are none of that name; near names are suggested.
+        """
+        known = {info.name: info for info in self.vectors()}
+        if name not in known:
+            raise UnknownNameError("vectors", name, known, "see: gem-index vectors list")
+        return known[name]
 
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses.
@@ -461,7 +484,9 @@ class Home:
         with self._workspace.write_lock():
             records = {record.name: record for record in self._sources()}
             if name not in records:
-                raise UnknownNameError("registered vectors", name, records, "see: gem-index vectors list")
+                raise UnknownNameError(
+                    "registered vectors", name, records, "see: gem-index vectors list"
+                )
             users = self._users_of_vectors(name)
             if users:
                 raise NameTakenError(
@@ -469,7 +494,9 @@ class Home:
                 )
             with self._workspace.database.writing() as connection:
                 SourceRepository(connection).remove(name)
-            shutil.rmtree(self._workspace.vectors_folder / records[name].location, ignore_errors=True)
+            shutil.rmtree(
+                self._workspace.vectors_folder / records[name].location, ignore_errors=True
+            )
 
     def _users_of_vectors(self, name: str) -> list[str]:
         with self._workspace.database.reading() as connection:
@@ -509,7 +536,9 @@ class Home:
         if part in records or not is_path(part):
             return part  # an unknown name is reported when it is opened
         stem = Path(part).expanduser().absolute().name
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem.removesuffix(".gz").removesuffix(".txt")).strip("-._")
+        name = re.sub(
+            r"[^A-Za-z0-9._-]+", "-", stem.removesuffix(".gz").removesuffix(".txt")
+        ).strip("-._")
         if name in records or name in BUNDLED:
             found = MappedVectors.read(read_vectors(part)).fingerprint
             if name in records and found == records[name].fingerprint:
@@ -554,5 +583,3 @@ def open_vectors(spec: str, home: Home | None = None) -> VectorSource:
     if home is None and all(part in BUNDLED or is_path(part) for part in split_spec(spec)):
         return open_source(spec, {})
     return (home or Home()).open_vectors(spec)
-
-

@@ -56,4 +56,4 @@ class NpyWriter:
             "fortran_order": False,
             "shape": (self.rows, self._dimension),
         }
-        np.lib.format.write_array_header_1_0(self._file, header)  # type: ignore[arg-type]
+        np.lib.format.write_array_header_1_0(self._file, header)

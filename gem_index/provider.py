@@ -62,4 +62,5 @@ class GemProvider:
 
     def embed_query(self, text: str) -> FloatArray:
         """Return one unit vector, float32 (dimension,)."""
-        return self.encoder.encode([text])[0]
+        vector: FloatArray = self.encoder.encode([text])[0]
+        return vector

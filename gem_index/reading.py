@@ -11,13 +11,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError, RecordError
 from gem_index.files import open_input
 
-__all__ = ["FORMATS", "DocumentReader"]
+__all__ = ["FORMATS", "DocumentReader", "read_objects"]
 
 Fields: TypeAlias = dict[str, Any]
 Record: TypeAlias = tuple[int, Fields | str]  # line, and its fields or what is wrong with it
@@ -110,7 +110,7 @@ class DocumentReader:
                     f"{name} is not a whole gzip file: {error}; expected an undamaged file"
                 ) from error
 
-    def _format_of(self, name: str, file: BinaryIO) -> str:
+    def _format_of(self, name: str, file: io.BufferedReader) -> str:
         if self.format is not None:
             if self.format not in FORMATS:
                 raise InputError(
@@ -118,8 +118,7 @@ class DocumentReader:
                 )
             return self.format
         if name == "-":
-            buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
-            return "jsonl" if buffered.peek(1)[:1] == b"{" else "txt"
+            return "jsonl" if file.peek(1)[:1] == b"{" else "txt"
         suffix = Path(name.removesuffix(".gz")).suffix.lower().removeprefix(".")
         suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
         if suffix not in FORMATS:
@@ -172,12 +171,27 @@ class DocumentReader:
         return "\n\n".join(value for _, value in present)
 
 
+def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields]]:
+    """Iterate over (line, object) of a file of JSON lines; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; RecordError where a line is no JSON object.
+    """
+    with open_input(name) as file:
+        for line, fields in _read_json_lines(name, file, max_record_bytes):
+            if isinstance(fields, str):
+                raise RecordError(name, line, fields)
+            yield line, fields
+
+
 def _missing(wanted: str, fields: Fields, option: str) -> str:
     found = ", ".join(map(repr, list(fields)[:8])) or "nothing"
     return f"no field {wanted!r}, found {found}; expected it, or name another with {option}"
 
 
-def _lines(name: str, file: BinaryIO, limit: int) -> Iterator[tuple[int, str | None, str]]:
+def _lines(name: str, file: io.BufferedReader, limit: int) -> Iterator[tuple[int, str | None, str]]:
     """Yield (line, text, problem): text is None where there is a problem. Never holds more than the limit."""
     number = 0
     while raw := file.readline(limit + 1):
@@ -200,12 +214,12 @@ def _lines(name: str, file: BinaryIO, limit: int) -> Iterator[tuple[int, str | N
         yield number, text, ""
 
 
-def _read_text(name: str, file: BinaryIO, limit: int) -> Iterator[Record]:
+def _read_text(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
     for number, text, problem in _lines(name, file, limit):
         yield number, problem if text is None else {LINE: text.strip()}
 
 
-def _read_json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Record]:
+def _read_json_lines(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
     for number, text, problem in _lines(name, file, limit):
         if text is None:
             yield number, problem
@@ -225,8 +239,8 @@ def _json_object(text: str) -> Fields | str:
     return value
 
 
-def _read_separated(delimiter: str, quoting: int) -> Callable[..., Iterator[Record]]:
-    def read(name: str, file: BinaryIO, limit: int) -> Iterator[Record]:
+def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
+    def read(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
         def decoded() -> Iterator[str]:
             for number, text, problem in _lines(name, file, limit):
                 if text is None:
@@ -234,12 +248,12 @@ def _read_separated(delimiter: str, quoting: int) -> Callable[..., Iterator[Reco
                     raise RecordError(name, number, problem)
                 yield text
 
-        rows = csv.DictReader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
+        rows = csv.DictReader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
         try:
             for row in rows:
                 if None in row or None in row.values():
                     found = len([v for v in row.values() if v is not None])
-                    found += len(row.get(None) or []) - (None in row)  # type: ignore[call-overload]
+                    found += len(row.get(None) or []) - (None in row)
                     yield (
                         rows.line_num,
                         f"found {found} columns; expected {len(rows.fieldnames or [])} as in the header",
@@ -248,13 +262,15 @@ def _read_separated(delimiter: str, quoting: int) -> Callable[..., Iterator[Reco
                     yield rows.line_num, dict(row)
         except csv.Error as error:
             raise RecordError(
-                name, rows.line_num, f"not a table row ({error}); expected a header and quoted fields"
+                name,
+                rows.line_num,
+                f"not a table row ({error}); expected a header and quoted fields",
             ) from error
 
     return read
 
 
-def _read_parquet(name: str, file: BinaryIO, limit: int) -> Iterator[Record]:  # noqa: ARG001 - one signature for all formats
+def _read_parquet(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:  # noqa: ARG001 - one signature for all formats
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -278,7 +294,7 @@ def _plain(value: object) -> object:
     return value
 
 
-FORMATS: dict[str, Callable[[str, BinaryIO, int], Iterable[Record]]] = {
+FORMATS: dict[str, Callable[[str, io.BufferedReader, int], Iterable[Record]]] = {
     "jsonl": _read_json_lines,
     "csv": _read_separated(",", csv.QUOTE_MINIMAL),
     "tsv": _read_separated("\t", csv.QUOTE_NONE),

@@ -96,7 +96,9 @@ class Workspace:
         # imported here: readers never lock
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self.root / "write.lock", timeout=self.settings.lock_timeout, is_singleton=True)
+        lock = FileLock(
+            self.root / "write.lock", timeout=self.settings.lock_timeout, is_singleton=True
+        )
         try:
             lock.acquire()
         except Timeout as error:
@@ -175,7 +177,9 @@ class Workspace:
             dimension=encoder.dimension,
             sentences=components.sentences if components else 0,
             directions=components.directions.astype("<f8").tobytes() if components else None,
-            singular_values=components.singular_values.astype("<f8").tobytes() if components else None,
+            singular_values=components.singular_values.astype("<f8").tobytes()
+            if components
+            else None,
         )
 
     def _not_writable(self, error: OSError) -> HomeNotWritableError:

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CollectionStatus", "DeleteReport", "IndexStatus", "IngestReport", "Problem", "SearchResult"]
+__all__ = [
+    "CollectionStatus",
+    "DeleteReport",
+    "IndexStatus",
+    "IngestReport",
+    "Problem",
+    "SearchResult",
+]
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ class View:
         """
         found: list[tuple[int, float]] = []
         if self.snapshot is not None and len(self.snapshot.ids):
-            mask = self.alive if allowed is None else self.alive & _member(self.snapshot.ids, allowed)
+            mask = (
+                self.alive if allowed is None else self.alive & _member(self.snapshot.ids, allowed)
+            )
             if mask.any():
                 positions, scores = self.snapshot.index.search(
                     query, k, None if mask.all() else mask
@@ -127,9 +129,7 @@ class ViewKeeper:
             return view.encoder
         return self._workspace.encoder(ModelRepository(connection).get(record.model_id), connection)
 
-    def _advance(
-        self, connection: Connection, record: CollectionRecord, view: View | None
-    ) -> View:
+    def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
         row = CollectionRepository(connection).snapshot(self._collection_id)
         directory = row.directory if row is not None else None
         if view is None or view.model_id != record.model_id or view.directory != directory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -42,9 +42,7 @@ class TokenBatch:
         for tokens in sentences:
             ids.extend(numbers.setdefault(token, len(numbers)) for token in tokens)
             offsets.append(len(ids))
-        return cls(
-            list(numbers), np.array(ids, dtype=np.int32), np.array(offsets, dtype=np.int64)
-        )
+        return cls(list(numbers), np.array(ids, dtype=np.int32), np.array(offsets, dtype=np.int64))
 
     @property
     def filled(self) -> int:
@@ -64,4 +62,4 @@ def ranges_by_tokens(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[i
     sentences = len(offsets) - 1
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], parts + 1)[1:-1])
     edges = [0, *(int(cut) for cut in cuts), sentences]
-    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(edges) if a < b]

@@ -168,7 +168,9 @@ class GemEncoder:
                 "fitted in this process: fit it on all texts"
             )
         statistics = self.summarise(corpus)
-        return self.fit_statistics(statistics.merge(self._statistics) if self._statistics else statistics)
+        return self.fit_statistics(
+            statistics.merge(self._statistics) if self._statistics else statistics
+        )
 
     def fit_statistics(self, statistics: CorpusStatistics) -> Self:
         """Compute the components from statistics, for example merged from many workers."""
@@ -186,21 +188,24 @@ class GemEncoder:
         return self._summarise_tokens(pseudo_sentences(words or frequent_english()))
 
     def _summarise_tokens(self, sentences: Iterable[Sequence[str]]) -> CorpusStatistics:
-        from gem_index.gem import kernels
-
         statistics = CorpusStatistics(self.dimension)
         for block in blocks(sentences, _BLOCK):
             batch = TokenBatch.of(block)
-            rows, _ = self.vectors.lookup(batch.words)
-            coarse = np.empty((len(block), self.dimension))
-            self._in_ranges(
-                batch,
-                lambda begin, end, batch=batch, rows=rows, coarse=coarse: kernels.coarse_vectors(
-                    batch.ids, batch.offsets, begin, end, rows, self.config.power, coarse
-                ),
-            )
-            statistics.add(coarse, batch.filled)
+            statistics.add(self._coarse_vectors(batch), batch.filled)
         return statistics
+
+    def _coarse_vectors(self, batch: TokenBatch) -> npt.NDArray[np.float64]:
+        from gem_index.gem import kernels
+
+        rows, _ = self.vectors.lookup(batch.words)
+        out = np.empty((len(batch.offsets) - 1, self.dimension))
+        self._in_ranges(
+            batch,
+            lambda begin, end: kernels.coarse_vectors(
+                batch.ids, batch.offsets, begin, end, rows, self.config.power, out
+            ),
+        )
+        return out
 
     # ---------------------------------------------------------------- encoding
 
@@ -256,6 +261,11 @@ class GemEncoder:
         )
         return out
 
+    def similarity(self, a: str, b: str) -> float:
+        """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
+        first, second = self.encode([a, b]).astype(np.float64)
+        return float(np.clip(first @ second, -1.0, 1.0))
+
     def explain(self, text: str) -> Explanation:
         """Return the weight of each word of a text.
 
@@ -278,9 +288,7 @@ class GemEncoder:
         used = [letter in config.alphas for letter in "nsu"]
         alphas = parts[:, used].sum(axis=1) if any(used) else np.ones(len(parts))
         words = tuple(
-            WordWeight(
-                batch.words[i], not unknown[i], float(n), float(s), float(u), float(alpha)
-            )
+            WordWeight(batch.words[i], not unknown[i], float(n), float(s), float(u), float(alpha))
             for i, (n, s, u), alpha in zip(batch.ids, parts, alphas, strict=True)
         )
         return Explanation(text, self.fingerprint, words)
@@ -374,15 +382,22 @@ class GemEncoder:
             raise CorruptionError(f"{path} is not a gem-index model: {error}") from error
         if meta["vectors"] != vectors.fingerprint:
             raise FingerprintMismatchError(
-                f"the model {path}", meta["vectors"], vectors.fingerprint, "open the vectors it was fitted with"
+                f"the model {path}",
+                meta["vectors"],
+                vectors.fingerprint,
+                "open the vectors it was fitted with",
             )
         encoder = cls(vectors, GemConfig.from_json(meta["config"]), components=components)
         if encoder.fingerprint != meta["fingerprint"]:
-            raise CorruptionError(f"{path} does not hold the components it was saved with; fit anew")
+            raise CorruptionError(
+                f"{path} does not hold the components it was saved with; fit anew"
+            )
         return encoder
 
 
 def _texts(texts: Iterable[str]) -> Iterable[str]:
     if isinstance(texts, str):
-        raise InputError(f"found one string {texts[:40]!r}; expected a list or another iterable of texts")
+        raise InputError(
+            f"found one string {texts[:40]!r}; expected a list or another iterable of texts"
+        )
     return texts

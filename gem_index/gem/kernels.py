@@ -32,8 +32,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _compiled(function: _Function) -> _Function:
     # Sums may be reordered for SIMD and products fused; NaN and infinity keep their meaning.
-    options = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
-    return cast("_Function", numba.njit(**options)(function))
+    compiled = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
+    return cast("_Function", compiled)
 
 
 @_compiled
@@ -106,9 +106,7 @@ def _banded_gram(sentence: Ids, rows: F32, width: int) -> F64:
 
 
 @_compiled
-def _new_meaning(
-    gram: F64, i: int, low: int, high: int, factor: F64, coefficients: F64
-) -> float:
+def _new_meaning(gram: F64, i: int, low: int, high: int, factor: F64, coefficients: F64) -> float:
     """Return r, the distance of v_i to the span of the other vectors in low..high; 0 where it lies in it.
 
     ``coefficients[j - low]`` is filled with y, so that q = (v_i - sum_j y_j v_j) / r. The residual is the last pivot of the

@@ -98,7 +98,7 @@ class DenseIndex:
         parameters = None
         if accepted is not None:
             bits = np.packbits(accepted, bitorder="little")
-            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
+            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))  # type: ignore[call-arg,arg-type] # the stubs know the C++ class, not its Python constructor
         k = max(1, min(k, len(self)))
         scores, positions = self._index.search(query[np.newaxis], k, params=parameters)
         found = positions[0] >= 0

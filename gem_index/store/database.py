@@ -82,7 +82,9 @@ class Database:
             config = Config()
             config.set_main_option("script_location", str(folder).replace("%", "%%"))
             config.attributes["connection"] = connection
-            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+            known = {
+                script.revision for script in ScriptDirectory.from_config(config).walk_revisions()
+            }
             found = self.revision
             if found is not None and found not in known:
                 raise DatabaseVersionError(
@@ -161,5 +163,3 @@ def _engine(path: Path, busy_timeout: float) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
-
-

@@ -152,7 +152,9 @@ class DocumentRepository:
     def texts_after(self, seq: int) -> Iterator[tuple[int, str]]:
         """Iterate over (seq, text) in ascending order of seq, beginning after the given one."""
         query = select(documents.c.seq, documents.c.text).order_by(documents.c.seq).limit(_BATCH)
-        while rows := self._connection.execute(query.where(self._mine, documents.c.seq > seq)).all():
+        while rows := self._connection.execute(
+            query.where(self._mine, documents.c.seq > seq)
+        ).all():
             yield from ((row.seq, row.text) for row in rows)
             seq = rows[-1].seq
 
@@ -176,10 +178,12 @@ class DocumentRepository:
 
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
         """Return the documents with these seqs, those that exist."""
-        found = {}
+        found: dict[int, StoredDocument] = {}
         for begin in range(0, len(seqs), _BATCH):
             rows = self._connection.execute(
-                select(*_STORED).where(self._mine, documents.c.seq.in_(seqs[begin : begin + _BATCH]))
+                select(*_STORED).where(
+                    self._mine, documents.c.seq.in_(seqs[begin : begin + _BATCH])
+                )
             )
             found |= {row["seq"]: StoredDocument(**row) for row in rows.mappings()}
         return found

@@ -5,7 +5,14 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-__all__ = ["CollectionRecord", "ModelRecord", "SnapshotRecord", "SourceRecord", "StoredDocument", "now"]
+__all__ = [
+    "CollectionRecord",
+    "ModelRecord",
+    "SnapshotRecord",
+    "SourceRecord",
+    "StoredDocument",
+    "now",
+]
 
 
 def now() -> str:

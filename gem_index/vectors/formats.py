@@ -74,7 +74,11 @@ def _folder(path: Path) -> VectorFile:
         matrix = np.load(matrix_file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise VectorFormatError(f"{matrix_file} is not a NumPy array file: {error}") from error
-    if matrix.ndim != 2 or matrix.dtype not in (np.float16, np.float32, np.float64) or not matrix.size:
+    if (
+        matrix.ndim != 2
+        or matrix.dtype not in (np.float16, np.float32, np.float64)
+        or not matrix.size
+    ):
         raise VectorFormatError(
             f"{matrix_file} holds {matrix.dtype} {matrix.shape}; expected a float16 or float32 matrix (words, dimension)"
         )
@@ -87,7 +91,9 @@ def _folder(path: Path) -> VectorFile:
         raise VectorFormatError(
             f"{words_file} holds {len(words)} words and {matrix_file} {len(matrix)} rows; expected as many of both"
         )
-    dtype = np.dtype(np.float16 if matrix.dtype == np.float16 else np.float32)
+    dtype: np.dtype[np.floating] = np.dtype(np.float32)
+    if matrix.dtype == np.float16:
+        dtype = matrix.dtype
 
     def chunks() -> Iterator[VectorChunk]:
         for begin in range(0, len(words), _LINES):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -116,7 +117,7 @@ class MappedVectors:
     def frequent_words(self) -> Sequence[str] | None:
         """Return the vocabulary, or None where its words are in alphabetical order."""
         sample = self.vocabulary[:2000]
-        ascending = sum(a < b for a, b in zip(sample, sample[1:], strict=False))
+        ascending = sum(a < b for a, b in itertools.pairwise(sample))
         # In order of frequency about half of all neighbours ascend; in alphabetical order nearly all do.
         if len(sample) < 20 or ascending > 0.9 * (len(sample) - 1):
             return None

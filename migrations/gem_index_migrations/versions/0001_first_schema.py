@@ -115,6 +115,4 @@ def upgrade() -> None:
         ),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_tombstones_collection_id_change", "tombstones", ["collection_id", "change"]
-    )
+    op.create_index("ix_tombstones_collection_id_change", "tombstones", ["collection_id", "change"])

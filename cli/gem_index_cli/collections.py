@@ -1,0 +1,246 @@
+"""Commands on collections: build, add, delete, search, refit, status, verify, drop."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from gem_index.errors import FilterError
+from gem_index_cli.context import (
+    AsJson,
+    ConfigOptions,
+    InputOptions,
+    Inputs,
+    home_of,
+    progress_bar,
+    takes,
+)
+from gem_index_cli.output import print_json, print_results, print_table, say
+
+__all__ = ["register"]
+
+Name = Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")]
+
+
+@takes(options=InputOptions, config=ConfigOptions)
+def build(
+    context: typer.Context,
+    collection: Name,
+    inputs: Inputs,
+    options: InputOptions,
+    config: ConfigOptions,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a searchable collection of the texts in some files, with a model fitted on them.
+
+    A collection that exists takes the texts in by id and is fitted anew.
+    """
+    reader = options.reader(inputs)
+    with progress_bar("store") as progress:
+        report = home_of(context).build(
+            collection,
+            reader,
+            vectors=vectors,
+            config=config.config() if config.given else None,
+            prior=config.prior,
+            progress=progress,
+        )
+    _print_ingest(report, reader.skipped, as_json)
+    if not as_json:
+        status = home_of(context).collection(collection).status()
+        say(
+            f"Model fitted on {status.fitted} texts with {status.vectors}, preset {status.preset}, "
+            f"prior {status.prior:g} pseudo-sentences of background."
+        )
+        say(f'Search it: gem-index search {collection} "your question"')
+
+
+@takes(options=InputOptions)
+def add(
+    context: typer.Context,
+    collection: Name,
+    inputs: Inputs,
+    options: InputOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Add texts to a collection, or replace those whose id exists; the model stays as it is."""
+    reader = options.reader(inputs)
+    report = home_of(context).collection(collection).ingest(reader)
+    _print_ingest(report, reader.skipped, as_json)
+
+
+def _print_ingest(report: Any, skipped: int, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "collection": report.collection,
+                "added": report.added,
+                "updated": report.updated,
+                "unchanged": report.unchanged,
+                "skipped": skipped,
+                "documents": report.documents,
+                "fingerprint": report.fingerprint,
+                "seconds": round(report.seconds, 3),
+            }
+        )
+        return
+    say(
+        f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
+        f"{skipped} skipped; {report.documents} documents now."
+    )
+
+
+def delete(
+    context: typer.Context,
+    collection: Name,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the documents.")],
+    as_json: AsJson = False,
+) -> None:
+    """Delete documents by id."""
+    report = home_of(context).collection(collection).delete(ids)
+    if as_json:
+        print_json({"deleted": report.deleted, "missing": list(report.missing)})
+        return
+    say(f"{report.deleted} deleted.")
+    if report.missing:
+        say(f"Not there: {', '.join(report.missing)}")
+
+
+def search(
+    context: typer.Context,
+    collection: Name,
+    query: Annotated[str, typer.Argument(help="What to search for.")],
+    k: Annotated[int, typer.Option("-k", help="How many results.")] = 10,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            help='Metadata filter as JSON, such as \'{"lang": "en"}\'.', show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the texts nearest in meaning to a query."""
+    found = home_of(context).collection(collection).search(query, k, _parsed(where))
+    if as_json:
+        print_json(found)
+    else:
+        print_results(found)
+
+
+def _parsed(where: str | None) -> Any:
+    if where is None:
+        return None
+    try:
+        return json.loads(where)
+    except json.JSONDecodeError as error:
+        raise FilterError(
+            f'--where is not JSON at column {error.colno}; expected an object such as \'{{"lang": "en"}}\''
+        ) from error
+
+
+def refit(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
+    """Fit a collection's model on its present texts and encode them anew."""
+    found = home_of(context).collection(collection)
+    with progress_bar("fit") as progress:
+        found.refit(progress)
+    _print_status([found.status()], as_json)
+
+
+def status(
+    context: typer.Context,
+    collection: Annotated[
+        str | None, typer.Argument(metavar="[COLLECTION]", help="One collection; all by default.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show collections: documents, model and index."""
+    home = home_of(context)
+    found = home.collections() if collection is None else [home.collection(collection).status()]
+    if not found and not as_json:
+        say(
+            f"No collections in {home.root}. Make one: gem-index build NAME FILE, or gem-index demo"
+        )
+        return
+    _print_status(found, as_json)
+
+
+def _print_status(found: list[Any], as_json: bool) -> None:
+    if as_json:
+        from dataclasses import asdict
+
+        print_json({"collections": [asdict(status) for status in found]})
+        return
+    print_table(
+        ("collection", ">documents", "vectors", "preset", ">fitted on", ">tail", ">index bytes"),
+        (
+            (
+                s.name,
+                s.documents,
+                s.vectors,
+                s.preset,
+                s.fitted or "background",
+                s.index.tail,
+                s.bytes,
+            )
+            for s in found
+        ),
+    )
+
+
+def verify(
+    context: typer.Context,
+    collection: Annotated[
+        str | None,
+        typer.Argument(metavar="[COLLECTION]", help="One collection; everything by default."),
+    ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Make damaged indexes anew.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare hashes and counts of all stored files with what was written; exit 1 if something stays wrong."""
+    problems = home_of(context).verify(collection, fix)
+    wrong = any(not problem.fixed for problem in problems)
+    if as_json:
+        from dataclasses import asdict
+
+        print_json({"ok": not wrong, "problems": [asdict(problem) for problem in problems]})
+    elif problems:
+        for problem in problems:
+            say(f"{problem.kind}: {problem.detail}{' (fixed)' if problem.fixed else ''}")
+    else:
+        say("All is well.")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def drop(
+    context: typer.Context,
+    collection: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a collection with all its documents."""
+    home = home_of(context)
+    documents = home.collection(collection).status().documents
+    if sys.stdin.isatty() and not yes:
+        typer.confirm(f"Remove {collection} with {documents} documents?", abort=True)
+    home.drop(collection)
+    if as_json:
+        print_json({"dropped": collection, "documents": documents})
+    else:
+        say(f"{collection} is gone with {documents} documents.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    for command in (build, add, search, delete, refit, status, verify, drop):
+        app.command()(command)

@@ -1,0 +1,260 @@
+"""What commands share: the home they were given, groups of options, and reading input files."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from gem_index.errors import ConfigError, RecordError
+
+if TYPE_CHECKING:
+    from gem_index import GemConfig, GemEncoder, Home
+    from gem_index.reading import DocumentReader
+
+__all__ = [
+    "AsJson",
+    "ConfigOptions",
+    "EncoderOptions",
+    "InputOptions",
+    "Inputs",
+    "State",
+    "home_of",
+    "takes",
+]
+
+
+@dataclass
+class State:
+    """What the options before the command said."""
+
+    home: Path | None
+
+
+def home_of(context: typer.Context, *, upgrade: bool = True) -> Home:
+    """Open the home that the user named, or the default one."""
+    from gem_index import Home
+
+    return Home(context.obj.home, upgrade=upgrade)
+
+
+def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command a group of options: each field of a dataclass becomes an option.
+
+    ``@takes(config=ConfigOptions)`` calls the command with ``config=ConfigOptions(...)``.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(command)
+        hints = get_type_hints(command, include_extras=True)
+        parameters = [
+            p.replace(annotation=hints[p.name])
+            for p in signature.parameters.values()
+            if p.name not in groups
+        ]
+        for group in groups.values():
+            types = get_type_hints(group, include_extras=True)
+            parameters += [
+                inspect.Parameter(
+                    f.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=f.default,
+                    annotation=types[f.name],
+                )
+                for f in fields(group)
+            ]
+
+        @wraps(command)
+        def call(**values: Any) -> Any:
+            for name, group in groups.items():
+                values[name] = group(**{f.name: values.pop(f.name) for f in fields(group)})
+            return command(**values)
+
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        return call
+
+    return decorate
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help=".jsonl, .csv, .tsv, .txt (a line a text) or .parquet, each also .gz; - is standard input.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How input files are read."""
+
+    id_field: Annotated[
+        str | None,
+        typer.Option(
+            help="Field that holds the id. Default: id, else FILE:LINE.", show_default=False
+        ),
+    ] = None
+    text_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Field that holds the text; several are joined by a blank line. Default: text.",
+            show_default=False,
+        ),
+    ] = None
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="jsonl, csv, tsv, txt or parquet. Default: by the file's name."
+        ),
+    ] = None
+    on_error: Annotated[
+        str, typer.Option(help="On a bad record: stop (nothing is stored) or skip it and go on.")
+    ] = "stop"
+
+    def reader(self, names: list[str]) -> DocumentReader:
+        """Return the reader of some files."""
+        from gem_index.reading import DocumentReader
+        from gem_index.settings import load_settings
+
+        if self.on_error not in ("stop", "skip"):
+            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
+        return DocumentReader(
+            names,
+            format=self.input_format,
+            id_field=self.id_field,
+            text_fields=tuple(self.text_field or ("text",)),
+            on_problem=_report_skipped if self.on_error == "skip" else None,
+            max_record_bytes=load_settings().max_record_bytes,
+        )
+
+
+def _report_skipped(problem: RecordError) -> None:
+    print(f"Skipped: {problem}", file=sys.stderr)  # noqa: T201 - results go to standard output, this does not
+
+
+@dataclass(frozen=True)
+class ConfigOptions:
+    """The configuration of GEM; what is left out comes from the preset."""
+
+    preset: Annotated[
+        str | None, typer.Option(help="sts, cqa or transfer. Default: sts.", show_default=False)
+    ] = None
+    window: Annotated[int | None, typer.Option(help="m: words before and after a word.")] = None
+    components: Annotated[int | None, typer.Option(help="K: directions of the corpus.")] = None
+    removed: Annotated[int | None, typer.Option(help="h: directions selected per sentence.")] = None
+    power: Annotated[float | None, typer.Option(help="t: power of the singular values.")] = None
+    ranking: Annotated[str | None, typer.Option(help="singular or plain.")] = None
+    removal: Annotated[str | None, typer.Option(help="sdr, sir or none.")] = None
+    alphas: Annotated[
+        str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
+    ] = None
+    prior: Annotated[
+        float | None, typer.Option(help="Pseudo-sentences of background mixed into the fit.")
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any option but the prior was given."""
+        return any(getattr(self, f.name) is not None for f in fields(self) if f.name != "prior")
+
+    def config(self) -> GemConfig:
+        """Return the configuration."""
+        from gem_index import GemConfig
+
+        changes = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name != "preset" and getattr(self, f.name) is not None
+        }
+        if changes.get("alphas") == "-":
+            changes["alphas"] = ""
+        return GemConfig.preset(self.preset or "sts", **changes)
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """Which encoder: a fitted model, a collection's, or word vectors with background components."""
+
+    model: Annotated[str | None, typer.Option(help="A model made by fit.")] = None
+    collection: Annotated[str | None, typer.Option(help="The model of a collection.")] = None
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama.",
+            show_default=False,
+        ),
+    ] = None
+
+    def encoder(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
+        """Return the encoder.
+
+        Raises
+        ------
+        ConfigError
+            If more than one was named, or a fitted model is given another configuration.
+        """
+        from gem_index import GemEncoder, open_vectors
+        from gem_index.errors import FingerprintMismatchError
+
+        if self.model and self.collection:
+            raise ConfigError("found --model and --collection; expected one of them")
+        if not self.model and not self.collection:
+            spec = self.vectors or "wordllama"
+            source = open_vectors(spec, home_of(context) if context.obj.home else None)
+            return GemEncoder(source, config.config())
+        if config.given or config.prior is not None:
+            raise ConfigError(
+                "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
+            )
+        home = home_of(context)
+        encoder = (
+            home.model(self.model) if self.model else home.collection(str(self.collection)).encoder
+        )
+        if self.vectors is not None:
+            found = home.open_vectors(self.vectors).fingerprint
+            if found != encoder.vectors.fingerprint:
+                raise FingerprintMismatchError(
+                    f"the model of {self.model or self.collection}",
+                    encoder.vectors.fingerprint,
+                    found,
+                    "leave out --vectors",
+                )
+        return encoder
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show progress on standard error while a person watches; yield what to call with stage, done, total."""
+    if not sys.stderr.isatty():
+        yield lambda stage, done, total: None  # noqa: ARG005 - nobody watches
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda stage, done, total: bar.update(
+            task, description=stage, completed=done, total=total or None
+        )

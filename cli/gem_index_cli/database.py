@@ -1,0 +1,36 @@
+"""Commands on the database: its schema's revision, and bringing it up to date."""
+
+from __future__ import annotations
+
+import typer
+
+from gem_index_cli.context import AsJson, home_of
+from gem_index_cli.output import print_json, say
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The database's schema.", no_args_is_help=True)
+
+
+@app.command()
+def current(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show the schema's revision and the newest that this version knows."""
+    from gem_index.store.schema import HEAD_REVISION
+
+    home = home_of(context, upgrade=False)
+    if as_json:
+        print_json({"revision": home.database_revision, "newest": HEAD_REVISION})
+    else:
+        say(f"{home.database_revision or 'empty'} (newest: {HEAD_REVISION})")
+
+
+@app.command()
+def upgrade(context: typer.Context, as_json: AsJson = False) -> None:
+    """Bring the schema up to date; every other command does so by itself."""
+    home = home_of(context, upgrade=False)
+    before = home.database_revision
+    home.upgrade_database()
+    if as_json:
+        print_json({"before": before, "revision": home.database_revision})
+    else:
+        say(f"{before or 'empty'} -> {home.database_revision}")

@@ -1,0 +1,90 @@
+"""The demo: a collection of packaged questions, searched, re-ranked and explained."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from importlib.resources import as_file, files
+
+import typer
+
+from gem_index_cli.context import AsJson, home_of, progress_bar
+from gem_index_cli.output import print_explanation, print_json, print_results, print_table, say
+
+__all__ = ["register"]
+
+_COLLECTION = "demo"
+_QUERIES = (
+    "I forgot the password of my online bank account",
+    "my parcel says delivered but nothing has arrived",
+)
+_QUESTION = "the phone battery is empty after half a day"
+_CANDIDATES = (
+    "Which phone plan is cheapest for half a year abroad?",
+    "Why does my mobile lose its charge so quickly?",
+    "The battery of the smoke detector is empty, who has to replace it?",
+    "How long does a cooked chicken keep in the fridge?",
+)
+
+
+def demo(context: typer.Context, as_json: AsJson = False) -> None:
+    """Build a collection of packaged questions, search it, re-rank, and explain: no network, under a minute."""
+    from gem_index.reading import DocumentReader
+
+    started = time.monotonic()
+    home = home_of(context)
+    sample = files("gem_index_cli") / "data" / "demo_questions.jsonl"
+    with as_file(sample) as path, progress_bar("store") as progress:
+        report = home.build(_COLLECTION, DocumentReader([str(path)]), progress=progress)
+    collection = home.collection(_COLLECTION)
+    found = {query: collection.search(query, k=3) for query in _QUERIES}
+    ranked = collection.rerank(_QUESTION, _CANDIDATES)
+    explanation = collection.encoder.explain(_QUESTION)
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json(
+            {
+                "home": str(home.root),
+                "collection": _COLLECTION,
+                "documents": report.documents,
+                "seconds": round(seconds, 3),
+                "search": [
+                    {"query": query, "results": [asdict(result) for result in results]}
+                    for query, results in found.items()
+                ],
+                "rerank": {"query": _QUESTION, "results": [asdict(result) for result in ranked]},
+                "explain": asdict(explanation),
+            }
+        )
+        return
+    status = collection.status()
+    say(
+        f"1. Build: {report.documents} questions, embedded with {status.vectors} in the collection 'demo'."
+    )
+    for query, results in found.items():
+        print_results(results, title=f"2. Search: {query}")
+    print_results(ranked, title=f"3. Re-rank: {_QUESTION}")
+    say(f"4. Explain: how much each word of '{_QUESTION}' weighs")
+    print_explanation(explanation)
+    say(f"That took {seconds:.1f} s. Everything lies in {home.root}")
+    print_table(
+        ("What next", ""),
+        (
+            ('gem-index search demo "how do I send something back?"', "ask your own"),
+            (
+                "gem-index build faq my-questions.jsonl",
+                "your own texts: .jsonl, .csv, .tsv, .txt, .parquet",
+            ),
+            (
+                'gem-index similarity "a cheap flight" "a low-cost plane ticket"',
+                "compare two texts",
+            ),
+            ("gem-index vectors add glove glove.6B.300d.txt", "bring your own word vectors"),
+            ("gem-index drop demo", "remove this sample"),
+        ),
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the tree."""
+    app.command()(demo)

@@ -1,0 +1,100 @@
+"""The entry point: the command tree, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gem_index.errors import GemIndexError
+from gem_index_cli import collections, database, demo, models, vectors
+from gem_index_cli.context import State
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="gem-index",
+    help="Sentence embeddings on a CPU: build a searchable collection of your texts, search it, re-rank, and see why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+demo.register(app)
+collections.register(app)
+models.register(app)
+app.add_typer(vectors.app, name="vectors")
+app.add_typer(models.app, name="models")
+app.add_typer(database.app, name="db")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import gem_index
+
+        typer.echo(f"gem-index {gem_index.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def configure(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            help="The folder of database, vectors and indexes. Default: $GEM_INDEX_HOME, else the platform's data folder.",
+            show_default=False,
+        ),
+    ] = None,
+    version: Annotated[  # noqa: ARG001 - Typer calls the callback
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Keep what all commands share."""
+    context.obj = State(home)
+
+
+def main() -> None:
+    """Run the command line; exit 0 when done, 2 when the user's input is wrong, 1 for anything else."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit status."""
+    try:
+        status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
+        sys.stdout.flush()
+    except GemIndexError as error:
+        return _fail(str(error), error.exit_status)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "gem-index"
+        return _fail(f"{error.format_message()} See: {command} --help", 2)
+    except BrokenPipeError:
+        # The reader of our output has left, as in `gem-index search … | head -1`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 1)
+    except MemoryError:
+        return _fail("out of memory; split the input or use a smaller machine's worth at a time", 1)
+    except OSError as error:
+        return _fail(
+            f"{error.strerror or error}: {error.filename or 'a file'}; nothing was kept", 1
+        )
+    except Exception:  # noqa: BLE001 - the last resort: a fault of ours, shown whole
+        traceback.print_exc()
+        return _fail("this is a fault in gem-index; please report the lines above", 1)
+    return status if isinstance(status, int) else 0
+
+
+def _fail(message: str, status: int) -> int:
+    print("Error: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201 - the one line of every error
+    return status

@@ -1,0 +1,243 @@
+"""Commands on encoders: fit, encode, explain, similarity, rerank; and the list of models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.files import open_input
+from gem_index_cli.context import (
+    AsJson,
+    ConfigOptions,
+    EncoderOptions,
+    InputOptions,
+    Inputs,
+    home_of,
+    progress_bar,
+    takes,
+)
+from gem_index_cli.output import print_explanation, print_json, print_results, print_table, say
+
+__all__ = ["app", "register"]
+
+app = typer.Typer(help="The fitted models.", no_args_is_help=True)
+
+
+@takes(options=InputOptions, config=ConfigOptions)
+def fit(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the model to make.")],
+    inputs: Inputs,
+    options: InputOptions,
+    config: ConfigOptions,
+    vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Put it in the place of a model of that name.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a model on the texts in some files and keep it under a name."""
+    encoder = home_of(context).fit_model(
+        name,
+        options.reader(inputs).texts(),
+        vectors=vectors,
+        config=config.config(),
+        overwrite=overwrite,
+    )
+    components = encoder.components
+    result = {
+        "model": name,
+        "fingerprint": encoder.fingerprint,
+        "sentences": components.sentences,
+        "dimension": encoder.dimension,
+        "components": len(components.singular_values),
+    }
+    if as_json:
+        print_json(result)
+    else:
+        say(
+            f"Model {name}: {result['components']} directions of {result['sentences']} texts, "
+            f"{result['dimension']} dimensions, fingerprint {encoder.fingerprint[:12]}."
+        )
+
+
+@takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions)
+def encode(
+    context: typer.Context,
+    inputs: Inputs,
+    options: InputOptions,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    output: Annotated[Path, typer.Option("--output", "-o", help=".npy or .parquet")],
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Fit on the input itself first, with --vectors.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the vectors of the texts in some files, a row a text, in their order."""
+    from gem_index.vector_output import write_vectors
+
+    if fit and (encoder.model or encoder.collection):
+        raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")
+    with _readable_twice(inputs, fit) as names:
+        found = encoder.encoder(context, config)
+        if fit:
+            found.fit(options.reader(names).texts())
+        with progress_bar("encode") as progress:
+            rows, empty = write_vectors(
+                output,
+                found,
+                options.reader(names).texts(),
+                lambda done: progress("encode", done, 0),
+            )
+    result = {
+        "rows": rows,
+        "dimension": found.dimension,
+        "empty": empty,
+        "fingerprint": found.fingerprint,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        say(f"{output}: {rows} rows of {found.dimension} dimensions, {empty} without words.")
+
+
+@contextmanager
+def _readable_twice(names: list[str], needed: bool) -> Iterator[list[str]]:
+    """Yield the input names; standard input is kept in a temporary file where it has to be read twice."""
+    if not needed or "-" not in names:
+        yield names
+        return
+    with tempfile.TemporaryDirectory() as folder, open_input("-") as stdin:
+        copy = Path(folder) / ("input.jsonl" if stdin.peek(1)[:1] == b"{" else "input.txt")
+        with copy.open("wb") as file:
+            shutil.copyfileobj(stdin, file)
+        yield [str(copy) if name == "-" else name for name in names]
+
+
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def explain(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="A sentence.")],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Show how much each word of a text weighs in its vector, and why."""
+    explanation = encoder.encoder(context, config).explain(text)
+    if as_json:
+        print_json(explanation)
+    else:
+        print_explanation(explanation)
+
+
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def similarity(
+    context: typer.Context,
+    a: Annotated[str, typer.Argument(help="A text.")],
+    b: Annotated[str, typer.Argument(help="Another text.")],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Print the cosine of two texts, -1 to 1."""
+    score = encoder.encoder(context, config).similarity(a, b)
+    if as_json:
+        print_json({"score": score})
+    else:
+        say(f"{score:.4f}")
+
+
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def rerank(
+    context: typer.Context,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    source: Annotated[
+        str, typer.Argument(metavar="[INPUT.jsonl]", help="A query a line; - is standard input.")
+    ] = "-",
+    top_n: Annotated[int | None, typer.Option(help="How many to keep. Default: all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Order candidates by their similarity to a query.
+
+    A line of input: {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}.
+    """
+    from gem_index import rerank as reranked
+
+    found = encoder.encoder(context, config)
+    empty = True
+    for line, question in _questions(source):
+        empty = False
+        try:
+            results = reranked(question["query"], question["candidates"], found, top_n)
+        except InputError as error:
+            raise RecordError(source, line, str(error)) from error
+        if not as_json:
+            print_results(results, title=question["query"])
+            continue
+        answer: dict[str, Any] = {"id": question["id"]} if "id" in question else {}
+        answer |= {"query": question["query"], "results": [vars(result) for result in results]}
+        print_json(answer)
+    if empty:
+        raise InputError(f"{source} holds no queries; expected one JSON object a line")
+
+
+def _questions(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    from gem_index.reading import read_objects
+    from gem_index.settings import load_settings
+
+    for line, fields in read_objects(source, load_settings().max_record_bytes):
+        candidates, query = fields.get("candidates"), fields.get("query")
+        if not isinstance(query, str) or not isinstance(candidates, list):
+            found = json.dumps(fields, ensure_ascii=False)[:60]
+            raise RecordError(
+                source, line, f'found {found}; expected {{"query": text, "candidates": [texts]}}'
+            )
+        yield line, fields
+
+
+@app.command("list")
+def list_models(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show the models made by fit."""
+    rows = [
+        {
+            "name": model.name,
+            "fingerprint": model.fingerprint,
+            "vectors": model.vectors,
+            "sentences": model.sentences,
+            "dimension": model.dimension,
+            "config": json.loads(model.config),
+        }
+        for model in home_of(context).models()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    headings = ("model", "vectors", ">texts", ">dimension", "fingerprint")
+    cells = (
+        (r["name"], r["vectors"], r["sentences"], r["dimension"], r["fingerprint"][:12])
+        for r in rows
+    )
+    print_table(headings, cells)
+
+
+@app.command("remove")
+def remove_model(context: typer.Context, name: Annotated[str, typer.Argument()]) -> None:
+    """Forget a model."""
+    home_of(context).remove_model(name)
+    say(f"The model {name} is gone.")
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    for command in (fit, encode, explain, similarity, rerank):
+        root.command()(command)

@@ -1,0 +1,98 @@
+"""Encoded texts to a file: ``.npy`` or ``.parquet``, streamed, wholly there or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from gem_index.errors import InputError, MissingExtraError
+from gem_index.gem.batches import blocks
+from gem_index.gem.encoder import GemEncoder
+from gem_index.npy import NpyWriter
+from gem_index.vectors.base import FloatArray
+
+__all__ = ["write_vectors"]
+
+_BLOCK = 4096
+_Block = tuple[list[str], FloatArray]
+
+
+def write_vectors(
+    path: Path,
+    encoder: GemEncoder,
+    texts: Iterable[str],
+    progress: Callable[[int], None] | None = None,
+) -> tuple[int, int]:
+    """Encode texts into a file, a row a text, in their order and in constant memory.
+
+    Parameters
+    ----------
+    path : Path
+        Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``text`` and ``vector``). A file of that name is
+        replaced once the new one is whole.
+    encoder : GemEncoder
+    texts : iterable of str
+    progress : callable, optional
+        Called with the number of texts encoded so far.
+
+    Returns
+    -------
+    rows, empty : int
+        How many rows there are, and how many of them are zero because their text has no words.
+
+    Raises
+    ------
+    InputError
+        If the name has another ending or the folder cannot be written.
+    """
+    writers = {".npy": _write_npy, ".parquet": _write_parquet}
+    write = writers.get(path.suffix)
+    if write is None:
+        raise InputError(f"the output is {path}; expected a name ending in .npy or .parquet")
+    rows = empty = 0
+
+    def encoded() -> Iterator[_Block]:
+        nonlocal rows, empty
+        for block in blocks(texts, _BLOCK):
+            vectors = encoder.encode(block)
+            rows += len(block)
+            empty += int(np.count_nonzero(~vectors.any(axis=1)))
+            yield block, vectors
+            if progress is not None:
+                progress(rows)
+
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        with partial.open("wb"):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot write {path}: {reason}; expected a writable folder") from error
+    try:
+        write(partial, encoder.dimension, encoded())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return rows, empty
+
+
+def _write_npy(path: Path, dimension: int, encoded: Iterator[_Block]) -> None:
+    with path.open("wb") as file, NpyWriter(file, dimension, np.float32) as writer:
+        for _, vectors in encoded:
+            writer.append(vectors)
+
+
+def _write_parquet(path: Path, dimension: int, encoded: Iterator[_Block]) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError("writing Parquet", "parquet") from error
+    schema = pa.schema([("text", pa.string()), ("vector", pa.list_(pa.float32(), dimension))])
+    with pq.ParquetWriter(path, schema) as writer:
+        for texts, vectors in encoded:
+            column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
+            writer.write_table(pa.table([pa.array(texts, pa.string()), column], schema=schema))

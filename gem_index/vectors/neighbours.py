@@ -1,0 +1,68 @@
+"""The nearest words of a word: a quick look that vectors are sane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gem_index.errors import InputError
+from gem_index.text import frequent_english
+from gem_index.vectors.base import FloatArray, VectorSource
+from gem_index.vectors.combined import CombinedVectors
+from gem_index.vectors.mapped import MappedVectors
+
+__all__ = ["nearest_words"]
+
+_BLOCK = 20_000
+
+
+def nearest_words(source: VectorSource, word: str, k: int) -> list[tuple[str, float]]:
+    """Return the k words with the largest cosine to a word, best first.
+
+    Parameters
+    ----------
+    source : VectorSource
+        Searched over its vocabulary; where it composes any word, over the packaged frequent English words.
+    word : str
+        Not among the results.
+    k : int
+        At least 1.
+
+    Raises
+    ------
+    InputError
+        If the source does not hold the word, or k is below 1.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}; expected at least 1")
+    rows, unknown = source.lookup([word])
+    if unknown[0]:
+        raise InputError(f"the vectors do not hold the word {word!r}; expected one they hold")
+    vocabulary = _vocabulary(source)
+    scores = np.empty(len(vocabulary))
+    for begin in range(0, len(vocabulary), _BLOCK):
+        block, _ = source.lookup(vocabulary[begin : begin + _BLOCK])
+        scores[begin : begin + _BLOCK] = _unit(block) @ _unit(rows)[0]
+    order = np.argsort(-scores, kind="stable")
+    # A word that stands twice in the vocabulary has one vector, so its rows come together.
+    found: dict[str, float] = {}
+    for i in order:
+        if vocabulary[int(i)] != word:
+            found.setdefault(vocabulary[int(i)], float(scores[i]))
+        if len(found) == k:
+            break
+    return list(found.items())
+
+
+def _vocabulary(source: VectorSource) -> Sequence[str]:
+    if isinstance(source, CombinedVectors):
+        return _vocabulary(source.sources[0])
+    if isinstance(source, MappedVectors):
+        return source.vocabulary
+    return frequent_english()
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)
