@@ -191,7 +191,7 @@ def _missing(wanted: str, fields: Fields, option: str) -> str:
     return f"no field {wanted!r}, found {found}; expected it, or name another with {option}"
 
 
-def _lines(name: str, file: io.BufferedReader, limit: int) -> Iterator[tuple[int, str | None, str]]:
+def _lines(file: io.BufferedReader, limit: int) -> Iterator[tuple[int, str | None, str]]:
     """Yield (line, text, problem): text is None where there is a problem. Never holds more than the limit."""
     number = 0
     while raw := file.readline(limit + 1):
@@ -214,13 +214,13 @@ def _lines(name: str, file: io.BufferedReader, limit: int) -> Iterator[tuple[int
         yield number, text, ""
 
 
-def _read_text(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
-    for number, text, problem in _lines(name, file, limit):
+def _read_text(_name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit):
         yield number, problem if text is None else {LINE: text.strip()}
 
 
-def _read_json_lines(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
-    for number, text, problem in _lines(name, file, limit):
+def _read_json_lines(_name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit):
         if text is None:
             yield number, problem
         elif text.strip():
@@ -241,11 +241,14 @@ def _json_object(text: str) -> Fields | str:
 
 def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
     def read(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
+        last = 0
+
         def decoded() -> Iterator[str]:
-            for number, text, problem in _lines(name, file, limit):
+            nonlocal last
+            for last, text, problem in _lines(file, limit):
                 if text is None:
                     # The rows that follow depend on this line's quotes: there is no safe place to go on from.
-                    raise RecordError(name, number, problem)
+                    raise RecordError(name, last, problem)
                 yield text
 
         rows = csv.DictReader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
@@ -263,7 +266,7 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
         except csv.Error as error:
             raise RecordError(
                 name,
-                rows.line_num,
+                last,
                 f"not a table row ({error}); expected a header and quoted fields",
             ) from error
 

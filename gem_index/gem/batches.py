@@ -35,7 +35,7 @@ class TokenBatch:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:
-        """Number the words of tokenized sentences."""
+        """Return tokenized sentences as a batch, its words numbered."""
         numbers: dict[str, int] = {}
         ids: list[int] = []
         offsets = [0]

@@ -1,0 +1,36 @@
+"""The tokenizer against NLTK itself."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_index.text import tokenize
+
+
+def tokens_of_nltk(text):
+    from nltk.tokenize import wordpunct_tokenize
+
+    return [token.lower() for token in wordpunct_tokenize(text) if any(c.isalnum() for c in token)]
+
+
+@given(st.text(max_size=200))
+def test_equals_nltk_on_any_unicode(text):
+    assert tokenize(text) == tokens_of_nltk(text)
+
+
+@given(
+    st.text(
+        alphabet="aB1_-'. \u0130\u0301\u0915\u093f\u00df\u2028\U0001f600\U00010400\n", max_size=80
+    )
+)
+def test_equals_nltk_on_hard_characters(text):
+    assert tokenize(text) == tokens_of_nltk(text)
+
+
+@pytest.mark.shared_data
+def test_equals_nltk_on_real_text(shared):
+    for path in sorted((shared / "data").rglob("*.jsonl")) + [
+        shared / "data/stsbenchmark/sts-dev.csv"
+    ]:
+        text = path.read_text(encoding="utf-8")
+        assert tokenize(text) == tokens_of_nltk(text)

@@ -1,0 +1,138 @@
+"""Metadata filters in SQL against the same filters in plain Python."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Column, MetaData, Table, Text, create_engine, insert, select
+
+from gem_index.errors import FilterError
+from gem_index.store.where import compile_where
+
+MISSING = object()
+
+
+def plain_match(where, metadata):
+    return all(plain_entry(key, value, metadata) for key, value in where.items())
+
+
+def plain_entry(key, value, metadata):
+    if key == "$and":
+        return all(plain_match(part, metadata) for part in value)
+    if key == "$or":
+        return any(plain_match(part, metadata) for part in value)
+    if key == "$not":
+        return not plain_match(value, metadata)
+    found = metadata.get(key)
+    if not isinstance(value, dict):
+        return plain_equal(found, value)
+    return all(plain_condition(operator, operand, found) for operator, operand in value.items())
+
+
+def plain_equal(a, b):
+    if isinstance(a, bool) or isinstance(b, bool) or a is None or b is None:
+        return a is b
+    return isinstance(a, str) == isinstance(b, str) and not isinstance(a, list | dict) and a == b
+
+
+def plain_condition(operator, operand, found):
+    if operator == "$in":
+        return any(plain_equal(found, value) for value in operand)
+    if isinstance(found, bool) or not isinstance(found, int | float | str):
+        return False
+    if isinstance(found, str) != isinstance(operand, str):
+        return False
+    # SQLite compares text by its UTF-8 bytes, which is the order of code points
+    return {
+        "$gt": found > operand,
+        "$gte": found >= operand,
+        "$lt": found < operand,
+        "$lte": found <= operand,
+    }[operator]
+
+
+keys = st.sampled_from(["a", "b", "c d", "e.f", "$x"[1:], "\u00e9"])
+numbers = st.integers(-5, 5) | st.sampled_from([0.5, 2.0, -1.5, 10**12])
+strings = st.sampled_from(["", "x", "y", "10", "2", "\u00e9", "\U00010000", "it's"])
+scalars = st.none() | st.booleans() | numbers | strings
+values = scalars | st.lists(scalars, max_size=2)
+conditions = (
+    scalars
+    | st.fixed_dictionaries({"$in": st.lists(scalars, max_size=3)})
+    | st.dictionaries(
+        st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), numbers | strings, min_size=1, max_size=2
+    )
+)
+filters = st.recursive(
+    st.dictionaries(keys, conditions, max_size=2),
+    lambda inner: (
+        st.fixed_dictionaries({"$and": st.lists(inner, max_size=2)})
+        | st.fixed_dictionaries({"$or": st.lists(inner, max_size=2)})
+        | st.fixed_dictionaries({"$not": inner})
+    ),
+    max_leaves=4,
+)
+
+TABLE = Table("t", MetaData(), Column("metadata", Text))
+ENGINE = create_engine("sqlite://")
+
+
+def matching(where, rows):
+    with ENGINE.connect() as connection:
+        TABLE.metadata.create_all(connection)
+        connection.execute(insert(TABLE), [{"metadata": json.dumps(row)} for row in rows])
+        found = connection.execute(
+            select(TABLE.c.metadata).where(compile_where(where, TABLE.c.metadata))
+        )
+        result = [json.loads(text) for text in found.scalars()]
+        connection.rollback()
+    return result
+
+
+@given(
+    where=filters, rows=st.lists(st.dictionaries(keys, values, max_size=4), min_size=1, max_size=6)
+)
+def test_equals_plain_python(where, rows):
+    assert matching(where, rows) == [row for row in rows if plain_match(where, row)]
+
+
+def test_worked_example():
+    rows = [
+        {"lang": "en", "year": 2020},
+        {"lang": "en", "year": 2018},
+        {"lang": "de", "year": 2021},
+        {},
+    ]
+    assert matching({"lang": "en", "year": {"$gte": 2020}}, rows) == rows[:1]
+    assert matching({"$or": [{"lang": "de"}, {"year": {"$lt": 2019}}]}, rows) == rows[1:3]
+    assert matching({"$not": {"lang": "en"}}, rows) == rows[2:]
+    assert matching({"year": {"$gt": 2018, "$lte": 2020}}, rows) == rows[:1]
+    assert matching({"lang": {"$in": ["de", "fr"]}}, rows) == rows[2:3]
+    assert matching({"lang": None}, rows) == rows[3:]
+    assert matching({}, rows) == rows
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ([], "the filter is"),
+        ({"$nor": []}, "the filter names '\\$nor'"),
+        ({"a": {"$like": "x"}}, "the operator on 'a' is '\\$like'; expected \\$in, \\$gt"),
+        ({"a": {"$in": "x"}}, "expected a list"),
+        ({"a": {"$gt": True}}, "expected a number or a string"),
+        ({"a": {"$gt": None}}, "expected a number or a string"),
+        ({"a": {}}, "is empty"),
+        ({"a": [1]}, "'a' is compared with"),
+        ({"$and": {"a": 1}}, "expected a list of filters"),
+        ({'a"b': 1}, "without quotes"),
+        ({1: 1}, "the filter names 1"),
+    ],
+)
+def test_refuses_other_forms(where, message):
+    with pytest.raises(FilterError, match=message):
+        compile_where(where, TABLE.c.metadata)
+
+
+def test_integers_beyond_64_bits_compare():
+    assert matching({"a": {"$lt": 2**70}}, [{"a": 1}]) == [{"a": 1}]

@@ -1,0 +1,92 @@
+import dataclasses
+import os
+import re
+
+import pytest
+
+from gem_index.config import GemConfig
+from gem_index.errors import ConfigError
+from gem_index.settings import load_settings
+
+
+def test_presets_are_the_papers():
+    values = {
+        name: (c.window, c.removed, c.components, c.power, c.ranking, c.removal, c.alphas, c.prior)
+        for name in ("sts", "cqa", "transfer")
+        for c in [GemConfig.preset(name)]
+    }
+    assert values == {
+        "sts": (7, 17, 45, 3.0, "singular", "sdr", "nsu", 0.0),
+        "cqa": (6, 15, 45, 3.0, "plain", "sdr", "nsu", 0.0),
+        "transfer": (7, 17, 45, 3.0, "singular", "none", "nsu", 0.0),
+    }
+
+
+def test_preset_name_ignores_the_prior_only():
+    assert GemConfig.cqa(prior=1000).preset_name == "cqa"
+    assert GemConfig.cqa(window=7).preset_name == "custom"
+    assert GemConfig().preset_name == "sts"
+
+
+def test_alphas_are_a_set():
+    assert GemConfig(alphas="un") == GemConfig(alphas="nu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window": -1}, "window is -1; expected a whole number from 0"),
+        ({"window": 1.5}, "window is 1.5"),
+        ({"window": True}, "window is True"),
+        ({"components": 0}, "components is 0; expected a whole number from 1"),
+        ({"removed": 46}, "removed is 46 and components 45"),
+        ({"power": 0}, "power is 0; expected a number above 0"),
+        ({"power": float("nan")}, "power is nan"),
+        ({"prior": -1}, "prior is -1; expected a number of at least 0"),
+        ({"removal": "all"}, "removal is 'all'; expected one of sdr, sir, none"),
+        ({"ranking": "best"}, "ranking is 'best'; expected one of singular, plain"),
+        ({"alphas": "nx"}, "alphas is 'nx'; expected a subset of 'nsu'"),
+    ],
+)
+def test_refuses_values_out_of_range(changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        GemConfig(**changes)
+
+
+def test_refuses_an_unknown_preset():
+    with pytest.raises(ConfigError, match="expected one of sts, cqa, transfer"):
+        GemConfig.preset("stsb")
+
+
+def test_json_round_trip_is_canonical():
+    config = GemConfig.cqa(prior=10, alphas="sn")
+    assert GemConfig.from_json(config.to_json()) == config
+    assert config.to_json() == GemConfig.cqa(prior=10.0, alphas="ns").to_json()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"windows": 7}'])
+def test_refuses_json_that_is_no_configuration(text):
+    with pytest.raises(ConfigError):
+        GemConfig.from_json(text)
+
+
+def test_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        GemConfig().window = 3
+
+
+def test_settings_come_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path))
+    monkeypatch.setenv("GEM_INDEX_THREADS", "3")
+    assert load_settings().home == tmp_path
+    assert load_settings().threads == 3
+
+
+def test_threads_default_to_the_processors_of_this_process():
+    assert load_settings().threads == len(os.sched_getaffinity(0))
+
+
+def test_a_bad_setting_is_named(monkeypatch):
+    monkeypatch.setenv("GEM_INDEX_THREADS", "many")
+    with pytest.raises(ConfigError, match="GEM_INDEX_THREADS is 'many'"):
+        load_settings()

@@ -1,0 +1,223 @@
+"""Input files to documents, and what is said of bad ones."""
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from gem_index.documents import Document
+from gem_index.errors import InputError, RecordError
+from gem_index.reading import DocumentReader, read_objects
+
+ROWS = [
+    {"id": "a", "text": "first", "lang": "en"},
+    {"id": 2, "text": "zwei\nLinien \u00fc", "lang": "de"},
+]
+
+
+def write(path, content):
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def read(*names, **options):
+    return [(d.id, d.text, dict(d.metadata)) for d in DocumentReader(names, **options)]
+
+
+EXPECTED = [("a", "first", {"lang": "en"}), ("2", "zwei\nLinien \u00fc", {"lang": "de"})]
+
+
+class TestFormats:
+    @pytest.mark.parametrize("ending", ["\n", "\r\n"])
+    def test_json_lines(self, tmp_path, ending):
+        content = ending.join(json.dumps(row) for row in ROWS) + ending + ending
+        assert read(write(tmp_path / "x.jsonl", content)) == EXPECTED
+        assert read(write(tmp_path / "x.ndjson", b"\xef\xbb\xbf" + content.encode())) == EXPECTED
+
+    def test_csv_with_quotes_and_line_ends_in_fields(self, tmp_path):
+        content = 'id,text,lang\r\na,first,en\r\n2,"zwei\nLinien \u00fc",de\r\n'
+        assert read(write(tmp_path / "x.csv", content)) == EXPECTED
+
+    def test_tsv_takes_quotes_as_they_are(self, tmp_path):
+        content = 'id\ttext\n1\tthe "best" bank\n2\t"\n'
+        assert read(write(tmp_path / "x.tsv", content)) == [
+            ("1", 'the "best" bank', {}),
+            ("2", '"', {}),
+        ]
+
+    def test_text_is_a_document_a_line_named_by_file_and_line(self, tmp_path):
+        name = write(tmp_path / "x.txt", "one\n\n  two \nthree")
+        assert read(name) == [
+            ("x.txt:1", "one", {}),
+            ("x.txt:3", "two", {}),
+            ("x.txt:4", "three", {}),
+        ]
+        assert list(DocumentReader([name]).texts()) == ["one", "", "two", "three"]
+
+    def test_parquet(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        rows = [{"id": str(row["id"]), **{k: row[k] for k in ("text", "lang")}} for row in ROWS]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
+        assert read(str(tmp_path / "x.parquet")) == EXPECTED
+        with pytest.raises(InputError, match="is not Parquet"):
+            read(write(tmp_path / "y.parquet", b"nothing at all"))
+
+    def test_gzip(self, tmp_path):
+        packed = gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode())
+        assert read(write(tmp_path / "x.jsonl.gz", packed)) == EXPECTED
+        with pytest.raises(InputError, match="not a whole gzip file"):
+            read(write(tmp_path / "y.jsonl.gz", packed[:-12]))
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            ('{"id": 1, "text": "x"}\n', [("1", "x", {})]),
+            ("x\ny\n", [("-:1", "x", {}), ("-:2", "y", {})]),
+        ],
+    )
+    def test_standard_input_is_recognised_by_its_first_byte(self, monkeypatch, content, expected):
+        stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(content.encode())))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert read("-") == expected
+        assert not stdin.buffer.closed
+
+    def test_format_overrides_the_name(self, tmp_path):
+        name = write(tmp_path / "x.log", '{"text": "hi"}\n')
+        assert read(name, format="jsonl") == [("x.log:1", "hi", {})]
+        with pytest.raises(
+            InputError, match=r"of no known format; expected a name ending in \.jsonl"
+        ):
+            read(name)
+        with pytest.raises(InputError, match="the format is 'xml'; expected one of jsonl"):
+            read(name, format="xml")
+
+    def test_several_text_fields_join_with_a_blank_line(self, tmp_path):
+        name = write(
+            tmp_path / "x.jsonl",
+            '{"key": "q", "subject": "S", "body": "B", "n": 1}\n{"key": "r", "subject": null, "body": "only"}\n',
+        )
+        found = read(name, id_field="key", text_fields=["subject", "body"])
+        assert found == [("q", "S\n\nB", {"n": 1}), ("r", "only", {})]
+
+    def test_several_files_are_read_in_order(self, tmp_path):
+        names = [write(tmp_path / "a.txt", "one\n"), write(tmp_path / "b.txt", "two\n")]
+        assert [text for _, text, _ in read(*names)] == ["one", "two"]
+
+
+BAD = [
+    ("x.jsonl", '{"text": "a"}\n{"text": \n', 2, "not JSON at column"),
+    ("x.jsonl", '["a"]\n', 1, "found a JSON list; expected one JSON object"),
+    ("x.jsonl", '{"title": "a"}\n', 1, "no field 'text', found 'title'"),
+    ("x.jsonl", '{"text": null}\n', 1, "no field 'text'"),
+    ("x.jsonl", '{"text": 5}\n', 1, "the field 'text' is 5; expected a string"),
+    ("x.jsonl", '{"id": 1.5, "text": "a"}\n', 1, "the id is 1.5; expected a string or an integer"),
+    ("x.jsonl", '{"id": null, "text": "a"}\n', 1, "the id is None"),
+    ("x.jsonl", '{"id": true, "text": "a"}\n', 1, "the id is True"),
+    ("x.jsonl", '{"id": "", "text": "a"}\n', 1, "the id has 0 characters"),
+    (
+        "x.jsonl",
+        '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
+        2,
+        "the id '1' came before in",
+    ),
+    ("x.jsonl", '{"text": "\\ud800"}\n', 1, "half of a surrogate pair"),
+    ("x.jsonl", '{"text": "a", "x": NaN}\n', 1, "the metadata is not JSON"),
+    ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', 2, "byte 11 is not UTF-8"),
+    ("x.txt", b"fine\n\xe9t\xe9\n", 2, "byte 1 is not UTF-8"),
+    ("x.txt", "x" * 5000 + "\nfine\n", 1, "the line has 5001 bytes; expected at most 2000"),
+    ("x.csv", "id,text\n1,a,b\n", 2, "found 3 columns; expected 2"),
+    ("x.csv", "id,text\n1\n", 2, "found 1 columns; expected 2"),
+    ("x.csv", 'id,text\n1,"a"b\n', 2, "not a table row"),
+    ("x.csv", b"id,text\n1,\xff\n", 2, "byte 3 is not UTF-8"),
+    ("x.jsonl", "[" * 100_000 + "\n", 1, "expected"),
+]
+
+
+class TestBadRecords:
+    @pytest.mark.parametrize(("name", "content", "line", "problem"), BAD)
+    def test_is_named_by_file_and_line(self, tmp_path, name, content, line, problem):
+        path = write(tmp_path / name, content)
+        with pytest.raises(RecordError) as caught:
+            read(path, max_record_bytes=200_000 if "[[" in str(content) else 2000)
+        assert str(caught.value).startswith(f"{path} line {line}: ")
+        assert problem in str(caught.value)
+        assert caught.value.exit_status == 2
+
+    def test_may_be_skipped_and_is_counted(self, tmp_path):
+        content = (
+            '{"text": "a"}\nnonsense\n{"id": 7, "text": "b"}\n' + "x" * 3000 + '\n{"text": "c"}\n'
+        )
+        problems = []
+        reader = DocumentReader(
+            [write(tmp_path / "x.jsonl", content)],
+            on_problem=problems.append,
+            max_record_bytes=2000,
+        )
+        assert [d.text for d in reader] == ["a", "b", "c"]
+        assert reader.skipped == 2
+        assert [problem.line for problem in problems] == [2, 4]
+
+    def test_missing_id_field_that_was_asked_for(self, tmp_path):
+        name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')
+        with pytest.raises(RecordError, match="no field 'key', found 'id', 'text'; .* --id-field"):
+            read(name, id_field="key")
+
+    @pytest.mark.parametrize("content", ["", "\n\n", "\r\n"])
+    @pytest.mark.parametrize("name", ["x.jsonl", "x.txt"])
+    def test_empty_files(self, tmp_path, name, content):
+        with pytest.raises(InputError, match="holds no documents; expected at least one"):
+            read(write(tmp_path / name, content))
+
+    def test_missing_file_and_folder(self, tmp_path):
+        with pytest.raises(InputError, match="no such file or directory; expected a readable file"):
+            read(str(tmp_path / "none.jsonl"))
+        with pytest.raises(InputError, match="is a directory"):
+            read(str(tmp_path))
+
+    def test_a_long_line_is_not_held_in_memory(self, tmp_path):
+        import tracemalloc
+
+        path = tmp_path / "x.txt"
+        path.write_bytes(b"x" * 30_000_000)
+        tracemalloc.start()
+        with pytest.raises(RecordError, match="30000000 bytes"):
+            read(str(path), max_record_bytes=1_000_000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10_000_000
+
+
+def test_read_objects(tmp_path):
+    name = write(tmp_path / "x.jsonl", '{"a": 1}\n\n{"b": 2}\n')
+    assert list(read_objects(name, 1000)) == [(1, {"a": 1}), (3, {"b": 2})]
+    with pytest.raises(RecordError, match="line 1"):
+        list(read_objects(write(tmp_path / "y.jsonl", "1\n"), 1000))
+
+
+class TestDocument:
+    def test_metadata_is_canonical(self):
+        a = Document(id=1, text="t", metadata={"b": 1, "a": {"x": [None, True]}})
+        b = Document(id="1", text="t", metadata={"a": {"x": [None, True]}, "b": 1})
+        assert a.id == "1"
+        assert a.metadata_json == '{"a":{"x":[null,true]},"b":1}'
+        assert a.content_hash == b.content_hash
+        assert a.content_hash != Document(id="1", text="t", metadata={}).content_hash
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"id": b"x", "text": "t"}, "the id is b'x'"),
+            ({"id": "x" * 513, "text": "t"}, "has 513 characters"),
+            ({"id": "x", "text": None}, "the text is null"),
+            ({"id": "x", "text": ["t"]}, "the text is a list"),
+            ({"id": "x", "text": "t", "metadata": {1: 2}}, "no object with string keys"),
+            ({"id": "x", "text": "t", "metadata": {"d": object()}}, "not JSON"),
+        ],
+    )
+    def test_refuses_what_cannot_be_stored(self, fields, message):
+        with pytest.raises(InputError, match=message):
+            Document(**fields)
