@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "gem-index"
-        return _fail(f"{error.format_message()} See: {command} --help", 2)
+        return _fail(f"{error.format_message().rstrip('.')}. See: {command} --help", 2)
     except BrokenPipeError:
         # The reader of our output has left, as in `gem-index search … | head -1`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -175,7 +175,7 @@ class Collection:
         with self._workspace.database.reading() as connection:
             view = self._views.at(connection, self._record(connection))
             documents = DocumentRepository(connection, self._id)
-            allowed = documents.matching(where) if where else None
+            allowed = None if where is None or where == {} else documents.matching(where)
             best = view.search(view.encoder.encode([query])[0], k, allowed)
             stored = documents.by_seq([seq for seq, _ in best])
         return [

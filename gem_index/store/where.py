@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ _COMPARISONS = {
     "$lte": lambda value, bound: value <= bound,
 }
 _MAX_INTEGER = 2**63
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
 def compile_where(where: Mapping[str, Any], metadata: Column[str]) -> ColumnElement[bool]:
@@ -55,9 +57,10 @@ def _entry(key: str, value: Any, metadata: Column[str]) -> ColumnElement[bool]:
         return and_(true(), *parts) if key == "$and" else or_(false(), *parts)
     if key == "$not":
         return not_(compile_where(value, metadata))
-    if not isinstance(key, str) or key.startswith("$") or '"' in key:
+    # JSON text escapes these characters, and SQLite compares the escaped name
+    if not isinstance(key, str) or key.startswith("$") or _ESCAPED.search(key):
         raise FilterError(
-            f"the filter names {key!r}; expected a field name without quotes, or $and, $or, $not"
+            f"the filter names {key!r}; expected a field name without quotes, backslashes or control characters, or $and, $or, $not"
         )
     field = _Field(key, metadata)
     if not isinstance(value, Mapping):

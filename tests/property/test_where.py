@@ -81,7 +81,9 @@ ENGINE = create_engine("sqlite://")
 def matching(where, rows):
     with ENGINE.connect() as connection:
         TABLE.metadata.create_all(connection)
-        connection.execute(insert(TABLE), [{"metadata": json.dumps(row)} for row in rows])
+        connection.execute(
+            insert(TABLE), [{"metadata": json.dumps(row, ensure_ascii=False)} for row in rows]
+        )
         found = connection.execute(
             select(TABLE.c.metadata).where(compile_where(where, TABLE.c.metadata))
         )
@@ -126,6 +128,8 @@ def test_worked_example():
         ({"a": [1]}, "'a' is compared with"),
         ({"$and": {"a": 1}}, "expected a list of filters"),
         ({'a"b': 1}, "without quotes"),
+        ({"a\\b": 1}, "without quotes"),
+        ({"a\n": 1}, "without quotes"),
         ({1: 1}, "the filter names 1"),
     ],
 )

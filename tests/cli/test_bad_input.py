@@ -1,0 +1,315 @@
+"""Bad input: one line on standard error that names it, exit 2, nothing on standard output, the home as before."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+def assert_refused(answer, *parts):
+    assert answer.status == 2, answer
+    assert answer.out == ""
+    assert answer.err.startswith("Error: ")
+    assert answer.err.endswith("\n")
+    assert answer.err.count("\n") == 1
+    for part in parts:
+        assert part in answer.err
+
+
+BAD_FILES = {
+    "malformed.jsonl": (
+        b'{"id": 1, "text": "ok"}\n{"id": 2, "text": "ok"\n',
+        "malformed.jsonl line 2: not JSON",
+    ),
+    "empty.jsonl": (b"", "empty.jsonl holds no documents"),
+    "blank.txt": (b"\n\n", "blank.txt holds no documents"),
+    "no-text.jsonl": (b'{"id": 1, "title": "x"}\n', "line 1: no field 'text', found 'id', 'title'"),
+    "no-text.csv": (b"id,title\n1,x\n", "line 2: no field 'text', found 'id', 'title'"),
+    "duplicate.jsonl": (
+        b'{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
+        "line 2: the id '1' came before",
+    ),
+    "float-id.jsonl": (
+        b'{"id": 1.5, "text": "a"}\n',
+        "line 1: the id is 1.5; expected a string or an integer",
+    ),
+    "list-id.jsonl": (b'{"id": ["a"], "text": "a"}\n', "line 1: the id is ['a']"),
+    "null-id.jsonl": (b'{"id": null, "text": "a"}\n', "line 1: the id is None"),
+    "latin1.txt": (b"fine\ncaf\xe9\n", "latin1.txt line 2: byte 4 is not UTF-8"),
+    "latin1.jsonl": (b'{"text": "caf\xe9"}\n', "latin1.jsonl line 1: byte 14 is not UTF-8"),
+    "long.txt": (
+        b"word " * 1_000_000 + b"\n",
+        "long.txt line 1: the line has 5000001 bytes; expected at most 4194304",
+    ),
+    "unknown.doc": (b"x", "unknown.doc is of no known format"),
+    "list.jsonl": (b"[1, 2]\n", "line 1: found a JSON list"),
+    "cut.jsonl.gz": (b"\x1f\x8b\x08\x00\x00\x00", "cut.jsonl.gz is not a whole gzip file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize("command", ["build", "add", "build-new"])
+def test_bad_files(gem, faq, state, tmp_path, name, command):
+    content, message = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"id": "good", "text": "read before the bad one"}\n')
+    before = state()
+    target = ("build", "new") if command == "build-new" else (command, "faq")
+    assert_refused(gem(*target, good, path), message)
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    "command", [("build", "new"), ("add", "faq"), ("fit", "m"), ("encode", "-o", "x.npy")]
+)
+def test_missing_file(gem, faq, state, tmp_path, command):
+    before = state()
+    missing = tmp_path / "none.jsonl"
+    assert_refused(
+        gem(*command, missing), f"cannot read {missing}: no such file", "expected a readable file"
+    )
+    assert state() == before
+
+
+def test_encode_keeps_the_output_of_before_when_the_input_is_bad(gem, tmp_path):
+    (tmp_path / "bad.txt").write_bytes(b"fine\n\xff\n")
+    out = tmp_path / "x.npy"
+    out.write_bytes(b"as before")
+    assert_refused(gem("encode", tmp_path / "bad.txt", "-o", out), "bad.txt line 2")
+    assert out.read_bytes() == b"as before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt", "home", "x.npy"]
+
+
+def test_encode_names_a_bad_output(gem, faq, tmp_path):
+    assert_refused(
+        gem("encode", faq, "-o", tmp_path / "x.csv"), "expected a name ending in .npy or .parquet"
+    )
+    assert_refused(
+        gem("encode", faq, "-o", tmp_path / "none" / "x.npy"), "no such file or directory"
+    )
+
+
+BAD_VECTORS = {
+    "short-row.txt": (b"the 1 2 3\nof 1 2\n", "short-row.txt line 2 holds 2 numbers; expected 3"),
+    "nan.txt": (b"the 1 2\nof 1 nan\n", "nan.txt line 2 holds NaN or infinity"),
+    "letters.txt": (
+        b"the 1 2\nof 1 two\n",
+        "letters.txt line 2 holds 'two' where a number was expected",
+    ),
+    "cut.txt": (b"3 2\nthe 1 2\nof 1 2\n", "announces 3 words, found 2"),
+    "empty.txt": (b"", "empty.txt is empty"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_VECTORS)
+def test_bad_vector_files(gem, faq, state, tmp_path, name):
+    content, message = BAD_VECTORS[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    before = state()
+    assert_refused(gem("vectors", "add", "mine", path), message)
+    assert_refused(gem("build", "new", faq, "--vectors", path), message)
+    assert_refused(gem("explain", "the visa", "--vectors", path), message)
+    assert state() == before
+
+
+def test_bad_vector_folder(gem, faq, state, vectors_folder):
+    matrix = np.load(vectors_folder / "matrix.npy")
+    matrix[3, 3] = np.nan
+    np.save(vectors_folder / "matrix.npy", matrix)
+    before = state()
+    assert_refused(
+        gem("vectors", "add", "mine", vectors_folder), "matrix.npy row 4 holds NaN or infinity"
+    )
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("search", "fac", "visa"), "no collection is named 'fac': did you mean faq?"),
+        (("add", "faqs", "FILE"), "no collection is named 'faqs': did you mean faq?"),
+        (("delete", "faqs", "1"), "no collection is named 'faqs'"),
+        (("refit", "faqs"), "no collection is named 'faqs'"),
+        (("status", "faqs"), "no collection is named 'faqs'"),
+        (("verify", "faqs"), "no collection is named 'faqs'"),
+        (("drop", "faqs", "--yes"), "no collection is named 'faqs'"),
+        (("explain", "x", "--model", "mode"), "no model is named 'mode': did you mean model?"),
+        (
+            ("encode", "FILE", "-o", "x.npy", "--model", "zz"),
+            "no model is named 'zz': there is model",
+        ),
+        (("similarity", "a", "b", "--collection", "faqs"), "no collection is named 'faqs'"),
+        (("models", "remove", "mode"), "no model is named 'mode'"),
+        (
+            ("build", "new", "FILE", "--vectors", "wordlama"),
+            "no vectors is named 'wordlama': did you mean wordllama?",
+        ),
+        (("vectors", "show", "wordlama"), "did you mean wordllama?"),
+        (("vectors", "remove", "glove"), "no registered vectors is named 'glove'"),
+        (("search", "faq", "visa", "-k", "0"), "k is 0; expected a whole number of at least 1"),
+        (("search", "faq", "visa", "-k", "many"), "Invalid value for '-k'"),
+        (("search", "faq", "?!"), "holds no word"),
+        (("search", "faq", "visa", "--where", "{lang"), "--where is not JSON at column 2"),
+        (("search", "faq", "visa", "--where", "[]"), "the filter is []"),
+        (
+            ("search", "faq", "visa", "--where", '{"a": {"$near": 1}}'),
+            "the operator on 'a' is '$near'",
+        ),
+        (("build", "../new", "FILE"), "the collection name is '../new'"),
+        (("fit", "a/b", "FILE"), "the model name is 'a/b'"),
+        (("fit", "model", "FILE"), "the model model exists already"),
+        (("build", "new", "FILE", "--preset", "best"), "expected one of sts, cqa, transfer"),
+        (("build", "new", "FILE", "--window", "-1"), "window is -1"),
+        (("build", "new", "FILE", "--alphas", "xyz"), "alphas is 'xyz'"),
+        (("build", "faq", "FILE", "--preset", "cqa"), "the collection faq has the configuration"),
+        (
+            ("build", "new", "FILE", "--on-error", "ignore"),
+            "--on-error is 'ignore'; expected stop or skip",
+        ),
+        (("build", "new", "FILE", "--format", "xml"), "the format is 'xml'"),
+        (("build", "new", "FILE", "--text-field", "body"), "no field 'body'"),
+        (("build", "new", "FILE", "--id-field", "key"), "no field 'key'"),
+        (
+            ("explain", "x", "--model", "model", "--collection", "faq"),
+            "found --model and --collection",
+        ),
+        (("explain", "x", "--model", "model", "--preset", "cqa"), "beside a fitted model"),
+        (
+            ("encode", "FILE", "-o", "x.npy", "--model", "model", "--fit"),
+            "found --fit beside a fitted model",
+        ),
+        (("vectors", "neighbours", "x", "-k", "0"), "k is 0"),
+        (("serch", "faq"), "No such command 'serch'"),
+        (("search", "faq"), "Missing argument 'query'"),
+        (("search", "faq", "visa", "--near"), "No such option: --near"),
+        (("rerank", "FILE"), 'expected {"query": text, "candidates": [texts]}'),
+    ],
+)
+def test_wrong_arguments(gem, faq, state, command, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    gem("fit", "model", faq)
+    before = state()
+    assert_refused(gem(*(str(faq) if part == "FILE" else part for part in command)), message)
+    assert state() == before
+
+
+def test_mixing_fingerprints(gem, faq, state, vectors_folder):
+    gem("vectors", "add", "tiny", vectors_folder)
+    gem("fit", "model", faq)
+    before = state()
+    assert_refused(
+        gem("build", "faq", faq, "--vectors", "tiny"),
+        "the collection faq was made with vectors",
+        "found",
+        "--vectors",
+    )
+    assert_refused(
+        gem("explain", "x", "--model", "model", "--vectors", "tiny"),
+        "the model of model was made with",
+    )
+    assert_refused(
+        gem("explain", "x", "--collection", "faq", "--vectors", "tiny"),
+        "the model of faq was made with",
+    )
+    gem("build", "small", faq, "--vectors", "tiny")
+    during = state()
+    assert_refused(
+        gem("vectors", "remove", "tiny"), "the vectors tiny are used by collection small"
+    )
+    assert state() == during
+    assert before != during
+
+
+def test_rerank_names_file_and_line(gem, tmp_path):
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"query": "a", "candidates": ["b"]}\n{"query": "a", "candidates": [5]}\n')
+    answer = gem("rerank", path, "--json")
+    assert answer.status == 2
+    assert f"{path} line 2: candidate 0 is 5; expected a text" in answer.err
+    path.write_text("")
+    assert_refused(gem("rerank", path), "holds no queries")
+
+
+@pytest.mark.skipif(
+    shutil.which("setpriv") is None and os.geteuid() == 0, reason="root can write anywhere"
+)
+@pytest.mark.parametrize(
+    "command",
+    [("build", "new", "FILE"), ("add", "faq", "FILE"), ("delete", "faq", "v1"), ("demo",)],
+)
+def test_a_read_only_home(faq, tmp_path, command):
+    home = tmp_path / "home"
+    program = [
+        sys.executable,
+        "-c",
+        "from gem_index_cli.main import main; main()",
+        "--home",
+        str(home),
+    ]
+    if (
+        os.geteuid() == 0
+    ):  # root minds no permission bits unless it gives up the capability to ignore them
+        dropped = "-dac_override,-dac_read_search"
+        program = ["setpriv", "--bounding-set", dropped, "--inh-caps", dropped, *program]
+    paths = [home, *home.rglob("*")]
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in paths:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        arguments = [str(faq) if part == "FILE" else part for part in command]
+        answer = subprocess.run(
+            [*program, *arguments], capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        for path, mode in modes.items():
+            if path.exists():
+                path.chmod(mode)
+    assert (answer.returncode, answer.stdout) == (2, ""), answer
+    assert answer.stderr.startswith("Error: cannot write")
+    assert answer.stderr.count("\n") == 1
+    assert "--home or GEM_INDEX_HOME" in answer.stderr
+
+
+def test_a_home_that_is_a_file(tmp_path, gem):
+    (tmp_path / "home").write_text("not a folder")
+    assert_refused(gem("status"), "cannot write to the home", "expected a writable folder")
+
+
+def test_a_database_that_is_none(tmp_path, gem):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "gem-index.sqlite3").write_bytes(
+        b"this is no database, whatever its name says" * 100
+    )
+    answer = gem("status")
+    assert answer.status == 1
+    assert answer.err.count("\n") == 1
+    assert "is not a sound SQLite database" in answer.err
+
+
+def test_a_bad_setting(gem, faq, monkeypatch):
+    monkeypatch.setenv("GEM_INDEX_THREADS", "zero")
+    assert_refused(gem("search", "faq", "visa"), "GEM_INDEX_THREADS is 'zero'")
+
+
+def test_verify_exits_1_on_damage_and_fixes_it(gem, faq, tmp_path):
+    (index,) = (tmp_path / "home" / "collections" / "1").glob("*/vectors.faiss")
+    content = bytearray(index.read_bytes())
+    content[-1] ^= 1
+    index.write_bytes(content)
+    answer = gem("verify", "--json")
+    assert answer.status == 1
+    assert answer.json["ok"] is False
+    assert answer.json["problems"] == [
+        {"kind": "index", "detail": "faq: vectors.faiss is not what was written", "fixed": False}
+    ]
+    fixed = gem("verify", "faq", "--fix", "--json")
+    assert (fixed.status, fixed.json["ok"], fixed.json["problems"][0]["fixed"]) == (0, True, True)
+    assert gem("verify").out == "All is well.\n"
+    assert json.loads(gem("search", "faq", "visa", "--json").out)

@@ -1,0 +1,334 @@
+"""Every command: its JSON, its streams, its exit status, and what a person sees."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
+    built = gem("build", "faq", faq_file, "--json")
+    assert (built.status, built.err) == (0, "")
+    seconds = built.json.pop("seconds")
+    assert seconds >= 0
+    fingerprint = built.json["fingerprint"]
+    expected = {
+        "collection": "faq",
+        "added": 5,
+        "updated": 0,
+        "unchanged": 0,
+        "skipped": 0,
+        "documents": 5,
+    }
+    assert built.json == expected | {"fingerprint": fingerprint, "seconds": seconds}
+    assert len(fingerprint) == 64
+
+    more = tmp_path / "more.csv"
+    more.write_text("id,text\nv1,How can I renew a visa?\nn1,Is the school open?\n")
+    added = gem("add", "faq", more, "--json").json
+    assert {k: added[k] for k in expected} == expected | {"added": 1, "updated": 1, "documents": 6}
+    assert added["fingerprint"] == fingerprint
+
+    status = gem("status", "--json").json["collections"]
+    assert [s["name"] for s in status] == ["faq"]
+    entry = status[0]
+    assert (entry["documents"], entry["fingerprint"], entry["vectors"], entry["preset"]) == (
+        6,
+        fingerprint,
+        "wordllama",
+        "sts",
+    )
+    assert entry["index"] == {
+        "kind": "flat",
+        "snapshot": entry["index"]["snapshot"],
+        "last_seq": 5,
+        "tail": 2,
+    }
+    assert entry["bytes"] > 0
+
+    assert gem("delete", "faq", "n1", "zz", "--json").json == {"deleted": 1, "missing": ["zz"]}
+    assert gem("refit", "faq", "--json").json["collections"][0]["fitted"] == 5
+    assert gem("verify", "--json").json == {"ok": True, "problems": []}
+    assert gem("drop", "faq", "--yes", "--json").json == {"dropped": "faq", "documents": 5}
+    assert gem("status", "--json").json == {"collections": []}
+
+
+def test_search(gem, faq):
+    found = gem("search", "faq", "renewing a visa", "-k", 2, "--json").json
+    assert [set(result) for result in found] == [{"id", "score", "text", "metadata"}] * 2
+    assert {result["id"] for result in found} == {"v1", "v2"}
+    assert found[0]["score"] >= found[1]["score"]
+    assert found[0]["metadata"]["topic"] == "visa"
+    where = '{"topic": "bank", "year": {"$gt": 2020}}'
+    assert [r["id"] for r in gem("search", "faq", "visa", "--where", where, "--json").json] == [
+        "b2"
+    ]
+    shown = gem("search", "faq", "renewing a visa", "-k", 1)
+    assert found[0]["text"] in shown.out
+    assert f"{found[0]['score']:.3f}" in shown.out
+
+
+def test_rerank_answers_a_line_a_query(gem, faq, tmp_path):
+    source = tmp_path / "in.jsonl"
+    rows = [
+        {
+            "id": 7,
+            "query": "renew a visa",
+            "candidates": [
+                "open a bank account",
+                {"id": "x", "text": "how to renew a visa"},
+                "",
+                "open a bank account",
+            ],
+        },
+        {"query": "bank", "candidates": []},
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, second = gem("rerank", source, "--collection", "faq", "--json").lines
+    assert set(first) == {"id", "query", "results"}
+    assert first["id"] == 7
+    assert [set(result) for result in first["results"]] == [{"index", "id", "score", "text"}] * 4
+    assert (first["results"][0]["index"], first["results"][0]["id"]) == (1, "x")
+    scores = {result["index"]: result["score"] for result in first["results"]}
+    assert scores[0] == scores[3]
+    assert scores[2] == 0.0
+    order = [result["index"] for result in first["results"]]
+    assert order.index(0) < order.index(3)
+    assert second == {"query": "bank", "results": []}
+    assert "how to renew a visa" in gem("rerank", source, "--top-n", 1).out
+
+
+def test_explain(gem, faq):
+    answer = gem("explain", "Two ducks, swimming", "--json").json
+    assert set(answer) == {"text", "fingerprint", "words"}
+    assert [word["token"] for word in answer["words"]] == ["two", "ducks", "swimming"]
+    assert set(answer["words"][0]) == {"token", "known", "alpha_n", "alpha_s", "alpha_u", "alpha"}
+    by_collection = gem("explain", "Two ducks, swimming", "--collection", "faq", "--json").json
+    assert by_collection["fingerprint"] != answer["fingerprint"]
+    shown = gem("explain", "Two ducks, swimming").out
+    assert "ducks" in shown
+    assert "█" in shown
+    assert "No words" in gem("explain", "?!").out
+
+
+def test_similarity(gem):
+    same = gem("similarity", "a red bus", "A red bus!", "--json").json
+    assert same == {"score": pytest.approx(1.0)}
+    near = gem("similarity", "a cheap flight", "a low-cost plane ticket", "--json").json["score"]
+    far = gem("similarity", "a cheap flight", "the chicken soup", "--json").json["score"]
+    assert -1 <= far < near <= 1
+    assert gem("similarity", "a red bus", "A red bus!").out == "1.0000\n"
+
+
+def test_fit_models_and_encode(gem, faq, tmp_path):
+    fitted = gem("fit", "m", faq, "--preset", "cqa", "--json").json
+    assert {k: fitted[k] for k in ("model", "sentences", "dimension", "components")} == {
+        "model": "m",
+        "sentences": 5,
+        "dimension": 256,
+        "components": 5,
+    }
+    (model,) = gem("models", "list", "--json").json
+    assert (model["name"], model["fingerprint"], model["config"]["window"]) == (
+        "m",
+        fitted["fingerprint"],
+        6,
+    )
+    lines = tmp_path / "lines.txt"
+    lines.write_text("renew a visa\n\nopen an account\n")
+    out = tmp_path / "x.npy"
+    encoded = gem("encode", lines, "-o", out, "--model", "m", "--json").json
+    assert encoded == {
+        "rows": 3,
+        "dimension": 256,
+        "empty": 1,
+        "fingerprint": fitted["fingerprint"],
+    }
+    matrix = np.load(out)
+    assert (matrix.shape, matrix.dtype) == ((3, 256), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), [1, 0, 1], atol=1e-6)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["faq.jsonl", "home", "lines.txt", "x.npy"]
+    assert gem("models", "remove", "m").status == 0
+    assert gem("models", "list", "--json").json == []
+
+
+def test_encode_fits_on_its_input(gem, faq, tmp_path):
+    out = tmp_path / "x.npy"
+    options = ("--vectors", "wordllama", "--fit", "--preset", "sts", "-o", out, "--json")
+    encoded = gem("encode", faq, *options).json
+    fitted = gem("fit", "m", faq, "--preset", "sts", "--json").json
+    assert encoded["fingerprint"] == fitted["fingerprint"]
+    assert encoded["rows"] == 5
+
+
+def test_encode_to_parquet_keeps_texts_and_order(gem, faq, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    gem("encode", faq, "-o", tmp_path / "x.parquet")
+    gem("encode", faq, "-o", tmp_path / "x.npy")
+    table = pq.read_table(tmp_path / "x.parquet")
+    assert table.column("text").to_pylist()[0] == "How do I renew my residence visa?"
+    stacked = np.array(table.column("vector").to_pylist(), dtype=np.float32)
+    np.testing.assert_array_equal(stacked, np.load(tmp_path / "x.npy"))
+
+
+def test_configuration_options_reach_the_model(gem, faq):
+    options = ["--window", 3, "--components", 4, "--removed", 2, "--power", 2, "--removal", "sir"]
+    options += ["--prior", 5, "--alphas", "-", "--ranking", "plain"]
+    gem("fit", "m", faq, *options)
+    (model,) = gem("models", "list", "--json").json
+    assert model["config"] == {
+        "window": 3,
+        "components": 4,
+        "removed": 2,
+        "power": 2.0,
+        "removal": "sir",
+        "prior": 5.0,
+        "alphas": "",
+        "ranking": "plain",
+    }
+
+
+def test_vectors(gem, vectors_folder, tmp_path):
+    added = gem("vectors", "add", "tiny", vectors_folder, "--licence", "CC0", "--json").json
+    assert set(added) == {
+        "name",
+        "words",
+        "dimension",
+        "fingerprint",
+        "format",
+        "origin",
+        "licence",
+    }
+    assert (added["name"], added["dimension"], added["format"], added["licence"]) == (
+        "tiny",
+        24,
+        "folder",
+        "CC0",
+    )
+    listed = {entry["name"]: entry for entry in gem("vectors", "list", "--json").json}
+    assert set(listed) == {"wordllama", "tiny"}
+    assert listed["tiny"] == added
+    assert gem("vectors", "show", "tiny", "--json").json == added
+    near = gem("vectors", "neighbours", "river", "--vectors", "tiny", "-k", 3, "--json").json
+    assert [set(entry) for entry in near] == [{"word", "score"}] * 3
+    words = {
+        entry["word"] for entry in gem("vectors", "neighbours", "river", "-k", 8, "--json").json
+    }
+    assert words & {"rivers", "lake", "creek", "stream", "valley"}
+    glove = tmp_path / "g.txt"
+    glove.write_text("the 1 0\nriver 0 1\n")
+    pair = gem("explain", "the river", "--vectors", f"tiny+{glove}", "--json")
+    assert pair.status == 0
+    assert gem("vectors", "remove", "tiny", "--json").json == {"removed": "tiny"}
+    assert "tiny" not in gem("vectors", "list").out
+
+
+def test_database(gem):
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0001"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0001"}
+    assert gem("db", "current").out == "0001 (newest: 0001)\n"
+
+
+def test_skipping_bad_lines_reports_them(gem, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "the first"}\nnonsense\n{"text": "the third"}\n')
+    answer = gem("build", "x", path, "--on-error", "skip", "--json")
+    assert (answer.status, answer.json["skipped"], answer.json["documents"]) == (0, 1, 2)
+    assert answer.err.startswith(f"Skipped: {path} line 2: not JSON")
+
+
+def test_demo_shows_everything_and_is_quick_the_second_time(gem):
+    first = gem("demo", "--json")
+    assert first.status == 0, first.err
+    assert first.json["documents"] >= 300
+    assert len(first.json["search"]) == 2
+    for search in first.json["search"]:
+        assert len(search["results"]) == 3
+    topics = [search["results"][0]["metadata"]["topic"] for search in first.json["search"]]
+    assert topics == ["banking", "parcels"]
+    assert first.json["rerank"]["results"][0]["index"] == 1
+    shown = gem("demo")
+    for expected in ("1. Build", "2. Search", "3. Re-rank", "4. Explain", "What next", "█"):
+        assert expected in shown.out
+    assert gem("status", "--json").json["collections"][0]["documents"] == first.json["documents"]
+
+
+def test_the_version_is_that_of_the_package(gem):
+    from importlib.metadata import version
+
+    assert gem("--version").out == f"gem-index {version('gem-index')}\n"
+
+
+class TestAsAProcess:
+    """The installed program, its streams and its exit status."""
+
+    def gem(self, tmp_path, *arguments, stdin=""):
+        command = [
+            sys.executable,
+            "-c",
+            "from gem_index_cli.main import main; main()",
+            "--home",
+            str(tmp_path / "h"),
+        ]
+        return subprocess.run(
+            [*command, *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def test_reads_standard_input(self, tmp_path):
+        lines = '{"id": 1, "text": "renew a visa"}\n{"id": 2, "text": "open an account"}\n'
+        built = self.gem(tmp_path, "build", "x", "-", "--json", stdin=lines)
+        assert (built.returncode, built.stderr) == (0, "")
+        assert json.loads(built.stdout)["documents"] == 2
+        query = '{"query": "visa", "candidates": ["a bank", "a visa"]}\n'
+        ranked = self.gem(tmp_path, "rerank", "--collection", "x", "--json", stdin=query)
+        assert json.loads(ranked.stdout)["results"][0]["index"] == 1
+        out = tmp_path / "o.npy"
+        encoded = self.gem(
+            tmp_path, "encode", "-", "--fit", "-o", out, "--json", stdin="one line\nanother line\n"
+        )
+        assert json.loads(encoded.stdout)["rows"] == 2
+
+    def test_errors_are_one_line_without_traceback(self, tmp_path):
+        answer = self.gem(tmp_path, "search", "nowhere", "visa")
+        assert (answer.returncode, answer.stdout) == (2, "")
+        assert answer.stderr.count("\n") == 1
+        assert answer.stderr.startswith("Error: no collection is named 'nowhere'")
+
+    def test_a_reader_that_leaves_is_no_error_to_shout_about(self, tmp_path):
+        command = (
+            f"{sys.executable} -c 'from gem_index_cli.main import main; main()' --help | head -1"
+        )
+        answer = subprocess.run(
+            ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "Traceback" not in answer.stderr
+
+    def test_help_imports_nothing_heavy(self):
+        code = (
+            "import sys\nfrom gem_index_cli.main import run\n"
+            "assert run(['--help']) == 0\n"
+            "heavy = {'numpy', 'numba', 'faiss', 'sqlalchemy', 'pydantic', 'nltk', 'alembic', 'scipy'}\n"
+            "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+
+    def test_listing_and_deleting_compile_nothing(self, tmp_path):
+        code = (
+            "import sys\nfrom gem_index_cli.main import run\n"
+            "assert run(['--home', sys.argv[1], 'status']) == 0\n"
+            "run(['--home', sys.argv[1], 'delete', 'x', 'y'])\n"
+            "assert 'numba' not in sys.modules"
+        )
+        subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "h"],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )

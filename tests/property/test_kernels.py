@@ -1,0 +1,146 @@
+"""The fast paths against the paper written plainly."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import naive
+from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.kernels import coarse_vectors, encode_sentences, project, sentence_weights
+
+REMOVAL = {"none": 0, "sir": 1, "sdr": 2}
+
+
+@st.composite
+def vocabularies(draw):
+    """Word vectors with zero vectors, repeated and linearly dependent rows among random ones."""
+    d = draw(st.sampled_from([2, 3, 5, 17, 64, 300, 400]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    count = draw(st.integers(1, 60))
+    scale = draw(st.sampled_from([0.05, 1.0, 4.0]))
+    rows = (rng.normal(size=(count, d)) * scale).astype(np.float32)
+    for kind in draw(st.lists(st.sampled_from(["zero", "copy", "double", "sum"]), max_size=4)):
+        i, j, k = rng.integers(0, count, size=3)
+        rows[i] = {
+            "zero": 0 * rows[j],
+            "copy": rows[j],
+            "double": 2 * rows[j],
+            "sum": np.round(rows[j], 3) + np.round(rows[k], 3),
+        }[kind]
+    return rows, rng
+
+
+@st.composite
+def problems(draw):
+    rows, rng = draw(vocabularies())
+    n = draw(st.integers(0, 12) | st.integers(0, 200))
+    sentence = rng.integers(0, len(rows), size=n).astype(np.int32)
+    K = draw(st.integers(0, min(45, rows.shape[1])))
+    directions = np.linalg.qr(rng.normal(size=(rows.shape[1], max(K, 1))))[0].T[:K]
+    sigma = np.sort(rng.gamma(1.0, draw(st.sampled_from([1.0, 30.0])), size=K))[::-1].copy()
+    options = {
+        "window": draw(st.integers(0, 20)),
+        "removed": draw(st.integers(0, 20)),
+        "ranking": draw(st.sampled_from(["singular", "plain"])),
+    }
+    return rows, sentence, directions, sigma, options
+
+
+def clear_of_thresholds(S, window):
+    """Whether no window is so close to dependent that rounding alone decides its rank."""
+    for i in range(S.shape[1]):
+        low, high = max(0, i - window), min(S.shape[1], i + window + 1)
+        block = S[:, low:high]
+        lengths = np.linalg.norm(block, axis=0)
+        block = block[:, lengths > 0] / lengths[lengths > 0]
+        if block.shape[1]:
+            values = np.linalg.svd(block, compute_uv=False)
+            if np.any((values > 1e-13) & (values < 3e-3)):
+                return False
+    return True
+
+
+def by_kernels(rows, sentence, directions, sigma, options, removal="sdr", alphas="nsu"):
+    offsets = np.array([0, len(sentence)])
+    projections = np.empty((len(rows), len(sigma)))
+    project(rows, directions, 0, len(rows), projections)
+    count = min(options["removed"], len(sigma))
+    plain = options["ranking"] == "plain"
+    out = np.full((1, rows.shape[1]), np.nan, dtype=np.float32)
+    flags = ["n" in alphas, "s" in alphas, "u" in alphas]
+    encode_sentences(
+        sentence, offsets, 0, 1, rows, projections, directions, sigma,
+        options["window"], count, plain, REMOVAL[removal], *flags, out,
+    )  # fmt: skip
+    parts = sentence_weights(sentence, rows, projections, sigma, options["window"], count, plain)
+    return out[0], parts
+
+
+@settings(max_examples=300)
+@given(
+    problem=problems(),
+    removal=st.sampled_from(["sdr", "sir", "none"]),
+    alphas=st.sampled_from(["nsu", "n", "su", ""]),
+)
+def test_encoding_equals_the_paper(problem, removal, alphas):
+    rows, sentence, directions, sigma, options = problem
+    S = rows[sentence].T.astype(np.float64)
+    found, parts = by_kernels(rows, sentence, directions, sigma, options, removal, alphas)
+    assert np.isfinite(found).all()
+    assert np.isfinite(parts).all()
+    assume(clear_of_thresholds(S, options["window"]))
+    expected = naive.weights(S, directions, sigma, **options)
+    np.testing.assert_allclose(parts, expected, atol=1e-5)
+    c = naive.encode(S, directions, sigma, removal=removal, alphas=alphas, **options)
+    removed_most = removal != "none" and rows.shape[1] <= options["removed"] + 1
+    if not removed_most:  # what is left would be the rounding of float32 rows in both
+        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(c), abs=1e-5)
+        if c.any():
+            assert found @ c >= 1 - 1e-6
+
+
+@settings(max_examples=150)
+@given(vocabulary=vocabularies(), n=st.integers(0, 80), power=st.sampled_from([1.0, 2.0, 3.0, 4.0]))
+def test_coarse_vectors_equal_the_paper(vocabulary, n, power):
+    rows, rng = vocabulary
+    sentence = rng.integers(0, len(rows), size=n).astype(np.int32)
+    S = rows[sentence].T.astype(np.float64)
+    if n:
+        U, sigma, _ = np.linalg.svd(S, full_matrices=False)
+        strong = sigma > 1e-6 * sigma[0]
+        # A sign, and within equal singular values a direction, is only defined clear of zero and of each other.
+        along = np.abs(U.T @ S.sum(axis=1))[strong]
+        assume(np.all(along > 1e-6 * sigma[0]))
+        assume(np.all(np.diff(sigma[strong]) < -1e-5 * sigma[0]))
+    out = np.full((1, rows.shape[1]), np.nan)
+    coarse_vectors(sentence, np.array([0, n]), 0, 1, rows, power, out)
+    expected = naive.coarse_vector(S, power)
+    np.testing.assert_allclose(out[0], expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(2, 30), K=st.integers(1, 45)
+)
+def test_directions_equal_the_svd_of_the_coarse_matrix(seed, n, d, K):
+    coarse = np.random.default_rng(seed).normal(size=(n, d)) * np.geomspace(1, 0.01, d)
+    statistics = CorpusStatistics(d)
+    statistics.add(coarse, n)
+    found = statistics.components(K)
+    directions, sigma = naive.principal_directions(coarse, K)
+    np.testing.assert_allclose(found.singular_values, sigma, rtol=1e-6)
+    overlap = np.linalg.svd(found.directions @ directions.T)[1]
+    assert overlap.min() >= 0.9999 or len(sigma) < min(n, d)  # the K-th and K+1-th may nearly tie
+
+
+def test_the_oracle_reproduces_itself_on_a_worked_example():
+    """Two orthogonal words: r = |v|, so alpha_n = e, alpha_s = |v| / 2, alpha_u = exp(-|sigma D q| / h)."""
+    S = np.array([[2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
+    directions, sigma = np.array([[1.0, 0, 0]]), np.array([0.5])
+    expected = [[np.e, 1.0, np.exp(-0.5)], [np.e, 1.5, 1.0]]
+    options = {"window": 7, "removed": 1, "ranking": "singular"}
+    np.testing.assert_allclose(naive.weights(S, directions, sigma, **options), expected)
+    rows = S.T.astype(np.float32)
+    _, parts = by_kernels(rows, np.array([0, 1], np.int32), directions, sigma, options)
+    np.testing.assert_allclose(parts, expected, rtol=1e-12)
