@@ -16,14 +16,14 @@ __all__ = ["register"]
 _COLLECTION = "demo"
 _QUERIES = (
     "I forgot the password of my online bank account",
-    "my parcel says delivered but nothing has arrived",
+    "my package never arrived but it is marked as delivered",
 )
-_QUESTION = "the phone battery is empty after half a day"
+_QUESTION = "how do I get my money back for something that arrived broken"
 _CANDIDATES = (
-    "Which phone plan is cheapest for half a year abroad?",
-    "Why does my mobile lose its charge so quickly?",
-    "The battery of the smoke detector is empty, who has to replace it?",
-    "How long does a cooked chicken keep in the fridge?",
+    "Where can I change foreign coins into notes?",
+    "The vase was broken when it came. Do you refund it?",
+    "My phone is broken, is a repair worth it?",
+    "How do I get back a file that I deleted?",
 )
 
 

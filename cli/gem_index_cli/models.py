@@ -231,10 +231,17 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command("remove")
-def remove_model(context: typer.Context, name: Annotated[str, typer.Argument()]) -> None:
+def remove_model(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    as_json: AsJson = False,
+) -> None:
     """Forget a model."""
     home_of(context).remove_model(name)
-    say(f"The model {name} is gone.")
+    if as_json:
+        print_json({"removed": name})
+    else:
+        say(f"The model {name} is gone.")
 
 
 def register(root: typer.Typer) -> None:

@@ -21,11 +21,15 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+Ids64 = npt.NDArray[np.int64]
 
 RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
 
 _PIVOT_TOLERANCE = RANK_TOLERANCE**2
+_REFINED_BELOW = (
+    1e-6  # of |v|^2: a smaller squared residual is computed from the vectors themselves
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -72,7 +76,7 @@ def project(rows: F32, directions: F64, begin: int, end: int, out: F64) -> None:
 @_compiled
 def _select_directions(
     sentence: Ids, projections: F64, sigma: F64, plain_ranking: bool, count: int
-) -> npt.NDArray[np.int64]:
+) -> Ids64:
     """Return the ``count`` directions that the sentence aligns with most, best first (ties: smaller k first)."""
     scores = np.zeros(sigma.shape[0])
     for i in sentence:
@@ -106,19 +110,86 @@ def _banded_gram(sentence: Ids, rows: F32, width: int) -> F64:
 
 
 @_compiled
-def _new_meaning(gram: F64, i: int, low: int, high: int, factor: F64, coefficients: F64) -> float:
+def _solve_transposed(factor: F64, rank: int, values: F64) -> None:
+    """Solve L^T y = values in place, for the leading rank x rank block of the factor L."""
+    for a in range(rank - 1, -1, -1):
+        for b in range(a + 1, rank):
+            values[a] -= factor[b, a] * values[b]
+        values[a] /= factor[a, a]
+
+
+@_compiled
+def _refined_residual(
+    sentence: Ids,
+    rows: F32,
+    i: int,
+    active: Ids64,
+    rank: int,
+    factor: F64,
+    y: F64,
+) -> float:
+    """Return |v_i - sum_a y_a v_active[a]| after one step of refinement of y (corrected semi-normal equations).
+
+    A Gram matrix knows a residual only to the square root of the rounding error, times its condition. Where almost
+    nothing is left of v_i, the residual vector itself is formed, which is as exact as a QR factorisation.
+    """
+    residual = rows[sentence[i]].astype(np.float64)
+    step = y.copy()
+    for _ in range(2):
+        for a in range(rank):
+            other = rows[sentence[active[a]]]
+            for x in range(residual.shape[0]):
+                residual[x] -= step[a] * other[x]
+        for a in range(rank):
+            other = rows[sentence[active[a]]]
+            product = 0.0
+            for x in range(residual.shape[0]):
+                product += residual[x] * other[x]
+            for b in range(a):
+                product -= factor[a, b] * step[b]
+            step[a] = product / factor[a, a]
+        _solve_transposed(factor, rank, step)
+        for a in range(rank):
+            y[a] += step[a]
+    total = 0.0
+    for a in range(rank):
+        other = rows[sentence[active[a]]]
+        for x in range(residual.shape[0]):
+            residual[x] -= step[a] * other[x]
+    for x in range(residual.shape[0]):
+        total += residual[x] * residual[x]
+    return np.sqrt(total)  # type: ignore[no-any-return]
+
+
+@_compiled
+def _new_meaning(
+    sentence: Ids,
+    rows: F32,
+    gram: F64,
+    i: int,
+    low: int,
+    high: int,
+    factor: F64,
+    coefficients: F64,
+) -> float:
     """Return r, the distance of v_i to the span of the other vectors in low..high; 0 where it lies in it.
 
     ``coefficients[j - low]`` is filled with y, so that q = (v_i - sum_j y_j v_j) / r. The residual is the last pivot of the
     Cholesky factor of the window's Gram matrix with v_i last; a dependent pivot is skipped instead of failing.
     """
-    size = high - low
-    last = size - 1
-    active = np.empty(size, dtype=np.int64)
+    coefficients[: high - low] = 0.0
+    if gram[i, 0] == 0.0:
+        return 0.0
+    for j in range(low, high):
+        if j != i and sentence[j] == sentence[i]:
+            return 0.0
+    active = np.empty(high - low, dtype=np.int64)
     rank = 0
-    for place in range(size):
+    for place in range(high - low):
         # v_i moves to the end (Def. 1), the words after it move up by one
-        word = i if place == last else (low + place if low + place < i else low + place + 1)
+        word = low + place + (low + place >= i)
+        if place == high - low - 1:
+            word = i
         norm = gram[word, 0]
         pivot = norm
         for a in range(rank):
@@ -129,22 +200,20 @@ def _new_meaning(gram: F64, i: int, low: int, high: int, factor: F64, coefficien
             value /= factor[a, a]
             factor[rank, a] = value
             pivot -= value * value
-        if place == last:
-            if norm == 0.0 or pivot <= _PIVOT_TOLERANCE * norm:
-                return 0.0
-            for j in range(size):
-                coefficients[j] = 0.0
-            for a in range(rank - 1, -1, -1):
-                value = factor[rank, a]
-                for b in range(a + 1, rank):
-                    value -= factor[b, a] * coefficients[active[b] - low]
-                coefficients[active[a] - low] = value / factor[a, a]
-            return np.sqrt(pivot)  # type: ignore[no-any-return]
-        if norm > 0.0 and pivot > _PIVOT_TOLERANCE * norm:
+        if word != i and pivot > _PIVOT_TOLERANCE * norm:
             factor[rank, rank] = np.sqrt(pivot)
             active[rank] = word
             rank += 1
-    return 0.0
+    y = factor[rank, :rank].copy()
+    _solve_transposed(factor, rank, y)
+    r = np.sqrt(max(pivot, 0.0))
+    if pivot <= _REFINED_BELOW * norm:
+        r = _refined_residual(sentence, rows, i, active, rank, factor, y)
+    if r <= RANK_TOLERANCE * np.sqrt(norm):
+        return 0.0
+    for a in range(rank):
+        coefficients[active[a] - low] = y[a]
+    return r  # type: ignore[no-any-return]
 
 
 @_compiled
@@ -153,7 +222,7 @@ def word_weights(
     rows: F32,
     projections: F64,
     sigma: F64,
-    selected: npt.NDArray[np.int64],
+    selected: Ids64,
     window: int,
     out: F64,
 ) -> None:
@@ -165,7 +234,7 @@ def word_weights(
     coefficients = np.empty(size)
     for i in range(n):
         low, high = max(0, i - window), min(n, i + window + 1)
-        r = _new_meaning(gram, i, low, high, factor, coefficients)
+        r = _new_meaning(sentence, rows, gram, i, low, high, factor, coefficients)
         if r == 0.0:
             out[i, 0], out[i, 1], out[i, 2] = 1.0, 0.0, 1.0
             continue
@@ -188,7 +257,7 @@ def _sentence_vector(
     rows: F32,
     projections: F64,
     directions: F64,
-    removed: npt.NDArray[np.int64],
+    removed: Ids64,
     out: F32,
 ) -> None:
     """Fill out (d,) with the unit vector of the weighted sum less its part along the removed directions."""

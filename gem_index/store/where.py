@@ -60,7 +60,7 @@ def _entry(key: str, value: Any, metadata: Column[str]) -> ColumnElement[bool]:
     # JSON text escapes these characters, and SQLite compares the escaped name
     if not isinstance(key, str) or key.startswith("$") or _ESCAPED.search(key):
         raise FilterError(
-            f"the filter names {key!r}; expected a field name without quotes, backslashes or control characters, or $and, $or, $not"
+            f"the filter names {key!r}; expected a name without quotes, backslashes or controls, or $and, $or, $not"
         )
     field = _Field(key, metadata)
     if not isinstance(value, Mapping):

@@ -1,0 +1,51 @@
+"""Every command has help and stands in the README; every command line in the README exists."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from gem_index_cli.main import app
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+
+
+def commands(group=None, prefix=()):
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*prefix, name))
+        else:
+            yield (*prefix, name), command
+
+
+ALL = dict(commands())
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_has_help_and_stands_in_the_readme(path):
+    command = ALL[path]
+    assert command.help
+    for parameter in command.params:
+        if parameter.name not in ("name", "help"):
+            assert getattr(parameter, "help", None), f"{' '.join(path)}: {parameter.name}"
+    assert f"gem-index {' '.join(path)}" in README
+
+
+def readme_lines():
+    for block in re.findall(r"```sh\n(.*?)```", README, re.S):
+        yield from (line for line in block.splitlines() if line.startswith("gem-index "))
+
+
+@pytest.mark.parametrize("line", list(readme_lines()))
+def test_the_readmes_command_lines_parse(line):
+    words = shlex.split(line)[1:]
+    path = tuple(words[:2]) if tuple(words[:2]) in ALL else tuple(words[:1])
+    command = ALL[path]
+    command.make_context("gem-index", words[len(path) :])
+
+
+def test_every_command_that_prints_results_takes_json():
+    assert all("as_json" in {p.name for p in command.params} for command in ALL.values())
