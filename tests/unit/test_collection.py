@@ -1,8 +1,9 @@
 """Collections: ingest, search, delete, refit, verify; every answer compared with exact search over the texts."""
 
 import logging
-import multiprocessing
 import shutil
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -391,29 +392,28 @@ class TestDamage:
         assert "tiny: matrix.npy is not what was written" in home.verify()[0].detail
 
 
-def _hold_lock(root, held, release):
-    home = Home(root)
-    with home._workspace.write_lock():
-        held.set()
-        release.wait(30)
+HOLD_LOCK = """
+import sys
+from gem_index import Home
+with Home(sys.argv[1])._workspace.write_lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 class TestConcurrency:
     def test_a_writer_that_waits_too_long_says_so(self, home, faq, monkeypatch):
-        context = multiprocessing.get_context("spawn")
-        held, release = context.Event(), context.Event()
-        other = context.Process(target=_hold_lock, args=(home.root, held, release))
-        other.start()
-        try:
-            assert held.wait(30)
+        command = [sys.executable, "-c", HOLD_LOCK, str(home.root)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:
+            assert other.stdout.readline() == "held\n"
             monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.2")
             waiting = Home(home.root).collection("faq")
             with pytest.raises(HomeBusyError, match="another process has been writing"):
                 waiting.ingest(documents(1))
             assert waiting.search("bank") == []
-        finally:
-            release.set()
-            other.join()
+            other.communicate("")
         assert waiting.ingest(documents(1)).added == 1
 
     def test_readers_see_whole_batches_while_a_writer_works(self, home, faq):
