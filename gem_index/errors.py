@@ -78,7 +78,8 @@ class RecordError(InputError):
     """
 
     def __init__(self, source: str, line: int, problem: str) -> None:
-        super().__init__(f"{source} line {line}: {problem}")
+        name = "standard input" if source == "-" else source
+        super().__init__(f"{name} line {line}: {problem}")
         self.source = source
         self.line = line
         self.problem = problem

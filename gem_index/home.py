@@ -202,9 +202,9 @@ class Home:
                 report = self._build_new(name, documents, vectors or DEFAULT_VECTORS, config, prior)
             else:
                 self._check_agreement(self.collection(name), vectors, config, prior)
-                report = self.collection(name).ingest(documents)
+                report = self.collection(name).store(documents)
             collection = self.collection(name)
-            if report.added or report.updated or not collection.status().fitted:
+            if collection.changed_since_fit():
                 collection.refit(progress)
         return replace(report, fingerprint=collection.status().fingerprint)
 
@@ -219,7 +219,7 @@ class Home:
         with self._registered(vectors) as spec:
             collection = self.create_collection(name, vectors=spec, config=config, prior=prior)
             try:
-                return collection.ingest(documents)
+                return collection.store(documents)
             except BaseException:
                 self.drop(name)
                 raise
@@ -418,6 +418,7 @@ class Home:
                 raise NameTakenError(
                     f"the vectors {name} exist already; expected a new name, or remove them first"
                 )
+            self._remove_unnamed_vectors()
             file = read_vectors(source)
             location = f"{name}-{uuid.uuid4().hex[:8]}"
             folder = self._workspace.vectors_folder / location
@@ -497,6 +498,14 @@ class Home:
             shutil.rmtree(
                 self._workspace.vectors_folder / records[name].location, ignore_errors=True
             )
+
+    def _remove_unnamed_vectors(self) -> None:
+        """Remove what an import left that was killed; the caller holds the write lock."""
+        named = {record.location for record in self._sources()}
+        if self._workspace.vectors_folder.is_dir():
+            for folder in self._workspace.vectors_folder.iterdir():
+                if folder.name not in named:
+                    shutil.rmtree(folder)
 
     def _users_of_vectors(self, name: str) -> list[str]:
         with self._workspace.database.reading() as connection:

@@ -66,6 +66,7 @@ class DocumentReader:
 
     def __iter__(self) -> Iterator[Document]:
         seen: dict[str, str] = {}
+        good = 0
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
@@ -73,11 +74,16 @@ class DocumentReader:
                     continue  # a blank line between documents
                 empty = False
                 try:
-                    yield self._document(name, line, fields, seen)
+                    document = self._document(name, line, fields, seen)
                 except RecordError as problem:
                     self._report(problem)
+                    continue
+                good += 1
+                yield document
             if empty:
                 raise InputError(f"{name} holds no documents; expected at least one")
+        if not good:
+            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
 
     def texts(self) -> Iterator[str]:
         """Iterate over the records' texts alone, in order; a blank line of plain text is an empty text."""
@@ -150,13 +156,13 @@ class DocumentReader:
             )
         except InputError as error:
             raise RecordError(name, line, str(error)) from error
-        place = f"{name} line {line}"
-        if seen.setdefault(document.id, place) != place:
+        if document.id in seen:
             raise RecordError(
                 name,
                 line,
                 f"the id {document.id!r} came before in {seen[document.id]}; expected each id once",
             )
+        seen[document.id] = f"{name} line {line}"
         return document
 
     def _text(self, name: str, line: int, fields: Fields) -> str:
@@ -187,6 +193,8 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
 
 
 def _missing(wanted: str, fields: Fields, option: str) -> str:
+    if wanted in fields:
+        return f"the field {wanted!r} is null; expected a string"
     found = ", ".join(map(repr, list(fields)[:8])) or "nothing"
     return f"no field {wanted!r}, found {found}; expected it, or name another with {option}"
 
@@ -229,7 +237,7 @@ def _read_json_lines(_name: str, file: io.BufferedReader, limit: int) -> Iterato
 
 def _json_object(text: str) -> Fields | str:
     try:
-        value = json.loads(text)
+        value = json.loads(text.strip())
     except json.JSONDecodeError as error:
         return f"not JSON at column {error.colno} ({error.msg}); expected one JSON object a line"
     except RecursionError:

@@ -74,7 +74,7 @@ def _id_and_text(index: int, candidate: Candidate) -> tuple[str | None, str]:
         identifier, text = candidate.id, candidate.text
     elif isinstance(candidate, Mapping):
         identifier, text = candidate.get("id"), candidate.get("text")
-    elif isinstance(candidate, tuple) and len(candidate) == 2:
+    elif isinstance(candidate, tuple | list) and len(candidate) == 2:
         identifier, text = candidate
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         identifier = str(identifier)

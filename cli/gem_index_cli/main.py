@@ -74,6 +74,8 @@ def run(arguments: list[str]) -> int:
     except GemIndexError as error:
         return _fail(str(error), error.exit_status)
     except typer.TyperException as error:
+        if not error.format_message():
+            return 2  # no command: the help has been shown instead
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "gem-index"
         return _fail(f"{error.format_message().rstrip('.')}. See: {command} --help", 2)

@@ -75,12 +75,18 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
+        with self._workspace.write_lock():
+            report = self.store(documents)
+            self._shorten_tail()
+        return report
+
+    def store(self, documents: Iterable[Document]) -> IngestReport:
+        """Ingest without a look at the index, for a caller that refits next."""
         started = time.monotonic()
         with self._workspace.write_lock():
             with self._workspace.database.writing() as connection:
                 self._record(connection)
                 counts = DocumentRepository(connection, self._id).upsert(documents)
-            self._shorten_tail()
             status = self.status()
         return IngestReport(
             collection=self.name,
@@ -130,6 +136,14 @@ class Collection:
                 encoder.fit(_watched(documents.texts_after(0), total, progress))
             record_of_new = self._workspace.model_record(encoder, model.vectors)
             publish(self._workspace, self._id, encoder, record_of_new, progress)
+
+    def changed_since_fit(self) -> bool:
+        """Tell whether the model was fitted on other documents than the present ones, or on none."""
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            documents = DocumentRepository(connection, self._id)
+            fitted = (record.fitted_seq, record.fitted_documents)
+            return record.fitted_seq == 0 or fitted != (documents.last_seq(), documents.count())
 
     def _shorten_tail(self) -> None:
         """Write a new snapshot when the documents outside of it have become many."""

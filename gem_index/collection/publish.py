@@ -48,7 +48,7 @@ def publish(
     encoder : GemEncoder
         What makes the vectors.
     model : ModelRecord, optional
-        The encoder as it is stored, where it is a new one for the collection.
+        The encoder as it is stored, where it is a new one, fitted on the same texts.
     progress : callable, optional
     """
     started = time.monotonic()
@@ -76,7 +76,7 @@ def publish(
         names, models = CollectionRepository(connection), ModelRepository(connection)
         if model is not None:
             old = next(c.model_id for c in names.all() if c.id == collection_id)
-            names.use_model(collection_id, models.add(model))
+            names.use_model(collection_id, models.add(model), last_seq, total)
             models.remove(old)
         names.use_snapshot(
             SnapshotRecord(

@@ -160,6 +160,12 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- reading
 
+    def last_seq(self) -> int:
+        """Return the seq of the newest document, 0 where there is none."""
+        return int(
+            self._connection.scalar(select(func.max(documents.c.seq)).where(self._mine)) or 0
+        )
+
     def count(self, up_to_seq: int | None = None) -> int:
         """Return how many documents there are, optionally only those up to a seq."""
         query = select(func.count()).select_from(documents).where(self._mine)

@@ -90,6 +90,8 @@ class CollectionRepository:
             "name": name,
             "model_id": model_id,
             "index_kind": index_kind,
+            "fitted_seq": 0,
+            "fitted_documents": 0,
             "created_at": now(),
         }
         self._connection.execute(insert(collections), values)
@@ -101,10 +103,14 @@ class CollectionRepository:
         """Remove a collection with its documents, tombstones and snapshot row."""
         self._connection.execute(delete(collections).where(collections.c.id == collection_id))
 
-    def use_model(self, collection_id: int, model_id: int) -> None:
-        """Let the collection embed with another model."""
+    def use_model(
+        self, collection_id: int, model_id: int, fitted_seq: int, fitted_documents: int
+    ) -> None:
+        """Let the collection embed with another model, fitted on so many documents up to that seq."""
         self._connection.execute(
-            update(collections).where(collections.c.id == collection_id).values(model_id=model_id)
+            update(collections)
+            .where(collections.c.id == collection_id)
+            .values(model_id=model_id, fitted_seq=fitted_seq, fitted_documents=fitted_documents)
         )
 
     def snapshot(self, collection_id: int) -> SnapshotRecord | None:

@@ -55,12 +55,17 @@ class ModelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionRecord:
-    """A named set of documents and the model that embeds them."""
+    """A named set of documents and the model that embeds them.
+
+    The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit.
+    """
 
     id: int
     name: str
     model_id: int
     index_kind: str
+    fitted_seq: int
+    fitted_documents: int
     created_at: str
 
 

@@ -77,6 +77,8 @@ collections = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("model_id", Integer, ForeignKey("models.id"), nullable=False),
     Column("index_kind", Text, nullable=False),
+    Column("fitted_seq", Integer, nullable=False),  # the last document that the model was fitted on
+    Column("fitted_documents", Integer, nullable=False),  # and how many there were
     Column("created_at", Text, nullable=False),
     sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
 )

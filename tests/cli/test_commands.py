@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from gem_index_cli.main import run
+
 
 def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
     built = gem("build", "faq", faq_file, "--json")
@@ -253,6 +255,13 @@ def test_demo_shows_everything_and_is_quick_the_second_time(gem):
     for expected in ("1. Build", "2. Search", "3. Re-rank", "4. Explain", "What next", "█"):
         assert expected in shown.out
     assert gem("status", "--json").json["collections"][0]["documents"] == first.json["documents"]
+
+
+def test_no_command_shows_the_help(capfd):
+    assert run([]) == 2
+    out, err = capfd.readouterr()
+    assert "Usage: gem-index" in out
+    assert err == ""
 
 
 def test_the_version_is_that_of_the_package(gem):

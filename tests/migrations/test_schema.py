@@ -137,6 +137,7 @@ def test_transactions_roll_back_and_readers_see_one_state(path):
         return connection.execute(sa.select(schema.collections.c.name)).scalars().all()
 
     row = {"name": "a", "model_id": 1, "index_kind": "flat", "created_at": "now"}
+    row |= {"fitted_seq": 0, "fitted_documents": 0}
     model = dict.fromkeys(
         ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "created_at"), ""
     )

@@ -244,6 +244,24 @@ class TestBuild:
         shutil.rmtree(vectors_folder)
         assert_exact(home.collection("b"), {d.id: d for d in documents(200)})
 
+    def test_a_build_that_was_cut_before_the_fit_is_fitted_by_the_next(self, home, monkeypatch):
+        home.build("b", documents(60), prior=0)
+
+        def cut(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("gem_index.collection.collection.Collection.refit", cut)
+            with pytest.raises(KeyboardInterrupt):
+                home.build("b", documents(30, begin=60))
+        assert home.collection("b").status().documents == 90
+        assert home.collection("b").status().fitted == 60
+        assert home.build("b", documents(30, begin=60)).unchanged == 30
+        assert home.collection("b").status().fitted == 90
+        home.collection("b").delete(["d1"])
+        home.build("b", documents(1))
+        assert home.collection("b").status().fitted == 89
+
     def test_prior_may_be_chosen(self, home):
         home.build("none", documents(60), prior=0)
         home.build("own", documents(60), config=GemConfig.cqa(prior=5))
@@ -341,6 +359,14 @@ class TestHome:
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         with pytest.raises(NameTakenError, match="other vectors than"):
             home.create_collection("c", vectors=str(vectors_folder))
+
+    def test_what_a_killed_import_left_is_swept(self, home, vectors_folder):
+        home.add_vectors("a", vectors_folder)
+        left = home.root / "vectors" / ".b-0123.partial-99"
+        left.mkdir()
+        (left / "matrix.npy").write_bytes(b"half")
+        home.add_vectors("b", vectors_folder)
+        assert sorted(p.name[0] for p in left.parent.iterdir()) == ["a", "b"]
 
     def test_is_private(self, home):
         assert home.root.stat().st_mode & 0o777 == 0o700

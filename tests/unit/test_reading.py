@@ -112,7 +112,7 @@ BAD = [
     ("x.jsonl", '{"text": "a"}\n{"text": \n', 2, "not JSON at column"),
     ("x.jsonl", '["a"]\n', 1, "found a JSON list; expected one JSON object"),
     ("x.jsonl", '{"title": "a"}\n', 1, "no field 'text', found 'title'"),
-    ("x.jsonl", '{"text": null}\n', 1, "no field 'text'"),
+    ("x.jsonl", '{"text": null}\n', 1, "the field 'text' is null; expected a string"),
     ("x.jsonl", '{"text": 5}\n', 1, "the field 'text' is 5; expected a string"),
     ("x.jsonl", '{"id": 1.5, "text": "a"}\n', 1, "the id is 1.5; expected a string or an integer"),
     ("x.jsonl", '{"id": null, "text": "a"}\n', 1, "the id is None"),
@@ -160,6 +160,16 @@ class TestBadRecords:
         assert [d.text for d in reader] == ["a", "b", "c"]
         assert reader.skipped == 2
         assert [problem.line for problem in problems] == [2, 4]
+
+    def test_nothing_but_bad_records(self, tmp_path):
+        reader = DocumentReader([write(tmp_path / "x.jsonl", "1\n2\n")], on_problem=print)
+        with pytest.raises(InputError, match="all 2 records were bad"):
+            list(reader)
+
+    def test_the_same_file_twice(self, tmp_path):
+        name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')
+        with pytest.raises(RecordError, match="line 1: the id '1' came before in .*x.jsonl line 1"):
+            read(name, name)
 
     def test_missing_id_field_that_was_asked_for(self, tmp_path):
         name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')

@@ -28,7 +28,7 @@ def test_orders_by_cosine_and_keeps_input_places(encoder):
 def test_takes_texts_pairs_mappings_and_documents(encoder):
     candidates = [
         "the river",
-        ("p", "the bank"),
+        ["p", "the bank"],
         {"id": 7, "text": "an account"},
         {"text": "tea"},
         Document(id="d", text="a loan"),

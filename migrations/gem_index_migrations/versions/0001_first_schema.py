@@ -54,6 +54,8 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("model_id", sa.Integer, nullable=False),
         sa.Column("index_kind", sa.Text, nullable=False),
+        sa.Column("fitted_seq", sa.Integer, nullable=False),
+        sa.Column("fitted_documents", sa.Integer, nullable=False),
         sa.Column("created_at", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_collections"),
         sa.UniqueConstraint("name", name="uq_collections_name"),
