@@ -195,13 +195,13 @@ class GemEncoder:
         return statistics
 
     def _coarse_vectors(self, batch: TokenBatch) -> npt.NDArray[np.float64]:
-        from gem_index.gem import kernels
+        from gem_index.kernels.corpora import coarse_vectors
 
         rows, _ = self.vectors.lookup(batch.words)
         out = np.empty((len(batch.offsets) - 1, self.dimension))
         self._in_ranges(
             batch,
-            lambda begin, end: kernels.coarse_vectors(
+            lambda begin, end: coarse_vectors(
                 batch.ids, batch.offsets, begin, end, rows, self.config.power, out
             ),
         )
@@ -233,14 +233,14 @@ class GemEncoder:
             yield self._encode_batch(TokenBatch.of(map(tokenize, block)))
 
     def _encode_batch(self, batch: TokenBatch) -> FloatArray:
-        from gem_index.gem import kernels
+        from gem_index.kernels.sentences import encode_sentences
 
         components, config = self.components, self.config
         rows, projections, _ = self._prepare(batch)
         out = np.empty((len(batch.offsets) - 1, self.dimension), dtype=np.float32)
         self._in_ranges(
             batch,
-            lambda begin, end: kernels.encode_sentences(
+            lambda begin, end: encode_sentences(
                 batch.ids,
                 batch.offsets,
                 begin,
@@ -271,12 +271,12 @@ class GemEncoder:
 
         The three scores are shown as computed; ``alpha`` sums those that the configuration uses.
         """
-        from gem_index.gem import kernels
+        from gem_index.kernels.sentences import sentence_weights
 
         batch = TokenBatch.of([tokenize(text)])
         rows, projections, unknown = self._prepare(batch)
         components, config = self.components, self.config
-        parts = kernels.sentence_weights(
+        parts = sentence_weights(
             batch.ids,
             rows,
             projections,
@@ -300,12 +300,12 @@ class GemEncoder:
 
     def _prepare(self, batch: TokenBatch) -> tuple[FloatArray, npt.NDArray[np.float64], BoolArray]:
         """Return the vectors of a batch's distinct words, their inner products with the directions, and the unknown."""
-        from gem_index.gem import kernels
+        from gem_index.kernels.sentences import project
 
         directions = self.components.directions
         rows, unknown = self.vectors.lookup(batch.words)
         projections = np.empty((len(rows), len(directions)))
-        kernels.project(rows, directions, 0, len(rows), projections)
+        project(rows, directions, 0, len(rows), projections)
         return rows, projections, unknown
 
     def _in_ranges(self, batch: TokenBatch, work: Callable[[int, int], None]) -> None:

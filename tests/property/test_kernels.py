@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from gem_index.gem.components import CorpusStatistics
-from gem_index.gem.kernels import coarse_vectors, encode_sentences, project, sentence_weights
+from gem_index.kernels.corpora import coarse_vectors
+from gem_index.kernels.sentences import encode_sentences, project, sentence_weights
 
 REMOVAL = {"none": 0, "sir": 1, "sdr": 2}
 

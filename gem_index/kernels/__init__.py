@@ -1,0 +1,1 @@
+"""Compiled inner loops: small functions that read like their plain twins in the tests."""

@@ -1,0 +1,28 @@
+"""How a kernel is compiled: the only module that knows numba.
+
+Kernels release the GIL and keep no state; callers run them over disjoint ranges in threads. Their machine code is kept on
+disk, so that a process pays for compilation only once after an installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+__all__ = ["compiled"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile a function on its first call.
+
+    Sums may be reordered for SIMD and products fused, in one fixed way per machine; NaN and infinity keep their meaning.
+    A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can come.
+    """
+    made = numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
+    )(function)
+    return cast("_Function", made)
