@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.gem.batches import blocks
+from gem_index.gem.batches import blocks_of_texts
 from gem_index.gem.encoder import GemEncoder
 from gem_index.npy import NpyWriter
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["write_vectors"]
 
-_BLOCK = 4096
+_BLOCK = 32_768
+_BLOCK_CHARACTERS = 8_000_000
 _Block = tuple[list[str], FloatArray]
 
 
@@ -56,7 +57,7 @@ def write_vectors(
 
     def encoded() -> Iterator[_Block]:
         nonlocal rows, empty
-        for block in blocks(texts, _BLOCK):
+        for block in blocks_of_texts(texts, _BLOCK, _BLOCK_CHARACTERS):
             vectors = encoder.encode(block)
             rows += len(block)
             empty += int(np.count_nonzero(~vectors.any(axis=1)))

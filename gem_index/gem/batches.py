@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TokenBatch", "blocks", "ranges_by_tokens"]
+from gem_index.text import tokenize
 
-T = TypeVar("T")
+__all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,41 @@ class TokenBatch:
     offsets: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:
-        """Return tokenized sentences as a batch, its words numbered."""
+    def of_texts(cls, texts: Sequence[str]) -> TokenBatch:
+        """Return texts as a batch; their words are those of :func:`gem_index.text.tokenize`.
+
+        ASCII texts are split by the kernel, others by the tokenizer itself.
+        """
+        from gem_index.kernels.tokens import number_words
+
+        split = np.array([not text.isascii() for text in texts], dtype=np.bool_)
+        if split.any():
+            texts = [text if text.isascii() else "\n".join(tokenize(text)) for text in texts]
+            encoded = [text.encode() for text in texts]
+            lengths = [len(text) for text in encoded]
+            joined = b"".join(encoded).lower()  # bytes: ASCII letters alone, the rest is lower-case
+        else:
+            lengths = [len(text) for text in texts]
+            joined = "".join(texts).lower().encode()
+        text = np.frombuffer(joined, dtype=np.uint8)
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        most = (
+            len(text) + len(texts)
+        ) // 2 + 1  # a token takes a byte and, but for the last of a text, a separator
+        table = np.full(1 << (2 * most).bit_length(), -1, dtype=np.int32)
+        ids = np.empty(most, dtype=np.int32)
+        offsets = np.empty(len(texts) + 1, dtype=np.int64)
+        words = np.empty((most, 2), dtype=np.int64)
+        count = number_words(text, starts, split, table, ids, offsets, words)
+        spans = words[:count].tolist()
+        return cls(
+            [joined[begin:end].decode() for begin, end in spans], ids[: offsets[-1]], offsets
+        )
+
+    @classmethod
+    def of_tokens(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:
+        """Return sentences that are split already as a batch."""
         numbers: dict[str, int] = {}
         ids: list[int] = []
         offsets = [0]
@@ -50,16 +82,23 @@ class TokenBatch:
         return int(np.count_nonzero(np.diff(self.offsets)))
 
 
-def blocks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Cut an iterable into lists of at most that size."""
-    iterator = iter(items)
-    while block := list(islice(iterator, size)):
-        yield block
+def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterator[list[str]]:
+    """Cut texts into lists of at most that many texts and, but for a longer text alone, characters."""
+    iterator = iter(texts)
+    while chunk := list(islice(iterator, most)):
+        begin = length = 0
+        if sum(map(len, chunk)) > characters:
+            for i, text in enumerate(chunk):
+                if i > begin and length + len(text) > characters:
+                    yield chunk[begin:i]
+                    begin, length = i, 0
+                length += len(text)
+        yield chunk[begin:]
 
 
-def ranges_by_tokens(offsets: npt.NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
-    """Cut sentences into at most that many consecutive ranges (begin, end) of about as many tokens each."""
-    sentences = len(offsets) - 1
-    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], parts + 1)[1:-1])
-    edges = [0, *(int(cut) for cut in cuts), sentences]
+def ranges_by_length(texts: Sequence[str], parts: int) -> list[tuple[int, int]]:
+    """Cut texts into at most that many consecutive ranges (begin, end) of about as many characters each."""
+    ends = np.cumsum([len(text) for text in texts] or [0])
+    cuts = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])
+    edges = [0, *(int(cut) for cut in cuts), len(texts)]
     return [(a, b) for a, b in pairwise(edges) if a < b]

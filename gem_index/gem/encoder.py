@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +16,20 @@ import numpy.typing as npt
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
 from gem_index.gem.background import RECIPE, pseudo_sentences
-from gem_index.gem.batches import TokenBatch, blocks, ranges_by_tokens
+from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.text import frequent_english, tokenize
+from gem_index.text import frequent_english
 from gem_index.vectors.base import BoolArray, FloatArray, VectorSource
 
 __all__ = ["Explanation", "GemEncoder", "WordWeight"]
 
-_BLOCK = 4096  # sentences per block: bounds memory, and fixes the order in which a fit adds up
-_PARALLEL_TOKENS = 4000  # below, handing work to threads costs more than it saves
+# A block's size bounds memory and fixes the order in which a fit adds up, whatever the number of threads.
+_BLOCK = 32_768
+_BLOCK_CHARACTERS = 8_000_000
+_PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
 _MAGIC = "gem-index model"
 _VERSION = "1"
+Result = TypeVar("Result")
 _REMOVAL_CODES = {"none": 0, "sir": 1, "sdr": 2}
 
 
@@ -142,7 +145,12 @@ class GemEncoder:
         CorpusStatistics
             Statistics of parts of a corpus merge into those of the whole.
         """
-        return self._summarise_tokens(tokenize(text) for text in _texts(corpus))
+        statistics = CorpusStatistics(self.dimension)
+        for block in _blocks(corpus):
+            coarse = np.empty((len(block), self.dimension))
+            filled = self._in_parts(block, coarse, self._coarse_vectors)
+            statistics.add(coarse, sum(filled))
+        return statistics
 
     def fit(self, corpus: Iterable[str]) -> Self:
         """Replace the components by the principal directions of a corpus.
@@ -185,27 +193,20 @@ class GemEncoder:
     @cached_property
     def _background(self) -> CorpusStatistics:
         words = self.vectors.frequent_words()
-        return self._summarise_tokens(pseudo_sentences(words or frequent_english()))
-
-    def _summarise_tokens(self, sentences: Iterable[Sequence[str]]) -> CorpusStatistics:
+        batch = TokenBatch.of_tokens(pseudo_sentences(words or frequent_english()))
+        coarse = np.empty((len(batch.offsets) - 1, self.dimension))
+        filled = self._coarse_vectors(batch, coarse)
         statistics = CorpusStatistics(self.dimension)
-        for block in blocks(sentences, _BLOCK):
-            batch = TokenBatch.of(block)
-            statistics.add(self._coarse_vectors(batch), batch.filled)
+        statistics.add(coarse, filled)
         return statistics
 
-    def _coarse_vectors(self, batch: TokenBatch) -> npt.NDArray[np.float64]:
+    def _coarse_vectors(self, batch: TokenBatch, out: npt.NDArray[np.float64]) -> int:
+        """Fill out (sentences, d) with coarse vectors; return how many sentences have words."""
         from gem_index.kernels.corpora import coarse_vectors
 
         rows, _ = self.vectors.lookup(batch.words)
-        out = np.empty((len(batch.offsets) - 1, self.dimension))
-        self._in_ranges(
-            batch,
-            lambda begin, end: coarse_vectors(
-                batch.ids, batch.offsets, begin, end, rows, self.config.power, out
-            ),
-        )
-        return out
+        coarse_vectors(batch.ids, batch.offsets, rows, self.config.power, out)
+        return batch.filled
 
     # ---------------------------------------------------------------- encoding
 
@@ -222,44 +223,44 @@ class GemEncoder:
         float32 array (n, dimension)
             Rows of unit length, inner products are cosines; a text without words gives a row of zeros.
         """
-        parts = list(self.encode_blocks(texts))
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.zeros((0, self.dimension), np.float32)
+        if not isinstance(texts, str | Sequence):
+            texts = list(texts)
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        begin = 0
+        for block in _blocks(texts):
+            self._in_parts(block, out[begin : begin + len(block)], self.encode_tokens)
+            begin += len(block)
+        return out
 
     def encode_blocks(self, texts: Iterable[str]) -> Iterator[FloatArray]:
         """Encode a stream of texts in constant memory, a block of rows at a time."""
-        for block in blocks(_texts(texts), _BLOCK):
-            yield self._encode_batch(TokenBatch.of(map(tokenize, block)))
+        for block in _blocks(texts):
+            out = np.empty((len(block), self.dimension), dtype=np.float32)
+            self._in_parts(block, out, self.encode_tokens)
+            yield out
 
-    def _encode_batch(self, batch: TokenBatch) -> FloatArray:
+    def encode_tokens(self, batch: TokenBatch, out: FloatArray) -> None:
+        """Encode sentences that are tokenized already into out (sentences, dimension), in this thread."""
         from gem_index.kernels.sentences import encode_sentences
 
         components, config = self.components, self.config
         rows, projections, _ = self._prepare(batch)
-        out = np.empty((len(batch.offsets) - 1, self.dimension), dtype=np.float32)
-        self._in_ranges(
-            batch,
-            lambda begin, end: encode_sentences(
-                batch.ids,
-                batch.offsets,
-                begin,
-                end,
-                rows,
-                projections,
-                components.directions,
-                components.singular_values,
-                config.window,
-                self._selected,
-                config.ranking == "plain",
-                _REMOVAL_CODES[config.removal],
-                "n" in config.alphas,
-                "s" in config.alphas,
-                "u" in config.alphas,
-                out,
-            ),
+        encode_sentences(
+            batch.ids,
+            batch.offsets,
+            rows,
+            projections,
+            components.directions,
+            components.singular_values,
+            config.window,
+            self._selected,
+            config.ranking == "plain",
+            _REMOVAL_CODES[config.removal],
+            "n" in config.alphas,
+            "s" in config.alphas,
+            "u" in config.alphas,
+            out,
         )
-        return out
 
     def similarity(self, a: str, b: str) -> float:
         """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
@@ -273,7 +274,7 @@ class GemEncoder:
         """
         from gem_index.kernels.sentences import sentence_weights
 
-        batch = TokenBatch.of([tokenize(text)])
+        batch = TokenBatch.of_texts([text])
         rows, projections, unknown = self._prepare(batch)
         components, config = self.components, self.config
         parts = sentence_weights(
@@ -304,26 +305,32 @@ class GemEncoder:
 
         directions = self.components.directions
         rows, unknown = self.vectors.lookup(batch.words)
-        projections = np.empty((len(rows), len(directions)))
-        project(rows, directions, 0, len(rows), projections)
-        return rows, projections, unknown
+        return rows, project(rows, directions), unknown
 
-    def _in_ranges(self, batch: TokenBatch, work: Callable[[int, int], None]) -> None:
-        """Run work(begin, end) over all sentences of a batch, in threads where that pays."""
+    def _in_parts(
+        self,
+        texts: list[str],
+        out: npt.NDArray[Any],
+        work: Callable[[TokenBatch, npt.NDArray[Any]], Result],
+    ) -> list[Result]:
+        """Return work(batch, rows of out) for consecutive parts of the texts, each in a thread where that pays."""
         threads = self._threads
         if threads is None:
             from gem_index.settings import load_settings
 
             threads = self._threads = load_settings().threads
-        if len(batch.ids) < _PARALLEL_TOKENS:
+        if sum(map(len, texts)) < _PARALLEL_CHARACTERS:
             threads = 1
-        ranges = ranges_by_tokens(batch.offsets, threads)
-        if len(ranges) <= 1:
-            work(0, len(batch.offsets) - 1)
-            return
-        with ThreadPoolExecutor(len(ranges)) as pool:
-            for done in [pool.submit(work, begin, end) for begin, end in ranges]:
-                done.result()
+
+        def one(part: tuple[int, int]) -> Result:
+            begin, end = part
+            return work(TokenBatch.of_texts(texts[begin:end]), out[begin:end])
+
+        parts = ranges_by_length(texts, threads)
+        if len(parts) <= 1:
+            return [one((0, len(texts)))]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            return list(pool.map(one, parts))
 
     # ----------------------------------------------------------------- storing
 
@@ -395,9 +402,9 @@ class GemEncoder:
         return encoder
 
 
-def _texts(texts: Iterable[str]) -> Iterable[str]:
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
     if isinstance(texts, str):
         raise InputError(
             f"found one string {texts[:40]!r}; expected a list or another iterable of texts"
         )
-    return texts
+    return blocks_of_texts(texts, _BLOCK, _BLOCK_CHARACTERS)

@@ -16,16 +16,14 @@ Ids64 = npt.NDArray[np.int64]
 
 
 @compiled
-def coarse_vectors(
-    ids: Ids, offsets: Ids64, begin: int, end: int, rows: F32, power: float, out: F64
-) -> None:
-    """Fill rows begin..end of out (sentences, d) with g = sum_j sigma_j^t u_j (Eq. 7).
+def coarse_vectors(ids: Ids, offsets: Ids64, rows: F32, power: float, out: F64) -> None:
+    """Fill out (sentences, d) with g = sum_j sigma_j^t u_j (Eq. 7).
 
     Each left singular vector u_j points toward the sum of the sentence's words (spec section 3). Up to d words, the SVD
     comes from the n x n Gram matrix S^T S = V L V^T, where u_j = S v_j / sigma_j; beyond, from the d x d matrix S S^T.
     """
     d = rows.shape[1]
-    for s in range(begin, end):
+    for s in range(offsets.shape[0] - 1):
         sentence = ids[offsets[s] : offsets[s + 1]]
         n = sentence.shape[0]
         out[s, :] = 0.0

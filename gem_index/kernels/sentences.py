@@ -13,6 +13,8 @@ path: a Cholesky factor with v_i last, refined where almost nothing is left.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,38 +37,73 @@ _CAREFUL_BELOW = (
 _PIECE = 1024  # words whose weights are computed at a time: bounds the memory that a very long text takes
 
 
+class Workspace(NamedTuple):
+    """Scratch arrays of one call, so that no sentence pays for memory; n is a piece with its halo, w a window's size."""
+
+    words: F64  # (n, d) vectors
+    aligned: F64  # (n, h) projections on the selected directions, times their singular values
+    gram: F64  # (n, w) banded Gram matrix
+    weights: F64  # (n, 3)
+    head: F64  # (w, w) orthonormal basis from the first word on, as coefficients
+    head_aligned: F64  # (w, h) its scaled inner products with the directions
+    tail: F64  # (w, w) the same from the last word backwards
+    tail_aligned: F64  # (w, h)
+    factor: F64  # (w, w) Cholesky factor of one window
+    coefficients: F64  # (w,)
+    along: F64  # (w,)
+    products: F64  # (w,)
+    alignment: F64  # (h,)
+    scores: F64  # (K,)
+    selected: Ids64  # (h,)
+    total: F64  # (d,) the weighted sum
+
+
+@compiled
+def _workspace(longest: int, dimension: int, components: int, count: int, window: int) -> Workspace:
+    """Allocate for sentences of at most that many words."""
+    n = min(longest, _PIECE + 2 * window)
+    w = min(longest, 2 * window + 1)
+    return Workspace(
+        np.empty((n, dimension)),
+        np.empty((n, count)),
+        np.empty((n, w)),
+        np.empty((n, 3)),
+        np.empty((w, w)),
+        np.empty((w, count)),
+        np.empty((w, w)),
+        np.empty((w, count)),
+        np.empty((w, w)),
+        np.empty(w),
+        np.empty(w),
+        np.empty(w),
+        np.empty(count),
+        np.empty(components),
+        np.empty(count, dtype=np.int64),
+        np.empty(dimension),
+    )
+
+
 @compiled
 def _select_directions(
-    sentence: Ids, projections: F64, sigma: F64, plain_ranking: bool, count: int
-) -> Ids64:
-    """Return the ``count`` directions with the largest o_k, best first (Eq. 8; ties: smaller k first)."""
-    scores = np.zeros(sigma.shape[0])
+    sentence: Ids, projections: F64, sigma: F64, plain_ranking: bool, work: Workspace
+) -> None:
+    """Fill ``work.selected`` with the directions of the largest o_k, best first (Eq. 8; ties: smaller k first)."""
+    scores, selected = work.scores, work.selected
+    scores[:] = 0.0
     for i in sentence:
         row = projections[i]
-        for k in range(sigma.shape[0]):
+        for k in range(scores.shape[0]):
             scores[k] += row[k] * row[k]
     if not plain_ranking:
-        for k in range(sigma.shape[0]):
+        for k in range(scores.shape[0]):
             scores[k] *= sigma[k] * sigma[k]
-    selected = np.empty(count, dtype=np.int64)
-    for place in range(count):
+    for place in range(selected.shape[0]):
         best = 0
-        for k in range(sigma.shape[0]):
+        for k in range(scores.shape[0]):
             if scores[k] > scores[best]:
                 best = k
         selected[place] = best
         scores[best] = -1.0
-    return selected
-
-
-@compiled
-def _gather(sentence: Ids, rows: F32) -> F64:
-    """Return the vectors (n, d) of a sentence's words in float64."""
-    wide = np.empty((sentence.shape[0], rows.shape[1]))
-    for i in range(sentence.shape[0]):
-        for x in range(rows.shape[1]):
-            wide[i, x] = rows[sentence[i], x]
-    return wide
 
 
 @compiled
@@ -79,36 +116,25 @@ def _dot(a: F64, b: F64) -> float:
 
 
 @compiled
-def project(rows: F32, directions: F64, begin: int, end: int, out: F64) -> None:
-    """P: the inner products of words begin..end with the corpus' directions.
-
-    Parameters
-    ----------
-    rows : float32 array (u, d)
-    directions : float64 array (K, d)
-    begin, end : int
-        Which words.
-    out : float64 array (u, K)
-        Rows begin..end are filled.
-    """
+def project(rows: F32, directions: F64) -> F64:
+    """Return P (u, K), the inner products of words' vectors (u, d) with the corpus' directions (K, d)."""
+    out = np.empty((rows.shape[0], directions.shape[0]))
     wide = np.empty(rows.shape[1])
-    for i in range(begin, end):
+    for i in range(rows.shape[0]):
         for x in range(rows.shape[1]):
             wide[x] = rows[i, x]
         for k in range(directions.shape[0]):
             out[i, k] = _dot(wide, directions[k])
+    return out
 
 
 @compiled
-def _banded_gram(words: F64, width: int) -> F64:
-    """Return G with G[i, b] = v_i . v_{i+b} for b < width: all pairs that ever share a window."""
+def _banded_gram(words: F64, window: int, gram: F64) -> None:
+    """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that ever share a window."""
     n = words.shape[0]
-    width = min(width, n)
-    gram = np.empty((n, width))
     for i in range(n):
-        for b in range(min(width, n - i)):
+        for b in range(min(2 * window + 1, n - i)):
             gram[i, b] = _dot(words[i], words[i + b])
-    return gram
 
 
 @compiled
@@ -216,6 +242,8 @@ def _orthonormal_basis(
     count: int,
     basis: F64,
     basis_aligned: F64,
+    along: F64,
+    products: F64,
 ) -> bool:
     """Factor the words first, first + step, ... once for all windows that hold them from the first on.
 
@@ -223,7 +251,6 @@ def _orthonormal_basis(
     products with the directions, scaled as ``aligned``. A zero or repeated word brings no q: its row is zero. Returns False
     where a word is so close to dependent that the careful path has to decide.
     """
-    along = np.empty(count)
     for a in range(count):
         i = first + step * a
         basis[a, : a + 1] = 0.0
@@ -234,14 +261,13 @@ def _orthonormal_basis(
             repeated = repeated or sentence[first + step * b] == sentence[i]
         if repeated:
             continue
+        for c in range(a):
+            j = first + step * c
+            products[c] = gram[min(i, j), abs(i - j)]
         pivot = norm
         for b in range(a):
-            total = 0.0
-            for c in range(b + 1):
-                j = first + step * c
-                total += basis[b, c] * gram[min(i, j), abs(i - j)]
-            along[b] = total
-            pivot -= total * total
+            along[b] = _dot(basis[b, : b + 1], products[: b + 1])
+            pivot -= along[b] * along[b]
         if pivot <= _CAREFUL_BELOW * norm:
             return False
         scale = 1.0 / np.sqrt(pivot)
@@ -267,7 +293,7 @@ def _set_weights(r: float, norm: float, size: int, alignment: float, count: int,
 
 @compiled
 def _weight_in_shared_window(
-    basis: F64, basis_aligned: F64, a: int, size: int, norm: float, out: F64
+    basis: F64, basis_aligned: F64, a: int, size: int, norm: float, alignment: F64, out: F64
 ) -> bool:
     """Weigh the a-th word among the first ``size``; False where the careful path has to decide."""
     inverse = 0.0
@@ -275,115 +301,108 @@ def _weight_in_shared_window(
         inverse += basis[b, a] * basis[b, a]
     if inverse * norm * _CAREFUL_BELOW >= 1.0 or inverse == 0.0:
         return False
-    alignment = 0.0
-    for k in range(basis_aligned.shape[1]):
-        total = 0.0
-        for b in range(a, size):
-            total += basis[b, a] * basis_aligned[b, k]
-        alignment += total * total
+    alignment[:] = 0.0
+    for b in range(a, size):
+        share = basis[b, a]
+        for k in range(alignment.shape[0]):
+            alignment[k] += share * basis_aligned[b, k]
     r = 1.0 / np.sqrt(inverse)
-    _set_weights(r, norm, size, r * np.sqrt(alignment), basis_aligned.shape[1], out)
+    _set_weights(r, norm, size, r * np.sqrt(_dot(alignment, alignment)), alignment.shape[0], out)
     return True
 
 
 @compiled
-def _weights_of_piece(sentence: Ids, words: F64, aligned: F64, window: int, out: F64) -> None:
-    """Fill out (n, 3) with the weights of a sentence's words, given their vectors and scaled projections (n, h)."""
+def _weights_of_words(sentence: Ids, window: int, work: Workspace) -> None:
+    """Fill ``work.weights`` for the words of a sentence, whose ``words`` and ``aligned`` are there."""
     n = sentence.shape[0]
+    words, aligned, gram = work.words[:n], work.aligned[:n], work.gram[:n]
+    count = aligned.shape[1]
     span = min(n, 2 * window + 1)
-    gram = _banded_gram(words, 2 * window + 1)
-    head, head_aligned = np.empty((span, span)), np.empty((span, aligned.shape[1]))
-    tail, tail_aligned = np.empty((span, span)), np.empty((span, aligned.shape[1]))
-    factor, coefficients = np.empty((span, span)), np.empty(span)
-    head_shared = _orthonormal_basis(sentence, gram, aligned, 0, 1, span, head, head_aligned)
+    _banded_gram(words, window, gram)
+    head_shared = _orthonormal_basis(
+        sentence, gram, aligned, 0, 1, span, work.head, work.head_aligned, work.along, work.products
+    )
     tail_shared = n > window + 1 and _orthonormal_basis(
-        sentence, gram, aligned, n - 1, -1, span, tail, tail_aligned
+        sentence,
+        gram,
+        aligned,
+        n - 1,
+        -1,
+        span,
+        work.tail,
+        work.tail_aligned,
+        work.along,
+        work.products,
     )
     for i in range(n):
+        out = work.weights[i]
         low, high = max(0, i - window), min(n, i + window + 1)
         norm = gram[i, 0]
         repeated = norm == 0.0
         for j in range(low, high):
             repeated = repeated or (j != i and sentence[j] == sentence[i])
         if repeated:
-            out[i, 0], out[i, 1], out[i, 2] = 1.0, 0.0, 1.0
+            out[0], out[1], out[2] = 1.0, 0.0, 1.0
             continue
+        done = False
         if low == 0 and head_shared:
-            if _weight_in_shared_window(head, head_aligned, i, high, norm, out[i]):
-                continue
-        elif (
-            low > 0
-            and high == n
-            and tail_shared
-            and _weight_in_shared_window(tail, tail_aligned, n - 1 - i, n - low, norm, out[i])
-        ):
+            done = _weight_in_shared_window(
+                work.head, work.head_aligned, i, high, norm, work.alignment, out
+            )
+        elif high == n and tail_shared:
+            done = _weight_in_shared_window(
+                work.tail, work.tail_aligned, n - 1 - i, n - low, norm, work.alignment, out
+            )
+        if done:
             continue
-        r = _residual_of_window(words, gram, i, low, high, factor, coefficients)
+        r = _residual_of_window(words, gram, i, low, high, work.factor, work.coefficients)
         if r == 0.0:
-            out[i, 0], out[i, 1], out[i, 2] = 1.0, 0.0, 1.0
+            out[0], out[1], out[2] = 1.0, 0.0, 1.0
             continue
         alignment = 0.0
-        for k in range(aligned.shape[1]):
+        for k in range(count):
             total = aligned[i, k]
             for j in range(low, high):
-                total -= coefficients[j - low] * aligned[j, k]
+                total -= work.coefficients[j - low] * aligned[j, k]
             alignment += total * total
-        _set_weights(r, norm, high - low, np.sqrt(alignment) / r, aligned.shape[1], out[i])
+        _set_weights(r, norm, high - low, np.sqrt(alignment) / r, count, out)
 
 
 @compiled
-def _word_weights(
-    sentence: Ids,
-    words: F64,
-    projections: F64,
-    sigma: F64,
-    selected: Ids64,
-    window: int,
-    out: F64,
-) -> None:
-    """Fill out (n, 3) with alpha_n, alpha_s, alpha_u of each word, a long sentence piece by piece.
-
-    A piece takes ``window`` words more on either side: it weighs its own words as the whole sentence would.
-    """
-    n = sentence.shape[0]
-    aligned = np.empty((n, selected.shape[0]))
-    for i in range(n):
-        for place in range(selected.shape[0]):
-            k = selected[place]
-            aligned[i, place] = sigma[k] * projections[sentence[i], k]
-    if n <= _PIECE:
-        _weights_of_piece(sentence, words, aligned, window, out)
-        return
-    for begin in range(0, n, _PIECE):
-        end = min(n, begin + _PIECE)
-        low, high = max(0, begin - window), min(n, end + window)
-        parts = np.empty((high - low, 3))
-        _weights_of_piece(sentence[low:high], words[low:high], aligned[low:high], window, parts)
-        out[begin:end] = parts[begin - low : end - low]
+def _load(sentence: Ids, rows: F32, projections: F64, sigma: F64, work: Workspace) -> None:
+    """Fill ``work.words`` and ``work.aligned`` for the words of a sentence."""
+    for i in range(sentence.shape[0]):
+        row, word = rows[sentence[i]], work.words[i]
+        for x in range(word.shape[0]):
+            word[x] = row[x]
+        projection = projections[sentence[i]]
+        for place in range(work.selected.shape[0]):
+            k = work.selected[place]
+            work.aligned[i, place] = sigma[k] * projection[k]
 
 
 @compiled
-def _sentence_vector(
+def _finish(
+    alpha: F64,
     sentence: Ids,
-    weights: F64,
-    words: F64,
     projections: F64,
     directions: F64,
-    removed: Ids64,
+    removal: int,
+    work: Workspace,
     out: F32,
 ) -> None:
-    """Fill out (d,) with the unit vector of the weighted sum less its part along the removed directions."""
-    c = np.zeros(words.shape[1])
-    for i in range(sentence.shape[0]):
-        for x in range(c.shape[0]):
-            c[x] += weights[i] * words[i, x]
+    """Fill out (d,) with the unit vector of ``work.total`` less its part along the removed directions."""
+    c = work.total
     before = _dot(c, c)
-    for k in removed:
-        along = 0.0
-        for i in range(sentence.shape[0]):
-            along += weights[i] * projections[sentence[i], k]
-        for x in range(c.shape[0]):
-            c[x] -= along * directions[k, x]
+    if removal != 0:
+        for place in range(work.selected.shape[0]):
+            k = place if removal == 1 else work.selected[place]
+            along = 0.0
+            for i in range(sentence.shape[0]):
+                along += alpha[i] * projections[sentence[i], k]
+            direction = directions[k]
+            for x in range(c.shape[0]):
+                c[x] -= along * direction[x]
     after = _dot(c, c)
     # Where nothing but rounding is left of the sentence, say so with the zero vector instead of a random direction.
     if after <= _PIVOT_TOLERANCE * before:
@@ -398,8 +417,6 @@ def _sentence_vector(
 def encode_sentences(
     ids: Ids,
     offsets: Ids64,
-    begin: int,
-    end: int,
     rows: F32,
     projections: F64,
     directions: F64,
@@ -413,7 +430,10 @@ def encode_sentences(
     use_u: bool,
     out: F32,
 ) -> None:
-    """Encode sentences begin..end into rows begin..end of out (spec section 4).
+    """Encode sentences into the rows of out (spec section 4).
+
+    A very long sentence is weighed piece by piece; a piece takes ``window`` words more on either side, so that it weighs
+    its own words as the whole sentence would.
 
     Parameters
     ----------
@@ -431,27 +451,35 @@ def encode_sentences(
         Which weights are summed; with none, each word weighs 1.
     out : float32 array (sentences, d)
     """
-    nothing = np.empty(0, dtype=np.int64)
-    for s in range(begin, end):
+    longest = 1
+    for s in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    work = _workspace(longest, rows.shape[1], sigma.shape[0], count, window)
+    alpha = np.empty(longest)
+    weighted = use_n or use_s or use_u
+    for s in range(offsets.shape[0] - 1):
         sentence = ids[offsets[s] : offsets[s + 1]]
         n = sentence.shape[0]
         if n == 0:
             out[s, :] = 0.0
             continue
-        words = _gather(sentence, rows)
-        selected = _select_directions(sentence, projections, sigma, plain_ranking, count)
-        alpha = np.ones(n)
-        if use_n or use_s or use_u:
-            parts = np.empty((n, 3))
-            _word_weights(sentence, words, projections, sigma, selected, window, parts)
-            for i in range(n):
-                alpha[i] = use_n * parts[i, 0] + use_s * parts[i, 1] + use_u * parts[i, 2]
-        removed = nothing
-        if removal == 1:
-            removed = np.arange(count)
-        elif removal == 2:
-            removed = selected
-        _sentence_vector(sentence, alpha, words, projections, directions, removed, out[s])
+        _select_directions(sentence, projections, sigma, plain_ranking, work)
+        work.total[:] = 0.0
+        for first in range(0, n, _PIECE):
+            last = min(n, first + _PIECE)
+            low, high = max(0, first - window), min(n, last + window)
+            _load(sentence[low:high], rows, projections, sigma, work)
+            if weighted:
+                _weights_of_words(sentence[low:high], window, work)
+            for i in range(first, last):
+                parts = work.weights[i - low]
+                alpha[i] = 1.0
+                if weighted:
+                    alpha[i] = use_n * parts[0] + use_s * parts[1] + use_u * parts[2]
+                word = work.words[i - low]
+                for x in range(work.total.shape[0]):
+                    work.total[x] += alpha[i] * word[x]
+        _finish(alpha[:n], sentence, projections, directions, removal, work, out[s])
 
 
 @compiled
@@ -465,8 +493,14 @@ def sentence_weights(
     plain_ranking: bool,
 ) -> F64:
     """Return the (n, 3) weights alpha_n, alpha_s, alpha_u of one sentence's words."""
-    parts = np.empty((sentence.shape[0], 3))
-    selected = _select_directions(sentence, projections, sigma, plain_ranking, count)
-    words = _gather(sentence, rows)
-    _word_weights(sentence, words, projections, sigma, selected, window, parts)
-    return parts
+    n = sentence.shape[0]
+    weights = np.empty((n, 3))
+    work = _workspace(max(n, 1), rows.shape[1], sigma.shape[0], count, window)
+    _select_directions(sentence, projections, sigma, plain_ranking, work)
+    for first in range(0, n, _PIECE):
+        last = min(n, first + _PIECE)
+        low, high = max(0, first - window), min(n, last + window)
+        _load(sentence[low:high], rows, projections, sigma, work)
+        _weights_of_words(sentence[low:high], window, work)
+        weights[first:last] = work.weights[first - low : last - low]
+    return weights

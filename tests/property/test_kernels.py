@@ -64,14 +64,13 @@ def clear_of_thresholds(S, window):
 
 def by_kernels(rows, sentence, directions, sigma, options, removal="sdr", alphas="nsu"):
     offsets = np.array([0, len(sentence)])
-    projections = np.empty((len(rows), len(sigma)))
-    project(rows, directions, 0, len(rows), projections)
+    projections = project(rows, directions)
     count = min(options["removed"], len(sigma))
     plain = options["ranking"] == "plain"
     out = np.full((1, rows.shape[1]), np.nan, dtype=np.float32)
     flags = ["n" in alphas, "s" in alphas, "u" in alphas]
     encode_sentences(
-        sentence, offsets, 0, 1, rows, projections, directions, sigma,
+        sentence, offsets, rows, projections, directions, sigma,
         options["window"], count, plain, REMOVAL[removal], *flags, out,
     )  # fmt: skip
     parts = sentence_weights(sentence, rows, projections, sigma, options["window"], count, plain)
@@ -115,7 +114,7 @@ def test_coarse_vectors_equal_the_paper(vocabulary, n, power):
         assume(np.all(along > 1e-6 * sigma[0]))
         assume(np.all(np.diff(sigma[strong]) < -1e-5 * sigma[0]))
     out = np.full((1, rows.shape[1]), np.nan)
-    coarse_vectors(sentence, np.array([0, n]), 0, 1, rows, power, out)
+    coarse_vectors(sentence, np.array([0, n]), rows, power, out)
     expected = naive.coarse_vector(S, power)
     np.testing.assert_allclose(out[0], expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
 

@@ -1,9 +1,12 @@
 """The tokenizer against NLTK itself."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_index.gem.batches import TokenBatch
 from gem_index.text import tokenize
 
 
@@ -25,6 +28,26 @@ def test_equals_nltk_on_any_unicode(text):
 )
 def test_equals_nltk_on_hard_characters(text):
     assert tokenize(text) == tokens_of_nltk(text)
+
+
+@given(
+    st.lists(
+        st.text(st.characters(max_codepoint=127), max_size=40)
+        | st.text(
+            alphabet="aB1_-'. \u0130\u0301\u0915\u093f\u00df\u00b2!\u2028\U00010400\n", max_size=40
+        )
+        | st.text(max_size=40),
+        max_size=8,
+    )
+)
+def test_batches_hold_the_tokenizers_words(texts):
+    batch = TokenBatch.of_texts(texts)
+    found = [
+        [batch.words[i] for i in batch.ids[begin:end]]
+        for begin, end in pairwise(batch.offsets.tolist())
+    ]
+    assert found == [tokenize(text) for text in texts]
+    assert len(set(batch.words)) == len(batch.words)
 
 
 @pytest.mark.shared_data

@@ -9,7 +9,7 @@ import pytest
 from gem_index import GemConfig, GemEncoder
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
 from gem_index.gem.background import RECIPE, pseudo_sentences
-from gem_index.gem.batches import TokenBatch, ranges_by_tokens
+from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.vectors.mapped import MappedVectors
 
@@ -46,7 +46,7 @@ class TestInvariance:
         alone = np.concatenate([fitted.encode([text]) for text in texts])
         backwards = fitted.encode(texts[::-1])[::-1]
         threaded = GemEncoder(small_vectors, fitted.config, components=fitted.components, threads=4)
-        monkeypatch.setattr("gem_index.gem.encoder._PARALLEL_TOKENS", 0)
+        monkeypatch.setattr("gem_index.gem.encoder._PARALLEL_CHARACTERS", 0)
         assert together.tobytes() == alone.tobytes()
         assert together.tobytes() == np.ascontiguousarray(backwards).tobytes()
         assert together.tobytes() == threaded.encode(texts).tobytes()
@@ -65,7 +65,7 @@ class TestInvariance:
         assert set(found) == {expected}
 
     def test_a_fit_does_not_depend_on_threads(self, small_vectors, fitted, monkeypatch):
-        monkeypatch.setattr("gem_index.gem.encoder._PARALLEL_TOKENS", 0)
+        monkeypatch.setattr("gem_index.gem.encoder._PARALLEL_CHARACTERS", 0)
         threaded = GemEncoder(small_vectors, fitted.config, threads=3).fit(CORPUS)
         assert threaded.fingerprint == fitted.fingerprint
 
@@ -351,18 +351,27 @@ class TestStoring:
 
 class TestBatches:
     def test_numbers_words_by_first_appearance(self):
-        batch = TokenBatch.of([["a", "b", "a"], [], ["c", "b"]])
-        assert batch.words == ["a", "b", "c"]
-        assert batch.ids.tolist() == [0, 1, 0, 2, 1]
-        assert batch.offsets.tolist() == [0, 3, 3, 5]
-        assert batch.filled == 2
+        for batch in (
+            TokenBatch.of_tokens([["a", "b", "a"], [], ["c", "b"]]),
+            TokenBatch.of_texts(["a B, a!", "...", "c-b"]),
+            TokenBatch.of_texts(["a B, a!\u2014", "\u2026", "c-b"]),
+        ):
+            assert batch.words == ["a", "b", "c"]
+            assert batch.ids.tolist() == [0, 1, 0, 2, 1]
+            assert batch.offsets.tolist() == [0, 3, 3, 5]
+            assert batch.filled == 2
 
     @pytest.mark.parametrize(
         "lengths", [[5, 5, 5, 5], [100, 1, 1, 1], [0, 0, 0], [], [0, 7, 0, 0, 9]]
     )
     @pytest.mark.parametrize("parts", [1, 2, 3, 8])
-    def test_ranges_cover_every_sentence_once(self, lengths, parts):
-        offsets = np.cumsum([0, *lengths])
-        ranges = ranges_by_tokens(offsets, parts)
+    def test_ranges_cover_every_text_once(self, lengths, parts):
+        ranges = ranges_by_length(["x" * length for length in lengths], parts)
         assert [s for begin, end in ranges for s in range(begin, end)] == list(range(len(lengths)))
         assert len(ranges) <= parts
+
+    def test_blocks_are_bounded_by_texts_and_characters(self):
+        texts = ["a", "bb", "cccc", "d" * 50, "e", "f", "g", "h"]
+        blocks = list(blocks_of_texts(iter(texts), most=3, characters=6))
+        assert blocks == [["a", "bb"], ["cccc"], ["d" * 50], ["e", "f"], ["g", "h"]]
+        assert list(blocks_of_texts([], 3, 6)) == []

@@ -1,0 +1,108 @@
+"""The inner loop of tokenizing: words found, told apart and numbered without a Python object per token."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.kernels.compiled import compiled
+
+__all__ = ["number_words"]
+
+Bytes = npt.NDArray[np.uint8]
+Ids = npt.NDArray[np.int32]
+Ids64 = npt.NDArray[np.int64]
+
+_LINE_FEED = 10
+_UNDERSCORE = 95
+
+
+@compiled
+def _is_word_byte(byte: int, split: bool) -> bool:
+    """Tell whether a byte belongs to a word: all but a line feed in split texts, [a-z0-9_] in plain ones."""
+    if split:
+        return byte != _LINE_FEED
+    return 97 <= byte <= 122 or 48 <= byte <= 57 or byte == _UNDERSCORE
+
+
+@compiled
+def _same(text: Bytes, a: int, b: int, length: int) -> bool:
+    """Tell whether two stretches of a text are equal."""
+    for x in range(length):  # noqa: SIM110 - a generator does not compile
+        if text[a + x] != text[b + x]:
+            return False
+    return True
+
+
+@compiled
+def number_words(
+    text: Bytes,
+    starts: Ids64,
+    split: npt.NDArray[np.bool_],
+    table: Ids,
+    ids: Ids,
+    offsets: Ids64,
+    words: Ids64,
+) -> int:
+    """Find the words of some texts and number them by first appearance.
+
+    Parameters
+    ----------
+    text : uint8 array (bytes,)
+        All texts behind each other, lower-case.
+    starts : int64 array (texts + 1,)
+        Where each text begins.
+    split : bool array (texts,)
+        True where a text has been split before: its words are its lines. Else its words are runs of [a-z0-9_] with at
+        least one letter or digit.
+    table : int32 array (a power of two,)
+        Scratch, filled with -1, larger than twice the number of words.
+    ids : int32 array (at least tokens,)
+        Filled with the texts' words.
+    offsets : int64 array (texts + 1,)
+        Filled with where each text begins in ``ids``.
+    words : int64 array (at least words, 2)
+        Filled with where each distinct word begins and ends in ``text``.
+
+    Returns
+    -------
+    int
+        How many distinct words there are.
+    """
+    mask = table.shape[0] - 1
+    count = 0
+    tokens = 0
+    offsets[0] = 0
+    for s in range(starts.shape[0] - 1):
+        position, end = starts[s], starts[s + 1]
+        while position < end:
+            if not _is_word_byte(text[position], split[s]):
+                position += 1
+                continue
+            begin = position
+            underscores = 0
+            key = np.uint64(14695981039346656037)  # FNV-1a
+            while position < end and _is_word_byte(text[position], split[s]):
+                key = (key ^ np.uint64(text[position])) * np.uint64(1099511628211)
+                underscores += text[position] == _UNDERSCORE
+                position += 1
+            length = position - begin
+            if underscores == length:
+                continue
+            place = np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))
+            while True:
+                word = table[place]
+                if word < 0:
+                    table[place] = count
+                    words[count, 0], words[count, 1] = begin, position
+                    word = count
+                    count += 1
+                    break
+                known = words[word, 0]
+                if words[word, 1] - known == length and _same(text, known, begin, length):
+                    break
+                place = (place + 1) & mask
+            ids[tokens] = word
+            tokens += 1
+        offsets[s + 1] = tokens
+    return count
