@@ -4,11 +4,10 @@ Sentences come as word ids: sentence s is ``ids[offsets[s]:offsets[s + 1]]``, wo
 result depends on the sentence alone, never on its neighbours in a batch: reductions run in one fixed order per sentence,
 so bytes do not change with batch size or threads.
 
-Windows that reach the beginning of a sentence share one factorisation, and so do those that reach its end: with
-q_0, q_1, ... the orthonormal basis of the words from the beginning on (Gram-Schmidt, kept as coefficients M of the words),
-the Gram matrix of the first c words has the inverse M_c^T M_c, and what is new in word i among them has the squared length
-1 / sum_{l<c} M_li^2. A window in the middle of a longer sentence, and whatever is close to dependent, takes the careful
-path: a Cholesky factor with v_i last, refined where almost nothing is left.
+The window slides over the sentence with the inverse X of its words' Gram matrix, and T = X E with E their projections: a
+word that enters borders X, a word that leaves takes its Schur complement out. What is new in word i has the squared length
+1 / X_ii and the projections T_i / X_ii. Whatever comes close to dependent takes the careful path instead: a Cholesky factor
+of the one window with v_i last, refined where almost nothing is left.
 """
 
 from __future__ import annotations
@@ -31,28 +30,30 @@ RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
 
 _PIVOT_TOLERANCE = RANK_TOLERANCE**2
-_CAREFUL_BELOW = (
-    1e-6  # of |v|^2: a smaller squared residual is computed from the vectors themselves
-)
-_PIECE = 1024  # words whose weights are computed at a time: bounds the memory that a very long text takes
+_REFINED_BELOW = 1e-6
+"""Of |v|^2: a smaller squared residual is computed from the vectors themselves."""
+
+_CAREFUL_BELOW = 1e-4
+"""Of |v|^2: the sliding inverse leaves a smaller squared residual to the careful path."""
+
+_PIECE = 128
+"""Words between two fresh starts of the sliding inverse: bounds memory and rounding in a long text."""
 
 
 class Workspace(NamedTuple):
     """Scratch arrays of one call, so that no sentence pays for memory; n is a piece with its halo, w a window's size."""
 
     words: F64  # (n, d) vectors
-    aligned: F64  # (n, h) projections on the selected directions, times their singular values
+    aligned: F64  # (n, h) E: projections on the selected directions, times their singular values
     gram: F64  # (n, w) banded Gram matrix
     weights: F64  # (n, 3)
-    head: F64  # (w, w) orthonormal basis from the first word on, as coefficients
-    head_aligned: F64  # (w, h) its scaled inner products with the directions
-    tail: F64  # (w, w) the same from the last word backwards
-    tail_aligned: F64  # (w, h)
+    inverse: F64  # (w, w) X
+    meaning: F64  # (w, h) T = X E
+    members: Ids64  # (w,) the word in each row of X, by its last position in the window
+    products: F64  # (w,) inner products with the members
+    share: F64  # (w,) coefficients in terms of the members
+    query: F64  # (h,)
     factor: F64  # (w, w) Cholesky factor of one window
-    coefficients: F64  # (w,)
-    along: F64  # (w,)
-    products: F64  # (w,)
-    alignment: F64  # (h,)
     scores: F64  # (K,)
     selected: Ids64  # (h,)
     total: F64  # (d,) the weighted sum
@@ -70,13 +71,11 @@ def _workspace(longest: int, dimension: int, components: int, count: int, window
         np.empty((n, 3)),
         np.empty((w, w)),
         np.empty((w, count)),
-        np.empty((w, w)),
-        np.empty((w, count)),
-        np.empty((w, w)),
-        np.empty(w),
+        np.empty(w, dtype=np.int64),
         np.empty(w),
         np.empty(w),
         np.empty(count),
+        np.empty((w, w)),
         np.empty(components),
         np.empty(count, dtype=np.int64),
         np.empty(dimension),
@@ -130,11 +129,25 @@ def project(rows: F32, directions: F64) -> F64:
 
 @compiled
 def _banded_gram(words: F64, window: int, gram: F64) -> None:
-    """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that ever share a window."""
+    """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that ever share a window.
+
+    Four products at a time share the reading of v_i.
+    """
     n = words.shape[0]
     for i in range(n):
-        for b in range(min(2 * window + 1, n - i)):
-            gram[i, b] = _dot(words[i], words[i + b])
+        width = min(2 * window + 1, n - i)
+        a = words[i]
+        for b in range(0, width - 3, 4):
+            w, x, y, z = words[i + b], words[i + b + 1], words[i + b + 2], words[i + b + 3]
+            aw = ax = ay = az = 0.0
+            for t in range(a.shape[0]):
+                aw += a[t] * w[t]
+                ax += a[t] * x[t]
+                ay += a[t] * y[t]
+                az += a[t] * z[t]
+            gram[i, b], gram[i, b + 1], gram[i, b + 2], gram[i, b + 3] = aw, ax, ay, az
+        for b in range(width // 4 * 4, width):
+            gram[i, b] = _dot(a, words[i + b])
 
 
 @compiled
@@ -223,64 +236,13 @@ def _residual_of_window(
     y = factor[rank, :rank].copy()
     _solve_transposed(factor, rank, y)
     r = np.sqrt(max(pivot, 0.0))
-    if pivot <= _CAREFUL_BELOW * norm:
+    if pivot <= _REFINED_BELOW * norm:
         r = _refined_residual(words, i, active, rank, factor, y)
     if r <= RANK_TOLERANCE * np.sqrt(norm):
         return 0.0
     for a in range(rank):
         coefficients[active[a] - low] = y[a]
     return r  # type: ignore[no-any-return]
-
-
-@compiled
-def _orthonormal_basis(
-    sentence: Ids,
-    gram: F64,
-    aligned: F64,
-    first: int,
-    step: int,
-    count: int,
-    basis: F64,
-    basis_aligned: F64,
-    along: F64,
-    products: F64,
-) -> bool:
-    """Factor the words first, first + step, ... once for all windows that hold them from the first on.
-
-    Row a of ``basis`` holds the coefficients M_a of q_a in the words up to the a-th, row a of ``basis_aligned`` its inner
-    products with the directions, scaled as ``aligned``. A zero or repeated word brings no q: its row is zero. Returns False
-    where a word is so close to dependent that the careful path has to decide.
-    """
-    for a in range(count):
-        i = first + step * a
-        basis[a, : a + 1] = 0.0
-        basis_aligned[a] = 0.0
-        norm = gram[i, 0]
-        repeated = norm == 0.0
-        for b in range(a):
-            repeated = repeated or sentence[first + step * b] == sentence[i]
-        if repeated:
-            continue
-        for c in range(a):
-            j = first + step * c
-            products[c] = gram[min(i, j), abs(i - j)]
-        pivot = norm
-        for b in range(a):
-            along[b] = _dot(basis[b, : b + 1], products[: b + 1])
-            pivot -= along[b] * along[b]
-        if pivot <= _CAREFUL_BELOW * norm:
-            return False
-        scale = 1.0 / np.sqrt(pivot)
-        for b in range(a):
-            share = along[b] * scale
-            for c in range(b + 1):
-                basis[a, c] -= share * basis[b, c]
-            for k in range(aligned.shape[1]):
-                basis_aligned[a, k] -= share * basis_aligned[b, k]
-        basis[a, a] = scale
-        for k in range(aligned.shape[1]):
-            basis_aligned[a, k] += scale * aligned[i, k]
-    return True
 
 
 @compiled
@@ -292,80 +254,152 @@ def _set_weights(r: float, norm: float, size: int, alignment: float, count: int,
 
 
 @compiled
-def _weight_in_shared_window(
-    basis: F64, basis_aligned: F64, a: int, size: int, norm: float, alignment: F64, out: F64
-) -> bool:
-    """Weigh the a-th word among the first ``size``; False where the careful path has to decide."""
-    inverse = 0.0
-    for b in range(a, size):
-        inverse += basis[b, a] * basis[b, a]
-    if inverse * norm * _CAREFUL_BELOW >= 1.0 or inverse == 0.0:
+def _enter(i: int, size: int, gram: F64, aligned: F64, work: Workspace) -> bool:
+    """Border X and T by word i; False where it is too close to the span of the ``size`` members."""
+    inverse, meaning, products, share, query = (
+        work.inverse,
+        work.meaning,
+        work.products,
+        work.share,
+        work.query,
+    )
+    for a in range(size):
+        j = work.members[a]
+        products[a] = gram[j, i - j]
+        share[a] = 0.0
+    for a in range(size):
+        for b in range(size):
+            share[b] += products[a] * inverse[a, b]
+    norm = gram[i, 0]
+    pivot = norm - _dot(share[:size], products[:size])
+    if pivot <= _CAREFUL_BELOW * norm:
         return False
-    alignment[:] = 0.0
-    for b in range(a, size):
-        share = basis[b, a]
-        for k in range(alignment.shape[0]):
-            alignment[k] += share * basis_aligned[b, k]
-    r = 1.0 / np.sqrt(inverse)
-    _set_weights(r, norm, size, r * np.sqrt(_dot(alignment, alignment)), alignment.shape[0], out)
+    scale = 1.0 / pivot
+    for k in range(query.shape[0]):
+        query[k] = aligned[i, k]
+    for a in range(size):
+        other = aligned[work.members[a]]
+        for k in range(query.shape[0]):
+            query[k] -= share[a] * other[k]
+    for a in range(size):
+        scaled = scale * share[a]
+        for b in range(size):
+            inverse[a, b] += scaled * share[b]
+        inverse[a, size] = -scaled
+        inverse[size, a] = -scaled
+        for k in range(query.shape[0]):
+            meaning[a, k] -= scaled * query[k]
+    inverse[size, size] = scale
+    for k in range(query.shape[0]):
+        meaning[size, k] = scale * query[k]
+    work.members[size] = i
     return True
 
 
 @compiled
-def _weights_of_words(sentence: Ids, window: int, work: Workspace) -> None:
-    """Fill ``work.weights`` for the words of a sentence, whose ``words`` and ``aligned`` are there."""
+def _leave(a: int, size: int, work: Workspace) -> None:
+    """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
+    inverse, meaning = work.inverse, work.meaning
+    for b in range(size):
+        if b == a:
+            continue
+        share = inverse[b, a] / inverse[a, a]
+        for c in range(size):
+            if c != a:
+                inverse[b, c] -= share * inverse[a, c]
+        for k in range(meaning.shape[1]):
+            meaning[b, k] -= share * meaning[a, k]
+    last = size - 1
+    if a != last:
+        for b in range(size):
+            inverse[a, b] = inverse[last, b]
+        for b in range(size):
+            inverse[b, a] = inverse[b, last]
+        inverse[a, a] = inverse[last, last]
+        for k in range(meaning.shape[1]):
+            meaning[a, k] = meaning[last, k]
+        work.members[a] = work.members[last]
+
+
+@compiled
+def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
+    """Fill ``work.weights`` by sliding the window; False where a word is left to the careful path.
+
+    A word that stands in its window more than once is a member once, and none of its occurrences brings anything new.
+    """
     n = sentence.shape[0]
-    words, aligned, gram = work.words[:n], work.aligned[:n], work.gram[:n]
+    gram, aligned, members = work.gram, work.aligned, work.members
+    size = 0
+    entered = 0
+    for i in range(n):
+        if i > window:
+            for a in range(size):
+                if members[a] == i - window - 1:
+                    _leave(a, size, work)
+                    size -= 1
+                    break
+        while entered < min(n, i + window + 1):
+            known = False
+            for a in range(size):
+                if sentence[members[a]] == sentence[entered]:
+                    members[a] = entered
+                    known = True
+            if not known and gram[entered, 0] > 0.0:
+                if not _enter(entered, size, gram, aligned, work):
+                    return False
+                size += 1
+            entered += 1
+        out = work.weights[i]
+        out[0], out[1], out[2] = 1.0, 0.0, 1.0
+        low, high = max(0, i - window), min(n, i + window + 1)
+        repeated = False
+        for j in range(low, high):
+            repeated = repeated or (j != i and sentence[j] == sentence[i])
+        if repeated or gram[i, 0] == 0.0:
+            continue
+        for a in range(size):
+            if members[a] == i:
+                if work.inverse[a, a] * gram[i, 0] * _CAREFUL_BELOW >= 1.0:
+                    return False
+                r = 1.0 / np.sqrt(work.inverse[a, a])
+                alignment = r * np.sqrt(_dot(work.meaning[a], work.meaning[a]))
+                _set_weights(r, gram[i, 0], high - low, alignment, aligned.shape[1], out)
+    return True
+
+
+@compiled
+def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
+    """Fill ``work.weights``, factoring the window of each word anew."""
+    n = sentence.shape[0]
+    aligned, gram = work.aligned, work.gram
     count = aligned.shape[1]
-    span = min(n, 2 * window + 1)
-    _banded_gram(words, window, gram)
-    head_shared = _orthonormal_basis(
-        sentence, gram, aligned, 0, 1, span, work.head, work.head_aligned, work.along, work.products
-    )
-    tail_shared = n > window + 1 and _orthonormal_basis(
-        sentence,
-        gram,
-        aligned,
-        n - 1,
-        -1,
-        span,
-        work.tail,
-        work.tail_aligned,
-        work.along,
-        work.products,
-    )
     for i in range(n):
         out = work.weights[i]
+        out[0], out[1], out[2] = 1.0, 0.0, 1.0
         low, high = max(0, i - window), min(n, i + window + 1)
-        norm = gram[i, 0]
-        repeated = norm == 0.0
+        repeated = gram[i, 0] == 0.0
         for j in range(low, high):
             repeated = repeated or (j != i and sentence[j] == sentence[i])
         if repeated:
-            out[0], out[1], out[2] = 1.0, 0.0, 1.0
             continue
-        done = False
-        if low == 0 and head_shared:
-            done = _weight_in_shared_window(
-                work.head, work.head_aligned, i, high, norm, work.alignment, out
-            )
-        elif high == n and tail_shared:
-            done = _weight_in_shared_window(
-                work.tail, work.tail_aligned, n - 1 - i, n - low, norm, work.alignment, out
-            )
-        if done:
-            continue
-        r = _residual_of_window(words, gram, i, low, high, work.factor, work.coefficients)
+        r = _residual_of_window(work.words, gram, i, low, high, work.factor, work.share)
         if r == 0.0:
-            out[0], out[1], out[2] = 1.0, 0.0, 1.0
             continue
         alignment = 0.0
         for k in range(count):
             total = aligned[i, k]
             for j in range(low, high):
-                total -= work.coefficients[j - low] * aligned[j, k]
+                total -= work.share[j - low] * aligned[j, k]
             alignment += total * total
-        _set_weights(r, norm, high - low, np.sqrt(alignment) / r, count, out)
+        _set_weights(r, gram[i, 0], high - low, np.sqrt(alignment) / r, count, out)
+
+
+@compiled
+def _weights_of_words(sentence: Ids, window: int, work: Workspace) -> None:
+    """Fill ``work.weights`` for the words of a sentence, whose ``words`` and ``aligned`` are there."""
+    _banded_gram(work.words[: sentence.shape[0]], window, work.gram)
+    if not _slide(sentence, window, work):
+        _weigh_carefully(sentence, window, work)
 
 
 @compiled
