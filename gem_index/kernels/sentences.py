@@ -246,79 +246,73 @@ def _residual_of_window(
 
 
 @compiled
-def _set_weights(r: float, norm: float, size: int, alignment: float, count: int, out: F64) -> None:
-    """Fill alpha_n, alpha_s, alpha_u (Eqs. 4, 6, 9) from r, |v|^2, w and |sigma_d * (q^T D)|."""
-    out[0] = np.exp(r / np.sqrt(norm))
-    out[1] = r / size
-    out[2] = np.exp(-alignment / max(count, 1))
-
-
-@compiled
-def _enter(i: int, size: int, gram: F64, aligned: F64, work: Workspace) -> bool:
+def _enter(
+    i: int,
+    size: int,
+    gram: F64,
+    aligned: F64,
+    inverse: F64,
+    meaning: F64,
+    members: Ids64,
+    products: F64,
+    share: F64,
+    query: F64,
+) -> bool:
     """Border X and T by word i; False where it is too close to the span of the ``size`` members."""
-    inverse, meaning, products, share, query = (
-        work.inverse,
-        work.meaning,
-        work.products,
-        work.share,
-        work.query,
-    )
+    count = aligned.shape[1]
     for a in range(size):
-        j = work.members[a]
-        products[a] = gram[j, i - j]
+        products[a] = gram[members[a], i - members[a]]
         share[a] = 0.0
     for a in range(size):
         for b in range(size):
             share[b] += products[a] * inverse[a, b]
     norm = gram[i, 0]
-    pivot = norm - _dot(share[:size], products[:size])
+    pivot = norm
+    for a in range(size):
+        pivot -= share[a] * products[a]
     if pivot <= _CAREFUL_BELOW * norm:
         return False
     scale = 1.0 / pivot
-    for k in range(query.shape[0]):
+    for k in range(count):
         query[k] = aligned[i, k]
     for a in range(size):
-        other = aligned[work.members[a]]
-        for k in range(query.shape[0]):
-            query[k] -= share[a] * other[k]
+        for k in range(count):
+            query[k] -= share[a] * aligned[members[a], k]
     for a in range(size):
         scaled = scale * share[a]
         for b in range(size):
             inverse[a, b] += scaled * share[b]
         inverse[a, size] = -scaled
         inverse[size, a] = -scaled
-        for k in range(query.shape[0]):
+        for k in range(count):
             meaning[a, k] -= scaled * query[k]
     inverse[size, size] = scale
-    for k in range(query.shape[0]):
+    for k in range(count):
         meaning[size, k] = scale * query[k]
-    work.members[size] = i
+    members[size] = i
     return True
 
 
 @compiled
-def _leave(a: int, size: int, work: Workspace) -> None:
+def _leave(a: int, size: int, inverse: F64, meaning: F64, members: Ids64) -> None:
     """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
-    inverse, meaning = work.inverse, work.meaning
-    for b in range(size):
-        if b == a:
-            continue
-        share = inverse[b, a] / inverse[a, a]
-        for c in range(size):
-            if c != a:
-                inverse[b, c] -= share * inverse[a, c]
-        for k in range(meaning.shape[1]):
-            meaning[b, k] -= share * meaning[a, k]
+    count = meaning.shape[1]
     last = size - 1
     if a != last:
+        # exchange rows and columns a and last, so that what leaves is at the edge
         for b in range(size):
-            inverse[a, b] = inverse[last, b]
+            inverse[a, b], inverse[last, b] = inverse[last, b], inverse[a, b]
         for b in range(size):
-            inverse[b, a] = inverse[b, last]
-        inverse[a, a] = inverse[last, last]
-        for k in range(meaning.shape[1]):
-            meaning[a, k] = meaning[last, k]
-        work.members[a] = work.members[last]
+            inverse[b, a], inverse[b, last] = inverse[b, last], inverse[b, a]
+        for k in range(count):
+            meaning[a, k], meaning[last, k] = meaning[last, k], meaning[a, k]
+        members[a] = members[last]
+    for b in range(last):
+        part = inverse[b, last] / inverse[last, last]
+        for c in range(last):
+            inverse[b, c] -= part * inverse[last, c]
+        for k in range(count):
+            meaning[b, k] -= part * meaning[last, k]
 
 
 @compiled
@@ -328,42 +322,50 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
     A word that stands in its window more than once is a member once, and none of its occurrences brings anything new.
     """
     n = sentence.shape[0]
-    gram, aligned, members = work.gram, work.aligned, work.members
+    gram, aligned, weights = work.gram, work.aligned, work.weights
+    inverse, meaning, members = work.inverse, work.meaning, work.members
+    products, share, query = work.products, work.share, work.query
+    count = aligned.shape[1]
     size = 0
     entered = 0
     for i in range(n):
-        if i > window:
-            for a in range(size):
-                if members[a] == i - window - 1:
-                    _leave(a, size, work)
-                    size -= 1
-                    break
-        while entered < min(n, i + window + 1):
-            known = False
+        low, high = max(0, i - window), min(n, i + window + 1)
+        for a in range(size):
+            if members[a] < low:
+                _leave(a, size, inverse, meaning, members)
+                size -= 1
+                break
+        while entered < high:
+            known = gram[entered, 0] == 0.0
             for a in range(size):
                 if sentence[members[a]] == sentence[entered]:
                     members[a] = entered
                     known = True
-            if not known and gram[entered, 0] > 0.0:
-                if not _enter(entered, size, gram, aligned, work):
+            if not known:
+                if not _enter(
+                    entered, size, gram, aligned, inverse, meaning, members, products, share, query
+                ):
                     return False
                 size += 1
             entered += 1
-        out = work.weights[i]
-        out[0], out[1], out[2] = 1.0, 0.0, 1.0
-        low, high = max(0, i - window), min(n, i + window + 1)
-        repeated = False
+        weights[i, 0], weights[i, 1], weights[i, 2] = 1.0, 0.0, 1.0
+        repeated = gram[i, 0] == 0.0
         for j in range(low, high):
             repeated = repeated or (j != i and sentence[j] == sentence[i])
-        if repeated or gram[i, 0] == 0.0:
+        if repeated:
             continue
-        for a in range(size):
-            if members[a] == i:
-                if work.inverse[a, a] * gram[i, 0] * _CAREFUL_BELOW >= 1.0:
-                    return False
-                r = 1.0 / np.sqrt(work.inverse[a, a])
-                alignment = r * np.sqrt(_dot(work.meaning[a], work.meaning[a]))
-                _set_weights(r, gram[i, 0], high - low, alignment, aligned.shape[1], out)
+        a = 0
+        while members[a] != i:
+            a += 1
+        if inverse[a, a] * gram[i, 0] * _CAREFUL_BELOW >= 1.0:
+            return False
+        r = 1.0 / np.sqrt(inverse[a, a])
+        alignment = 0.0
+        for k in range(count):
+            alignment += meaning[a, k] * meaning[a, k]
+        weights[i, 0] = np.exp(r / np.sqrt(gram[i, 0]))
+        weights[i, 1] = r / (high - low)
+        weights[i, 2] = np.exp(-r * np.sqrt(alignment) / max(count, 1))
     return True
 
 
@@ -391,7 +393,9 @@ def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
             for j in range(low, high):
                 total -= work.share[j - low] * aligned[j, k]
             alignment += total * total
-        _set_weights(r, gram[i, 0], high - low, np.sqrt(alignment) / r, count, out)
+        out[0] = np.exp(r / np.sqrt(gram[i, 0]))
+        out[1] = r / (high - low)
+        out[2] = np.exp(-np.sqrt(alignment) / (r * max(count, 1)))
 
 
 @compiled
@@ -426,17 +430,29 @@ def _finish(
     out: F32,
 ) -> None:
     """Fill out (d,) with the unit vector of ``work.total`` less its part along the removed directions."""
-    c = work.total
+    c, removed, along = work.total, work.selected, work.query
     before = _dot(c, c)
-    if removal != 0:
-        for place in range(work.selected.shape[0]):
-            k = place if removal == 1 else work.selected[place]
-            along = 0.0
-            for i in range(sentence.shape[0]):
-                along += alpha[i] * projections[sentence[i], k]
-            direction = directions[k]
-            for x in range(c.shape[0]):
-                c[x] -= along * direction[x]
+    count = 0 if removal == 0 else removed.shape[0]
+    for place in range(count):
+        if removal == 1:
+            removed[place] = place
+        along[place] = 0.0
+        for i in range(sentence.shape[0]):
+            along[place] += alpha[i] * projections[sentence[i], removed[place]]
+    # Four directions at a time share the reading and writing of c.
+    for place in range(0, count - 3, 4):
+        j, k, y, z = removed[place], removed[place + 1], removed[place + 2], removed[place + 3]
+        aj, ak, ay, az = along[place], along[place + 1], along[place + 2], along[place + 3]
+        for x in range(c.shape[0]):
+            c[x] -= (
+                aj * directions[j, x]
+                + ak * directions[k, x]
+                + ay * directions[y, x]
+                + az * directions[z, x]
+            )
+    for place in range(count // 4 * 4, count):
+        for x in range(c.shape[0]):
+            c[x] -= along[place] * directions[removed[place], x]
     after = _dot(c, c)
     # Where nothing but rounding is left of the sentence, say so with the zero vector instead of a random direction.
     if after <= _PIVOT_TOLERANCE * before:
