@@ -8,7 +8,6 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from gem_index.errors import ConfigError
 
@@ -124,6 +123,9 @@ class CorpusStatistics:
         count = min(count, dimension, sentences)
         if count == 0:
             return Components(np.zeros((0, dimension)), np.zeros(0), self.sentences)
+        # imported here: it costs a tenth of a second, which a search need not pay
+        import scipy.linalg
+
         values, vectors = scipy.linalg.eigh(
             moment, subset_by_index=(dimension - count, dimension - 1)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,7 +18,8 @@ __all__ = ["VectorChunk", "VectorFile", "read_vectors"]
 
 VectorChunk: TypeAlias = tuple[list[str], npt.NDArray[np.floating]]
 
-_LINES = 2048
+_LINES = 2048  # rows of a folder that are read at a time
+_BYTES = 4 * 1024 * 1024  # of a text file
 _MAX_DIMENSION = 65_536
 _HEADER = re.compile(rb"^\s*(\d+)\s+(\d+)\s*$")
 
@@ -126,15 +126,19 @@ def _text_file(path: Path) -> VectorFile:
 
     def chunks() -> Iterator[VectorChunk]:
         total = 0
-        with open_input(str(path)) as lines:
+        with open_input(str(path)) as file:
             begin = 1
             if header:
-                next(lines)
+                file.readline()
                 begin = 2
-            while block := list(islice(lines, _LINES)):
-                chunk = _parse(path, block, begin, dimension)
+            while block := file.read(_BYTES):
+                block += file.readline()
+                lines = block.count(b"\n") + (not block.endswith(b"\n"))
+                chunk = _parse_quickly(block, lines, dimension)
+                if chunk is None:
+                    chunk = _parse(path, block.removesuffix(b"\n").split(b"\n"), begin, dimension)
                 total += len(chunk[0])
-                begin += len(block)
+                begin += lines
                 yield chunk
         if count is not None and total != count:
             raise VectorFormatError(
@@ -143,6 +147,23 @@ def _text_file(path: Path) -> VectorFile:
 
     name = "word2vec-text" if header else "glove"
     return VectorFile(path, name, dimension, np.dtype(np.float32), chunks)
+
+
+def _parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | None:
+    """Parse lines of the simplest form in compiled code; None where one of them needs a closer look."""
+    from gem_index.kernels.numbers import EXACT_POWERS, parse_lines
+
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    spans = np.empty((lines, 2), dtype=np.int64)
+    rows = np.empty((lines, dimension), dtype=np.float32)
+    parsed = parse_lines(np.frombuffer(block, dtype=np.uint8), EXACT_POWERS, spans, rows)
+    if parsed != lines or not np.isfinite(rows).all():
+        return None
+    try:
+        return [block[begin:end].decode() for begin, end in spans.tolist()], rows
+    except UnicodeDecodeError:
+        return None
 
 
 def _parse(path: Path, block: list[bytes], begin: int, dimension: int) -> VectorChunk:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gem_index.errors import ConfigError, CorruptionError, UnknownNameError, VectorFormatError
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.combined import CombinedVectors
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats import _parse_quickly, read_vectors
 from gem_index.vectors.mapped import MappedVectors, damaged_files, import_vectors
 from gem_index.vectors.neighbours import nearest_words
 from gem_index.vectors.registry import open_source, split_spec
@@ -150,6 +150,42 @@ class TestFormats:
         path.write_text(f"w {' '.join(numbers)}\n")
         expected = np.array([float(n) for n in numbers], dtype=np.float32)
         np.testing.assert_array_equal(self.read(path).matrix[0], expected)
+
+    @given(
+        st.lists(
+            st.floats(width=64, allow_nan=False, allow_infinity=False)
+            | st.integers(-(10**16), 10**16),
+            min_size=1,
+            max_size=6,
+        ),
+        st.sampled_from(["r", "e", "f", "g"]),
+    )
+    def test_compiled_parsing_equals_python(self, numbers, form):
+        formats = {"r": repr, "e": "{:.7e}".format, "f": "{:.6f}".format, "g": "{:+.5G}".format}
+        texts = [formats[form](number) for number in numbers]
+        block = f"w\u00f6rd {' '.join(texts)}\r\nother {' '.join(texts)} \n".encode()
+        chunk = _parse_quickly(block, 2, len(numbers))
+        with np.errstate(over="ignore"):
+            expected = np.array([float(text) for text in texts]).astype(np.float32)
+        if chunk is not None:
+            assert chunk[0] == ["w\u00f6rd", "other"]
+            assert chunk[1].tobytes() == np.stack([expected, expected]).tobytes()
+
+    def test_compiled_parsing_takes_what_files_hold(self):
+        words, rows = _parse_quickly(b"the 0.1 -2.5e-3\nof .5 7.\nto +1 1E2\n", 3, 2)
+        assert words == ["the", "of", "to"]
+        assert rows.tolist() == np.array([[0.1, -0.0025], [0.5, 7], [1, 100]], np.float32).tolist()
+        for odd in (
+            b"a 1 2 3\n",
+            b"a 1\n",
+            b"a 1 x\n",
+            b"a 1  2\n",
+            b"a 1 --2\n",
+            b"a 1 2e\n",
+            b"a 1 nan\n",
+            b"a . . 1\n",
+        ):
+            assert _parse_quickly(odd, 1, 2) is None
 
     @pytest.mark.parametrize(
         ("content", "message"),

@@ -1,0 +1,341 @@
+"""Measure gem-index beside its peers, in one run.
+
+    pip install ".[bench]"
+    python -m benchmarks --vectors FOLDER_OF_300D --stsbenchmark FOLDER -o docs/performance
+
+Prints a table, writes results.json (machine, versions, seed, every run) and plots. Ratios compare medians of one run:
+machines differ, and one machine differs from hour to hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.background_prior import read_split
+from gem_index import Document, GemEncoder, Home, open_vectors
+from gem_index.gem.batches import TokenBatch
+from gem_index.vectors.mapped import MappedVectors
+
+SEED = 0
+RUNS = 5
+SENTENCES = 200_000
+Rows = list[tuple[str, float, str]]
+
+
+def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
+    """Return the seconds of some runs after one that is not counted."""
+    work()
+    seconds = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def model2vec_of(vectors: MappedVectors) -> Any:
+    """Return a model2vec model over the same words and vectors, with its own defaults otherwise."""
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    vocabulary = {"[UNK]": 0} | {word: i + 1 for i, word in enumerate(vectors.vocabulary)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    matrix = np.concatenate([np.zeros((1, vectors.dimension)), vectors.matrix]).astype(np.float32)
+    return StaticModel(vectors=matrix, tokenizer=tokenizer)
+
+
+def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
+    """Encode by the paper written plainly (tests/naive.py)."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    import naive
+
+    components, config = encoder.components, encoder.config
+    for text in texts:
+        rows, _ = encoder.vectors.lookup(naive.tokenize(text))
+        naive.encode(
+            rows.T.astype(np.float64),
+            components.directions,
+            components.singular_values,
+            window=config.window,
+            removed=config.removed,
+            ranking=config.ranking,
+            removal=config.removal,
+            alphas=config.alphas,
+        )
+
+
+def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
+    """Encode and fit, beside model2vec and the plain twin; one thread beside two; long texts; wide vectors."""
+    one, two = (GemEncoder(vectors, threads=threads) for threads in (1, 2))
+    two.fit(texts[:20_000])
+    one._components = two.components  # the same components for both
+    peer = model2vec_of(vectors)
+    batch = TokenBatch.of_texts(texts)
+    out = np.empty((len(texts), vectors.dimension), np.float32)
+    halves = [TokenBatch.of_texts(texts[::2]), TokenBatch.of_texts(texts[1::2])]
+
+    def from_ids() -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda i: two.encode_tokens(halves[i], out[: len(texts[i::2])]), (0, 1)))
+
+    seconds = {
+        "gem-index encode, 2 threads": timed(lambda: two.encode(texts)),
+        "model2vec StaticModel.encode": timed(lambda: peer.encode(texts)),
+        "gem-index encode, 1 thread": timed(lambda: one.encode(texts)),
+        "gem-index from word ids, 2 threads": timed(from_ids),
+        "gem-index fit, 2 threads": timed(lambda: two.summarise(texts)),
+    }
+    few = texts[:1000]
+    naive_seconds = timed(lambda: naive_encode(two, few), 3)
+    rate = {name: len(texts) / median(runs) for name, runs in seconds.items()}
+    rate["the paper written plainly"] = len(few) / median(naive_seconds)
+    rows: Rows = [(name, value, "sentences/s") for name, value in rate.items()]
+    gem = rate["gem-index encode, 2 threads"]
+    rows += [
+        ("encode / model2vec", gem / rate["model2vec StaticModel.encode"], "x (target 1.5)"),
+        (
+            "encode / the paper written plainly",
+            gem / rate["the paper written plainly"],
+            "x (target 250)",
+        ),
+        ("2 threads / 1 thread", gem / rate["gem-index encode, 1 thread"], "x (target 1.7)"),
+    ]
+    del batch
+    sizes = [10_000, 31_600, 100_000, 316_000]
+    many = (texts * 2)[: sizes[-1]]
+    by_size = [median(timed(lambda n=n: two.encode(many[:n]), 3)) for n in sizes]
+    words = " ".join(texts[:3000]).split()
+    lengths = [10, 30, 100, 300, 1000, 5000]
+    by_length = []
+    for length in lengths:
+        long = [" ".join(words[i : i + length]) for i in range(0, 25_000 - length, length)] * 4
+        by_length.append(median(timed(lambda t=long: one.encode(t), 3)) / (len(long) * length))
+    wide = MappedVectors.from_words(
+        list(vectors.vocabulary), np.tile(vectors.matrix, (1, 3)) + np.float16(0.001)
+    )
+    broad = GemEncoder(wide, threads=2).fit(texts[:20_000])
+    wide_seconds = median(timed(lambda: broad.encode(texts[:50_000]), 3))
+    narrow_seconds = median(timed(lambda: two.encode(texts[:50_000]), 3))
+    slope = np.polyfit(np.log(sizes), np.log(by_size), 1)[0]
+    rows += [
+        ("log-log slope of time over sentences", float(slope), "(target 1.00 ± 0.05)"),
+        ("900-d / 300-d", wide_seconds / narrow_seconds, "x time (target 2.5)"),
+        ("per word in texts of 5,000 / of 10 words", by_length[-1] / by_length[0], "x time"),
+    ]
+    return rows, {
+        "seconds": seconds | {"the paper written plainly (1,000)": naive_seconds},
+        "by_size": [sizes, by_size],
+        "by_length": [lengths, by_length],
+    }
+
+
+def importing() -> tuple[Rows, dict[str, Any]]:
+    """Import a GloVe text file, open it, look words up; gensim reads the same file."""
+    from gensim.models import KeyedVectors
+
+    from gem_index.vectors.formats import read_vectors
+    from gem_index.vectors.mapped import import_vectors
+
+    words, generator = 100_000, np.random.default_rng(SEED)
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), Path(name) / "glove.txt"
+        with path.open("w") as file:
+            for begin in range(0, words, 1000):
+                for i, row in enumerate(generator.normal(size=(1000, 300)) * 0.3):
+                    file.write(f"w{begin + i} " + " ".join(f"{x:.5g}" for x in row) + "\n")
+        ours = []
+        for run in range(4):
+            started = time.perf_counter()
+            import_vectors(read_vectors(path), folder / f"v{run}")
+            ours.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        KeyedVectors.load_word2vec_format(path, no_header=True)
+        theirs = time.perf_counter() - started
+        opened = timed(lambda: MappedVectors.open(folder / "v0"))
+        mapped = MappedVectors.open(folder / "v0")
+        tokens = [f"w{i}" for i in generator.integers(0, 2 * words, size=200_000)]
+        lookups = timed(lambda: mapped.vocabulary.find([_digest(token) for token in tokens]))
+    rows: Rows = [
+        ("import of 100,000 x 300 GloVe text", median(ours[1:]), "s"),
+        ("gensim load_word2vec_format / import", theirs / median(ours[1:]), "x (target 5)"),
+        ("opening the imported set", 1000 * median(opened), "ms (target 200)"),
+        ("word look-ups in batches", len(tokens) / median(lookups), "words/s (target 1,000,000)"),
+    ]
+    return rows, {"import": ours, "gensim": theirs, "open": opened, "lookups": lookups}
+
+
+def _digest(token: str) -> bytes:
+    from gem_index.vectors.vocabulary import digest
+
+    return digest(token)
+
+
+def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
+    """Search 100,000 documents beside FAISS alone; re-rank; whole processes of the command line."""
+    import faiss
+
+    with tempfile.TemporaryDirectory() as name:
+        home = Home(Path(name) / "home")
+        documents = (Document(id=i, text=text) for i, text in enumerate(texts[:100_000]))
+        home.build("bench", documents, vectors=vectors_folder)
+        collection = home.collection("bench")
+        encoder = collection.encoder
+        index = faiss.IndexFlatIP(encoder.dimension)
+        index.add(encoder.encode(texts[:100_000]))
+        queries = texts[::977][:200]
+        vectors = encoder.encode(queries)
+        collection.search(queries[0], k=10)
+        ours, theirs = [], []
+        for query, vector in zip(queries, vectors, strict=True):
+            started = time.perf_counter()
+            collection.search(query, k=10)
+            middle = time.perf_counter()
+            index.search(vector[np.newaxis], 10)
+            ours.append(middle - started)
+            theirs.append(time.perf_counter() - middle)
+        reranked = timed(lambda: collection.rerank(queries[0], texts[:1000]), 20)
+        processes = {}
+        for label, arguments in (
+            ("gem-index --help", ["--help"]),
+            ("gem-index status", ["status"]),
+            ("gem-index search, 100,000 documents", ["search", "bench", "a man plays guitar"]),
+        ):
+            command = [sys.executable, "-c", "from gem_index_cli.main import main; main()"]
+            command += ["--home", str(home.root), *arguments]
+            processes[label] = timed(
+                lambda c=command: subprocess.run(c, check=True, capture_output=True)
+            )
+        cold = time.perf_counter()
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(Path(name) / "numba")}
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+        cold = time.perf_counter() - cold
+    rows: Rows = [
+        ("search of 100,000 x 300, p50", 1000 * float(np.percentile(ours, 50)), "ms"),
+        ("search of 100,000 x 300, p99", 1000 * float(np.percentile(ours, 99)), "ms"),
+        ("search / FAISS alone, medians", median(ours) / median(theirs), "x (target 1.15)"),
+        ("re-ranking 1,000 candidates", 1000 * median(reranked), "ms (target 15)"),
+        *((label, median(runs), "s as a process") for label, runs in processes.items()),
+        ("first-use compilation of a search", cold - median(processes[label]), "s (target 6)"),
+    ]
+    return rows, {"search": ours, "faiss": theirs, "rerank": reranked, "processes": processes}
+
+
+def memory(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
+    """Peak resident memory of encoding 2,000,000 lines to a file, over that of encoding 1,000."""
+    code = (
+        "import resource, sys\n"
+        "from gem_index_cli.main import run\n"
+        "assert run(['encode', sys.argv[1], '-o', sys.argv[2], '--vectors', sys.argv[3]]) == 0\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peaks = []
+    with tempfile.TemporaryDirectory() as name:
+        for lines in (1000, 2_000_000):
+            path = Path(name) / "lines.txt"
+            with path.open("w") as file:
+                file.writelines(texts[i % len(texts)] + "\n" for i in range(lines))
+            command = [sys.executable, "-c", code, path, Path(name) / "out.npy", vectors_folder]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            peaks.append(int(done.stdout.split()[-1]) / 1024)
+    rows: Rows = [
+        ("memory of encoding 2,000,000 lines over 1,000", peaks[1] - peaks[0], "MiB (target 300)")
+    ]
+    return rows, {"peaks": peaks}
+
+
+def plot(results: dict[str, Any], folder: Path) -> None:
+    """Draw cost against size."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    sizes, seconds = results["encoding"]["by_size"]
+    left.loglog(sizes, seconds, "o-")
+    left.set(xlabel="sentences", ylabel="seconds", title="encode, 2 threads, 300-d")
+    lengths, per_word = results["encoding"]["by_length"]
+    right.semilogx(lengths, 1e9 * np.array(per_word), "o-")
+    right.set(
+        xlabel="words in a text",
+        ylabel="ns per word",
+        title="encode, 1 thread, 300-d",
+        ylim=(0, None),
+    )
+    for axes in (left, right):
+        axes.grid(alpha=0.3, which="both")
+    figure.savefig(folder / "cost.png", dpi=120)
+
+
+def main() -> None:
+    """Run everything."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--vectors", required=True)
+    parser.add_argument("--stsbenchmark", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    _, first, second = read_split(options.stsbenchmark, "train")
+    texts = (first + second) * (SENTENCES // len(first + second) + 1)
+    texts = texts[:SENTENCES]
+    vectors = open_vectors(options.vectors)
+    if not isinstance(vectors, MappedVectors):
+        sys.exit("expected a folder with words.txt and matrix.npy")
+    results: dict[str, Any] = {
+        "seed": SEED,
+        "python": platform.python_version(),
+        "processor": platform.processor() or platform.machine(),
+        "processors": len(os.sched_getaffinity(0)),
+        "versions": {
+            name: version(name)
+            for name in (
+                "gem-index",
+                "numpy",
+                "numba",
+                "faiss-cpu",
+                "model2vec",
+                "gensim",
+                "sqlalchemy",
+            )
+        },
+    }
+    lines = ["| what | measured | |", "|---|---|---|"]
+    print("\n".join(lines))
+    for name, part in (
+        ("encoding", lambda: encoding(vectors, texts)),
+        ("importing", importing),
+        ("querying", lambda: querying(options.vectors, texts)),
+        ("memory", lambda: memory(options.vectors, texts)),
+    ):
+        rows, results[name] = part()
+        for label, value, unit in rows:
+            shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+            lines.append(f"| {label} | {shown} | {unit} |")
+            print(lines[-1], flush=True)
+    (options.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (options.output / "table.md").write_text("\n".join(lines) + "\n")
+    plot(results, options.output)
+
+
+if __name__ == "__main__":
+    main()
