@@ -172,20 +172,18 @@ def importing() -> tuple[Rows, dict[str, Any]]:
         opened = timed(lambda: MappedVectors.open(folder / "v0"))
         mapped = MappedVectors.open(folder / "v0")
         tokens = [f"w{i}" for i in generator.integers(0, 2 * words, size=200_000)]
-        lookups = timed(lambda: mapped.vocabulary.find([_digest(token) for token in tokens]))
+        lookups = timed(lambda: mapped.lookup(tokens[:20_000]))
     rows: Rows = [
         ("import of 100,000 x 300 GloVe text", median(ours[1:]), "s"),
         ("gensim load_word2vec_format / import", theirs / median(ours[1:]), "x (target 5)"),
         ("opening the imported set", 1000 * median(opened), "ms (target 200)"),
-        ("word look-ups in batches", len(tokens) / median(lookups), "words/s (target 1,000,000)"),
+        (
+            "word look-ups in batches, half of them unknown",
+            20_000 / median(lookups),
+            "words/s (target 1,000,000)",
+        ),
     ]
     return rows, {"import": ours, "gensim": theirs, "open": opened, "lookups": lookups}
-
-
-def _digest(token: str) -> bytes:
-    from gem_index.vectors.vocabulary import digest
-
-    return digest(token)
 
 
 def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]:

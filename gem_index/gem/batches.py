@@ -40,15 +40,17 @@ class TokenBatch:
         """
         from gem_index.kernels.tokens import number_words
 
-        split = np.array([not text.isascii() for text in texts], dtype=np.bool_)
-        if split.any():
+        joined_text = "".join(texts)
+        if joined_text.isascii():
+            split = np.zeros(len(texts), dtype=np.bool_)
+            lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+            joined = joined_text.lower().encode()
+        else:
+            split = np.array([not text.isascii() for text in texts], dtype=np.bool_)
             texts = [text if text.isascii() else "\n".join(tokenize(text)) for text in texts]
             encoded = [text.encode() for text in texts]
-            lengths = [len(text) for text in encoded]
+            lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
             joined = b"".join(encoded).lower()  # bytes: ASCII letters alone, the rest is lower-case
-        else:
-            lengths = [len(text) for text in texts]
-            joined = "".join(texts).lower().encode()
         text = np.frombuffer(joined, dtype=np.uint8)
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(lengths, out=starts[1:])

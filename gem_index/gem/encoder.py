@@ -227,7 +227,7 @@ class GemEncoder:
             texts = list(texts)
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         begin = 0
-        for block in _blocks(texts):
+        for block in _blocks(texts, 4 * _BLOCK):
             self._in_parts(block, out[begin : begin + len(block)], self.encode_tokens)
             begin += len(block)
         return out
@@ -402,9 +402,9 @@ class GemEncoder:
         return encoder
 
 
-def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+def _blocks(texts: Iterable[str], most: int = _BLOCK) -> Iterator[list[str]]:
     if isinstance(texts, str):
         raise InputError(
             f"found one string {texts[:40]!r}; expected a list or another iterable of texts"
         )
-    return blocks_of_texts(texts, _BLOCK, _BLOCK_CHARACTERS)
+    return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)

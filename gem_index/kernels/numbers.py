@@ -14,7 +14,7 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Ids64 = npt.NDArray[np.int64]
 
-EXACT_POWERS: F64 = 10.0 ** np.arange(23)
+EXACT_POWERS: F64 = np.array([10.0**k for k in range(23)])
 """The powers of ten that float64 holds exactly."""
 
 _MOST_DIGITS = 15  # any integer of so many digits is exact in float64

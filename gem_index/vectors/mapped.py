@@ -16,7 +16,7 @@ from gem_index.files import publish_directory, sha256_of_file
 from gem_index.npy import NpyWriter
 from gem_index.vectors.base import BoolArray, FloatArray
 from gem_index.vectors.formats import VectorFile
-from gem_index.vectors.vocabulary import Vocabulary, digest
+from gem_index.vectors.vocabulary import Vocabulary
 
 __all__ = ["MappedVectors", "import_vectors"]
 
@@ -106,12 +106,11 @@ class MappedVectors:
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the vectors of some words; see :class:`~gem_index.vectors.base.VectorSource`."""
-        digests = [digest(token) for token in tokens]
-        found = self.vocabulary.find(digests)
-        unknown = found < 0
-        rows = found
+        rows = self.vocabulary.find(tokens)
+        unknown = rows < 0
         for i in np.flatnonzero(unknown):
-            rows[i] = int.from_bytes(digests[i], "big") % len(self.vocabulary)
+            digest = hashlib.sha256(tokens[int(i)].encode()).digest()
+            rows[i] = int.from_bytes(digest, "big") % len(self.vocabulary)
         return self.matrix[rows].astype(np.float32), unknown
 
     def frequent_words(self) -> Sequence[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,21 +10,15 @@ import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
 
-__all__ = ["Vocabulary", "digest"]
+__all__ = ["Vocabulary"]
 
 _FILES = ("words.txt", "offsets.npy", "keys.npy", "rows.npy")
-
-
-def digest(word: str) -> bytes:
-    """Return the SHA-256 digest of a word's UTF-8 bytes (32 bytes)."""
-    return hashlib.sha256(word.encode()).digest()
 
 
 class Vocabulary(Sequence[str]):
     """The words of a source in row order.
 
-    A word is found by the first 64 bits of its SHA-256 digest in a sorted array. Two words of one vocabulary never share
-    them (checked when it is built); for a word outside, the chance to be taken for one inside is V / 2**64.
+    A word is found by its 64-bit hash in a sorted array and then compared byte by byte.
 
     Parameters
     ----------
@@ -33,10 +26,10 @@ class Vocabulary(Sequence[str]):
         All words in UTF-8, each followed by a line feed.
     offsets : int64 array (V + 1,)
         Where each word begins in ``text``.
-    keys : uint64 array (distinct words,)
-        The words' 64-bit keys in ascending order.
-    rows : int64 array (distinct words,)
-        The row of each key; where a word came twice, the first.
+    keys : uint64 array (V,)
+        The words' hashes in ascending order.
+    rows : int64 array (V,)
+        The row of each key; a word that comes twice is found in its first row.
     """
 
     def __init__(
@@ -46,10 +39,11 @@ class Vocabulary(Sequence[str]):
         keys: npt.NDArray[np.uint64],
         rows: npt.NDArray[np.int64],
     ) -> None:
-        self._text = text
-        self._offsets = offsets
-        self._keys = keys
-        self._rows = rows
+        # a mapped array as a plain one: to the compiler a memmap would be another type
+        self._text = text.view(np.ndarray)
+        self._offsets = offsets.view(np.ndarray)
+        self._keys = keys.view(np.ndarray)
+        self._rows = rows.view(np.ndarray)
 
     @classmethod
     def build(cls, words: Sequence[str]) -> Vocabulary:
@@ -62,20 +56,15 @@ class Vocabulary(Sequence[str]):
         """
         if not words:
             raise VectorFormatError("the vocabulary is empty; expected at least one word")
-        encoded = [word.encode() + b"\n" for word in words]
-        for row, line in enumerate(encoded):
-            if b"\n" in line[:-1]:
+        for row, word in enumerate(words):
+            if "\n" in word:
                 raise VectorFormatError(
                     f"word {row + 1} holds a line feed; expected words of one line"
                 )
-        text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        offsets = np.zeros(len(words) + 1, dtype=np.int64)
-        np.cumsum([len(line) for line in encoded], out=offsets[1:])
-        all_keys = _keys_of([digest(word) for word in words])
-        keys, rows = np.unique(all_keys, return_index=True)
-        if len(keys) < len(set(words)):
-            raise VectorFormatError("two words share their 64-bit key; expected distinct keys")
-        return cls(text, offsets, keys, rows.astype(np.int64))
+        text, offsets = _lines(words)
+        keys = _keys(text, offsets)
+        rows = np.argsort(keys, kind="stable")
+        return cls(text, offsets, keys[rows], rows.astype(np.int64))
 
     @classmethod
     def open(cls, folder: Path) -> Vocabulary:
@@ -110,28 +99,38 @@ class Vocabulary(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
 
-    @property
-    def duplicates(self) -> int:
-        """How many rows repeat an earlier word and are never looked up."""
-        return len(self) - len(self._keys)
-
-    def find(self, digests: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Return the row of each digest's word, -1 where the vocabulary does not hold it.
+    def find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the row of each word, -1 where the vocabulary does not hold it.
 
         Parameters
         ----------
-        digests : sequence of bytes
-            n results of :func:`digest`.
+        words : sequence of str
+            n words without line feeds.
 
         Returns
         -------
         int64 array (n,)
         """
-        wanted = _keys_of(digests)
-        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[places] == wanted, self._rows[places], -1)
+        from gem_index.kernels.words import find_words
+
+        text, offsets = _lines(words)
+        found = np.empty(len(words), dtype=np.int64)
+        keys = _keys(text, offsets)
+        find_words(text, offsets, keys, self._text, self._offsets, self._keys, self._rows, found)
+        return found
 
 
-def _keys_of(digests: Sequence[bytes]) -> npt.NDArray[np.uint64]:
-    joined = b"".join([digest[:8] for digest in digests])
-    return np.frombuffer(joined, dtype=">u8").astype(np.uint64)
+def _lines(words: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return words as one text, a line feed behind each, and where each begins."""
+    text = np.frombuffer(("\n".join(words) + "\n" if words else "").encode(), dtype=np.uint8)
+    offsets = np.zeros(len(words) + 1, dtype=np.int64)
+    offsets[1:] = np.flatnonzero(text == 10) + 1
+    return text, offsets
+
+
+def _keys(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    from gem_index.kernels.words import hash_words
+
+    keys = np.empty(len(offsets) - 1, dtype=np.uint64)
+    hash_words(text, offsets, keys)
+    return keys

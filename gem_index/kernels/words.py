@@ -1,0 +1,69 @@
+"""The inner loop of looking words up in a vocabulary on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.kernels.compiled import compiled
+
+__all__ = ["find_words", "hash_words"]
+
+Bytes = npt.NDArray[np.uint8]
+Ids64 = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+
+@compiled
+def hash_words(text: Bytes, offsets: Ids64, out: Keys) -> None:
+    """Fill out (words,) with the FNV-1a hash (64 bits) of each word: word i is text[offsets[i]:offsets[i + 1] - 1]."""
+    for i in range(out.shape[0]):
+        key = np.uint64(14695981039346656037)
+        for x in range(offsets[i], offsets[i + 1] - 1):
+            key = (key ^ np.uint64(text[x])) * np.uint64(1099511628211)
+        out[i] = key
+
+
+@compiled
+def find_words(
+    wanted: Bytes,
+    wanted_offsets: Ids64,
+    wanted_keys: Keys,
+    text: Bytes,
+    offsets: Ids64,
+    keys: Keys,
+    rows: Ids64,
+    out: Ids64,
+) -> None:
+    """Fill out (wanted,) with the row of each wanted word, -1 where the vocabulary does not hold it.
+
+    Parameters
+    ----------
+    wanted, wanted_offsets, wanted_keys : uint8, int64 and uint64 arrays
+        The words as :func:`hash_words` takes them, and their hashes.
+    text, offsets : uint8 array, int64 array (V + 1,)
+        The vocabulary's words in the same form.
+    keys, rows : uint64 and int64 arrays (V,)
+        The vocabulary's hashes in ascending order, and the row of each; among equal hashes rows ascend.
+    """
+    for i in range(out.shape[0]):
+        out[i] = -1
+        low, high = 0, keys.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if keys[middle] < wanted_keys[i]:
+                low = middle + 1
+            else:
+                high = middle
+        begin, length = wanted_offsets[i], wanted_offsets[i + 1] - wanted_offsets[i]
+        while low < keys.shape[0] and keys[low] == wanted_keys[i]:
+            row = rows[low]
+            same = offsets[row + 1] - offsets[row] == length
+            for x in range(length - 1):
+                if not same:
+                    break
+                same = text[offsets[row] + x] == wanted[begin + x]
+            if same:
+                out[i] = row
+                break
+            low += 1
