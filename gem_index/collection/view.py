@@ -130,15 +130,14 @@ class ViewKeeper:
         return self._workspace.encoder(ModelRepository(connection).get(record.model_id), connection)
 
     def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
-        row = CollectionRepository(connection).snapshot(self._collection_id)
-        directory = row.directory if row is not None else None
-        if view is None or view.model_id != record.model_id or view.directory != directory:
+        if view is None or view.model_id != record.model_id or view.directory != record.directory:
+            row = CollectionRepository(connection).snapshot(self._collection_id)
             view = self._open(connection, record, row, view)
+        if record.last_seq <= view.last_seq and record.last_change <= view.last_change:
+            return view
         documents = DocumentRepository(connection, self._collection_id)
         dead, last_change = documents.tombstones_after(view.last_change)
         fresh = list(documents.texts_after(view.last_seq))
-        if not dead and not fresh:
-            return view
         alive, tail_ids, tail_vectors = view.alive, view.tail_ids, view.tail_vectors
         if dead:
             gone = np.unique(np.array(dead, dtype=np.int64))

@@ -11,9 +11,17 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "compiled_part"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+_OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract"},
+}
 
 
 def compiled(function: _Function) -> _Function:
@@ -22,7 +30,10 @@ def compiled(function: _Function) -> _Function:
     Sums may be reordered for SIMD and products fused, in one fixed way per machine; NaN and infinity keep their meaning.
     A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can come.
     """
-    made = numba.njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
-    )(function)
-    return cast("_Function", made)
+    return cast("_Function", numba.njit(**_OPTIONS)(function))
+
+
+def compiled_part(function: _Function) -> _Function:
+    """Compile a function that only other kernels call: without a way in from Python, in half the time."""
+    without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast("_Function", numba.njit(**(_OPTIONS | without))(function))

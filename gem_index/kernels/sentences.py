@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.kernels.compiled import compiled
+from gem_index.kernels.compiled import compiled, compiled_part
 
 __all__ = ["RANK_TOLERANCE", "encode_sentences", "project", "sentence_weights"]
 
@@ -59,7 +59,7 @@ class Workspace(NamedTuple):
     total: F64  # (d,) the weighted sum
 
 
-@compiled
+@compiled_part
 def _workspace(longest: int, dimension: int, components: int, count: int, window: int) -> Workspace:
     """Allocate for sentences of at most that many words."""
     n = min(longest, _PIECE + 2 * window)
@@ -82,7 +82,7 @@ def _workspace(longest: int, dimension: int, components: int, count: int, window
     )
 
 
-@compiled
+@compiled_part
 def _select_directions(
     sentence: Ids, projections: F64, sigma: F64, plain_ranking: bool, work: Workspace
 ) -> None:
@@ -105,7 +105,7 @@ def _select_directions(
         scores[best] = -1.0
 
 
-@compiled
+@compiled_part
 def _dot(a: F64, b: F64) -> float:
     """Inner product."""
     total = 0.0
@@ -127,7 +127,7 @@ def project(rows: F32, directions: F64) -> F64:
     return out
 
 
-@compiled
+@compiled_part
 def _banded_gram(words: F64, window: int, gram: F64) -> None:
     """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that ever share a window.
 
@@ -150,7 +150,7 @@ def _banded_gram(words: F64, window: int, gram: F64) -> None:
             gram[i, b] = _dot(a, words[i + b])
 
 
-@compiled
+@compiled_part
 def _solve_transposed(factor: F64, rank: int, values: F64) -> None:
     """Solve L^T y = values in place, for the leading rank x rank block of the factor L."""
     for a in range(rank - 1, -1, -1):
@@ -159,7 +159,7 @@ def _solve_transposed(factor: F64, rank: int, values: F64) -> None:
         values[a] /= factor[a, a]
 
 
-@compiled
+@compiled_part
 def _refined_residual(
     words: F64,
     i: int,
@@ -196,7 +196,7 @@ def _refined_residual(
     return np.sqrt(_dot(residual, residual))  # type: ignore[no-any-return]
 
 
-@compiled
+@compiled_part
 def _residual_of_window(
     words: F64,
     gram: F64,
@@ -245,7 +245,7 @@ def _residual_of_window(
     return r  # type: ignore[no-any-return]
 
 
-@compiled
+@compiled_part
 def _enter(
     i: int,
     size: int,
@@ -293,7 +293,7 @@ def _enter(
     return True
 
 
-@compiled
+@compiled_part
 def _leave(a: int, size: int, inverse: F64, meaning: F64, members: Ids64) -> None:
     """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
     count = meaning.shape[1]
@@ -315,7 +315,7 @@ def _leave(a: int, size: int, inverse: F64, meaning: F64, members: Ids64) -> Non
             meaning[b, k] -= part * meaning[last, k]
 
 
-@compiled
+@compiled_part
 def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
     """Fill ``work.weights`` by sliding the window; False where a word is left to the careful path.
 
@@ -369,7 +369,7 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
     return True
 
 
-@compiled
+@compiled_part
 def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
     """Fill ``work.weights``, factoring the window of each word anew."""
     n = sentence.shape[0]
@@ -398,7 +398,7 @@ def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
         out[2] = np.exp(-np.sqrt(alignment) / (r * max(count, 1)))
 
 
-@compiled
+@compiled_part
 def _weights_of_words(sentence: Ids, window: int, work: Workspace) -> None:
     """Fill ``work.weights`` for the words of a sentence, whose ``words`` and ``aligned`` are there."""
     _banded_gram(work.words[: sentence.shape[0]], window, work.gram)
@@ -406,7 +406,7 @@ def _weights_of_words(sentence: Ids, window: int, work: Workspace) -> None:
         _weigh_carefully(sentence, window, work)
 
 
-@compiled
+@compiled_part
 def _load(sentence: Ids, rows: F32, projections: F64, sigma: F64, work: Workspace) -> None:
     """Fill ``work.words`` and ``work.aligned`` for the words of a sentence."""
     for i in range(sentence.shape[0]):
@@ -419,7 +419,7 @@ def _load(sentence: Ids, rows: F32, projections: F64, sigma: F64, work: Workspac
             work.aligned[i, place] = sigma[k] * projection[k]
 
 
-@compiled
+@compiled_part
 def _finish(
     alpha: F64,
     sentence: Ids,

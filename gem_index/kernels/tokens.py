@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.kernels.compiled import compiled
+from gem_index.kernels.compiled import compiled, compiled_part
 
 __all__ = ["number_words"]
 
@@ -17,7 +17,7 @@ _LINE_FEED = 10
 _UNDERSCORE = 95
 
 
-@compiled
+@compiled_part
 def _is_word_byte(byte: int, split: bool) -> bool:
     """Tell whether a byte belongs to a word: all but a line feed in split texts, [a-z0-9_] in plain ones."""
     if split:
@@ -25,7 +25,7 @@ def _is_word_byte(byte: int, split: bool) -> bool:
     return 97 <= byte <= 122 or 48 <= byte <= 57 or byte == _UNDERSCORE
 
 
-@compiled
+@compiled_part
 def _same(text: Bytes, a: int, b: int, length: int) -> bool:
     """Tell whether two stretches of a text are equal."""
     for x in range(length):  # noqa: SIM110 - a generator does not compile

@@ -4,15 +4,48 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    ScalarSelect,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord, SourceRecord, now
-from gem_index.store.schema import collections, models, snapshots, vector_sources
+from gem_index.store.schema import (
+    collections,
+    documents,
+    models,
+    snapshots,
+    tombstones,
+    vector_sources,
+)
 
 __all__ = ["CollectionRepository", "ModelRepository", "SourceRepository"]
 
 _SOURCE_COLUMNS = [column for column in vector_sources.c if column.name != "id"]
 _SNAPSHOT_COLUMNS = [column for column in snapshots.c if column.name != "id"]
+
+
+def _newest(column: Column[int], owner: Column[int]) -> ScalarSelect[int]:
+    """Return the largest value of a collection's rows, 0 where there are none."""
+    largest = select(func.coalesce(func.max(column), 0)).where(owner == collections.c.id)
+    return largest.correlate(collections).scalar_subquery()
+
+
+# Made once: every search runs it, to learn in one query whether its view is still up to date.
+_COLLECTION = select(
+    collections,
+    snapshots.c.directory,
+    _newest(documents.c.seq, documents.c.collection_id).label("last_seq"),
+    _newest(tombstones.c.change, tombstones.c.collection_id).label("last_change"),
+).select_from(collections.outerjoin(snapshots))
+_COLLECTION_BY_NAME = _COLLECTION.where(collections.c.name == bindparam("wanted"))
 
 
 class SourceRepository:
@@ -75,12 +108,12 @@ class CollectionRepository:
 
     def all(self) -> list[CollectionRecord]:
         """Return all collections by name."""
-        rows = self._connection.execute(select(collections).order_by(collections.c.name))
+        rows = self._connection.execute(_COLLECTION.order_by(collections.c.name))
         return [CollectionRecord(**row) for row in rows.mappings()]
 
     def find(self, name: str) -> CollectionRecord | None:
         """Return the collection of that name, if there is one."""
-        row = self._connection.execute(select(collections).where(collections.c.name == name))
+        row = self._connection.execute(_COLLECTION_BY_NAME, {"wanted": name})
         found = row.mappings().first()
         return None if found is None else CollectionRecord(**found)
 

@@ -57,7 +57,9 @@ class ModelRecord:
 class CollectionRecord:
     """A named set of documents and the model that embeds them.
 
-    The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit.
+    The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
+    three say whether a reader has anything new to look at: the directory of the snapshot in use, the newest document and
+    the newest tombstone.
     """
 
     id: int
@@ -67,6 +69,9 @@ class CollectionRecord:
     fitted_seq: int
     fitted_documents: int
     created_at: str
+    directory: str | None
+    last_seq: int
+    last_change: int
 
 
 @dataclass(frozen=True, kw_only=True)
