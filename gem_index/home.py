@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from gem_index.collection import Collection
@@ -23,28 +20,15 @@ from gem_index.errors import (
 )
 from gem_index.gem.encoder import GemEncoder
 from gem_index.settings import load_settings
-from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
-from gem_index.store.records import CollectionRecord, ModelRecord, SourceRecord
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.vector_library import VectorInfo, VectorLibrary
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.formats import read_vectors
-from gem_index.vectors.mapped import MappedVectors, damaged_files, import_vectors
+from gem_index.vectors.mapped import damaged_files
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
 from gem_index.workspace import Workspace, check_name
 
-__all__ = ["Home", "VectorInfo", "open_vectors"]
-
-
-@dataclass(frozen=True)
-class VectorInfo:
-    """Registered or bundled word vectors; ``words`` is None for a source that composes any word."""
-
-    name: str
-    words: int | None
-    dimension: int
-    fingerprint: str
-    format: str
-    origin: str
-    licence: str
+__all__ = ["Home", "open_vectors"]
 
 
 class Home:
@@ -74,6 +58,7 @@ class Home:
         settings = load_settings()
         folder = Path(root) if root is not None else settings.home
         self._workspace = Workspace(folder.expanduser(), settings, upgrade=upgrade)
+        self._library = VectorLibrary(self._workspace)
 
     @property
     def root(self) -> Path:
@@ -131,7 +116,7 @@ class Home:
                     "add to it with gem-index add, or drop it first"
                 )
             with (
-                self._registered(vectors) as spec,
+                self._library.registered(vectors) as spec,
                 self._workspace.database.writing() as connection,
             ):
                 encoder = GemEncoder(
@@ -216,7 +201,7 @@ class Home:
         config: GemConfig | None,
         prior: float | None,
     ) -> IngestReport:
-        with self._registered(vectors) as spec:
+        with self._library.registered(vectors) as spec:
             collection = self.create_collection(name, vectors=spec, config=config, prior=prior)
             try:
                 return collection.store(documents)
@@ -282,7 +267,7 @@ class Home:
             Problem("database", line, False)
             for line in self._workspace.database.integrity_problems()
         ]
-        for source in self._sources():
+        for source in self._library.records():
             folder = self._workspace.vectors_folder / source.location
             problems += [
                 Problem(
@@ -327,7 +312,7 @@ class Home:
                 raise NameTakenError(
                     f"the model {name} exists already; expected a new name, or --overwrite"
                 )
-            with self._registered(vectors) as spec:
+            with self._library.registered(vectors) as spec:
                 encoder = GemEncoder(self.open_vectors(spec), config).fit(corpus)
                 with self._workspace.database.writing() as connection:
                     models = ModelRepository(connection)
@@ -384,80 +369,9 @@ class Home:
         """
         return self._workspace.open_vectors(spec)
 
-    def add_vectors(
-        self,
-        name: str,
-        source: str | Path,
-        *,
-        origin: str | None = None,
-        licence: str = "unknown",
-        progress: Callable[[int], None] | None = None,
-    ) -> VectorInfo:
-        """Copy word vectors into the home under a name.
-
-        Parameters
-        ----------
-        name : str
-        source : str or Path
-            A file of GloVe or word2vec text, or a folder with ``words.txt`` and ``matrix.npy``.
-        origin, licence : str, optional
-            Where they come from and what their licence is, for the record.
-        progress : callable, optional
-            Called with the number of words read so far.
-
-        Raises
-        ------
-        NameTakenError
-            If the name is in use.
-        VectorFormatError
-            If the source is not of these formats or is damaged; nothing is kept.
-        """
-        check_name("vectors", name)
-        with self._workspace.write_lock():
-            if name in BUNDLED or name in {record.name for record in self._sources()}:
-                raise NameTakenError(
-                    f"the vectors {name} exist already; expected a new name, or remove them first"
-                )
-            self._remove_unnamed_vectors()
-            file = read_vectors(source)
-            location = f"{name}-{uuid.uuid4().hex[:8]}"
-            folder = self._workspace.vectors_folder / location
-            vectors = import_vectors(file, folder, progress)
-            record = SourceRecord(
-                name=name,
-                fingerprint=vectors.fingerprint,
-                words=len(vectors.vocabulary),
-                dimension=vectors.dimension,
-                format=file.format,
-                origin=origin or str(file.path.absolute()),
-                licence=licence,
-                location=location,
-            )
-            try:
-                with self._workspace.database.writing() as connection:
-                    SourceRepository(connection).add(record)
-            except BaseException:
-                shutil.rmtree(folder)
-                raise
-        return _info(record)
-
     def vectors(self) -> list[VectorInfo]:
         """Return the bundled and the registered word vectors."""
-        bundled = []
-        for name, open_bundled in BUNDLED.items():
-            source = open_bundled()
-            bundled.append(
-                VectorInfo(
-                    name,
-                    None,
-                    source.dimension,
-                    source.fingerprint,
-                    "subword",
-                    f"PyPI {name}",
-                    "MIT",
-                )
-            )
-        return bundled + [_info(record) for record in self._sources()]
+        return self._library.all()
 
     def describe_vectors(self, name: str) -> VectorInfo:
         """Return what is known of bundled or registered word vectors.
@@ -467,110 +381,23 @@ class Home:
         UnknownNameError
             If there are none of that name; near names are suggested.
         """
-        known = {info.name: info for info in self.vectors()}
-        if name not in known:
-            raise UnknownNameError("vectors", name, known, "see: gem-index vectors list")
-        return known[name]
+        return self._library.describe(name)
+
+    def add_vectors(
+        self,
+        name: str,
+        source: str | Path,
+        *,
+        origin: str | None = None,
+        licence: str = "unknown",
+        progress: Callable[[int], None] | None = None,
+    ) -> VectorInfo:
+        """Copy word vectors into the home under a name; see :meth:`VectorLibrary.add`."""
+        return self._library.add(name, source, origin=origin, licence=licence, progress=progress)
 
     def remove_vectors(self, name: str) -> None:
-        """Remove registered word vectors that no model uses.
-
-        Raises
-        ------
-        UnknownNameError
-            If there are none of that name.
-        NameTakenError
-            If a model or collection uses them.
-        """
-        with self._workspace.write_lock():
-            records = {record.name: record for record in self._sources()}
-            if name not in records:
-                raise UnknownNameError(
-                    "registered vectors", name, records, "see: gem-index vectors list"
-                )
-            users = self._users_of_vectors(name)
-            if users:
-                raise NameTakenError(
-                    f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
-                )
-            with self._workspace.database.writing() as connection:
-                SourceRepository(connection).remove(name)
-            shutil.rmtree(
-                self._workspace.vectors_folder / records[name].location, ignore_errors=True
-            )
-
-    def _remove_unnamed_vectors(self) -> None:
-        """Remove what an import left that was killed; the caller holds the write lock."""
-        named = {record.location for record in self._sources()}
-        if self._workspace.vectors_folder.is_dir():
-            for folder in self._workspace.vectors_folder.iterdir():
-                if folder.name not in named:
-                    shutil.rmtree(folder)
-
-    def _users_of_vectors(self, name: str) -> list[str]:
-        with self._workspace.database.reading() as connection:
-            models = {
-                model.id: model
-                for model in ModelRepository(connection).all()
-                if name in model.vectors.split("+")
-            }
-            collections = [
-                f"collection {record.name}"
-                for record in CollectionRepository(connection).all()
-                if record.model_id in models
-            ]
-        return collections + [f"model {model.name}" for model in models.values() if model.name]
-
-    def _sources(self) -> list[SourceRecord]:
-        with self._workspace.database.reading() as connection:
-            return SourceRepository(connection).all()
-
-    @contextmanager
-    def _registered(self, spec: str) -> Iterator[str]:
-        """Yield a specification of names alone: what is a path is registered under its file name.
-
-        A collection or model must not depend on a file outside the home. If the body raises, what was registered is
-        removed again.
-        """
-        added: list[str] = []
-        try:
-            yield "+".join(self._register_part(part, added) for part in split_spec(spec))
-        except BaseException:
-            for name in added:
-                self.remove_vectors(name)
-            raise
-
-    def _register_part(self, part: str, added: list[str]) -> str:
-        records = {record.name: record for record in self._sources()}
-        if part in records or not is_path(part):
-            return part  # an unknown name is reported when it is opened
-        stem = Path(part).expanduser().absolute().name
-        name = re.sub(
-            r"[^A-Za-z0-9._-]+", "-", stem.removesuffix(".gz").removesuffix(".txt")
-        ).strip("-._")
-        if name in records or name in BUNDLED:
-            found = MappedVectors.read(read_vectors(part)).fingerprint
-            if name in records and found == records[name].fingerprint:
-                return name
-            raise NameTakenError(
-                f"other vectors than {part} are registered as {name}; expected a free name: "
-                f"gem-index vectors add NAME {part}"
-            )
-        self.add_vectors(name, part)
-        added.append(name)
-        return name
-
-
-def _info(record: SourceRecord) -> VectorInfo:
-    return VectorInfo(
-        record.name,
-        record.words,
-        record.dimension,
-        record.fingerprint,
-        record.format,
-        record.origin,
-        record.licence,
-    )
+        """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""
+        self._library.remove(name)
 
 
 def open_vectors(spec: str, home: Home | None = None) -> VectorSource:
