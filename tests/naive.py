@@ -1,94 +1,249 @@
-"""GEM as the paper writes it, plain and slow, in float64: the oracle that every fast path is compared with.
+r"""GEM as the paper writes it, plain and slow: the oracle every fast path is compared with.
 
-Nothing here is shared with the library: singular value decompositions and a QR factorisation per window, as in the
-paper's Algorithm 1 (Yang, Zhu, Chen, EMNLP 2019). A sentence is its matrix S of shape (d, n), a column a word.
+Yang, Zhu, Chen, "Parameter-free Sentence Embedding via Orthogonal Basis", EMNLP-IJCNLP 2019. Everything is float64
+numpy and nothing comes from the library: a full singular value decomposition per sentence, a QR factorisation per
+window. "Spec" is the project's own description of the algorithm, "Eq." an equation of the paper.
+
+A sentence is its matrix S of shape (d, n), a column a word. The corpus is its K principal directions, shape (K, d), a
+row a direction, with their singular values, shape (K,); K may be 0.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
+from typing import Literal, TypeAlias
 
 import numpy as np
+import regex
 import scipy.linalg
+from numpy.typing import NDArray
 
-RANK = 1e-6  # a residual or singular value below this share counts as none (spec section 4)
+Array: TypeAlias = NDArray[np.float64]
+Ranking: TypeAlias = Literal["singular", "plain"]
+Removal: TypeAlias = Literal["sdr", "sir", "none"]
 
-
-def tokenize(text):
-    """Spec section 1, for ASCII texts."""
-    tokens = [token.lower() for token in re.findall(r"\w+|[^\w\s]+", text)]
-    return [token for token in tokens if any(character.isalnum() for character in token)]
-
-
-def row_of_unknown(word, rows):
-    """Spec section 2."""
-    return int(hashlib.sha256(word.encode("utf-8")).hexdigest(), 16) % rows
+TOLERANCE = 1e-6  # what is at most this share of its whole counts as nothing (spec section 4)
 
 
-def coarse_vector(S, power):
-    """Eq. 7: g = sum_j sigma_j^t u_j, each u_j oriented toward the sum of the words (spec section 3)."""
-    if S.shape[1] == 0:
-        return np.zeros(S.shape[0])
+def tokenize(text: str) -> list[str]:
+    r"""Split a text into lower-case words (spec section 1).
+
+    Parameters
+    ----------
+    text : str
+        Any Unicode text.
+
+    Returns
+    -------
+    list of str
+        Matches of ``\w+|[^\w\s]+``, lower-cased after splitting, without those that hold no alphanumeric character.
+    """
+    # NLTK matches with `regex`, whose \w covers combining marks; that of `re` cuts words of many scripts apart.
+    tokens = regex.findall(r"\w+|[^\w\s]+", text)
+    return [token.lower() for token in tokens if any(character.isalnum() for character in token)]
+
+
+def row_of_unknown(word: str, rows: int) -> int:
+    """Return the row that stands for an unknown word in a source of so many rows (spec section 2)."""
+    return int.from_bytes(hashlib.sha256(word.encode("utf-8")).digest(), "big") % rows
+
+
+def coarse_vector(S: Array, power: float) -> Array:
+    """Return g = sum_j sigma_j^t u_j, each u_j turned toward the sum of the words (Eq. 7, spec section 3).
+
+    Parameters
+    ----------
+    S : array of shape (d, n)
+        The sentence.
+    power : float
+        t.
+
+    Returns
+    -------
+    array of shape (d,)
+        g; zero for a sentence without words.
+    """
+    d, n = S.shape
+    g = np.zeros(d)
+    if n == 0:
+        return g
     U, sigma, _ = np.linalg.svd(S, full_matrices=False)
-    signs = np.where(U.T @ S.sum(axis=1) >= 0, 1.0, -1.0)
-    return U @ (signs * sigma**power)
+    total = S.sum(axis=1)
+    for j in range(min(n, d)):
+        u = U[:, j] if U[:, j] @ total >= 0 else -U[:, j]
+        g = g + sigma[j] ** power * u
+    return g
 
 
-def principal_directions(coarse, K):
-    """Top K left singular vectors of X^c, and its singular values; coarse has a row a non-empty sentence."""
-    _, sigma, Vt = np.linalg.svd(coarse, full_matrices=False)
-    count = min(K, *coarse.shape)
-    kept = [k for k in range(count) if sigma[k] > RANK * sigma[0]]
-    return Vt[kept], sigma[kept]
+def principal_directions(coarse: Array, K: int) -> tuple[Array, Array]:
+    """Return the top K left singular vectors of X^c = [g_1 ... g_N] and its singular values (spec section 3).
+
+    Parameters
+    ----------
+    coarse : array of shape (N, d)
+        A coarse vector a row; those of empty sentences (zero) count as absent.
+    K : int
+        How many directions to keep at most.
+
+    Returns
+    -------
+    directions : array of shape (K_eff, d)
+    singular_values : array of shape (K_eff,)
+        K_eff is at most min(K, d, N). Our decision: a direction whose singular value is at most 1e-6 of the largest is
+        one the corpus does not have, and it is left out.
+    """
+    X = coarse[np.any(coarse != 0, axis=1)].T
+    d, N = X.shape
+    if N == 0:
+        return np.zeros((0, d)), np.zeros(0)
+    U, sigma, _ = np.linalg.svd(X, full_matrices=False)
+    K_eff = min(K, d, N, np.count_nonzero(sigma > TOLERANCE * sigma[0]))
+    return U[:, :K_eff].T, sigma[:K_eff]
 
 
-def select_directions(S, directions, sigma, h, ranking):
-    """Eq. 8: the h directions with the largest o_k, ties to the smaller k."""
-    o = np.linalg.norm(S.T @ directions.T, axis=0)
+def select_directions(
+    S: Array, directions: Array, sigma: Array, h: int, ranking: Ranking
+) -> list[int]:
+    """Return which h directions correlate most with the sentence, ties to the smaller k (Eq. 8, spec section 4).
+
+    Parameters
+    ----------
+    S : array of shape (d, n)
+    directions : array of shape (K, d)
+    sigma : array of shape (K,)
+    h : int
+    ranking : {"singular", "plain"}
+        o_k = sigma_k ||S^T d_k|| or o_k = ||S^T d_k||.
+
+    Returns
+    -------
+    list of int
+        h_eff = min(h, K) indices, the largest o first.
+    """
+    if ranking not in ("singular", "plain"):
+        raise ValueError(f"ranking is {ranking!r}, not 'singular' or 'plain'")
+    o = [float(np.linalg.norm(S.T @ direction)) for direction in directions]
     if ranking == "singular":
-        o = sigma * o
-    return sorted(range(len(sigma)), key=lambda k: (-o[k], k))[: min(h, len(sigma))]
+        o = [float(sigma_k) * o_k for sigma_k, o_k in zip(sigma, o, strict=True)]
+    return sorted(range(len(o)), key=lambda k: (-o[k], k))[:h]
 
 
-def span(vectors):
-    """An orthonormal basis of what some columns span, by QR with column pivoting on their directions."""
-    lengths = np.linalg.norm(vectors, axis=0)
-    vectors = vectors[:, lengths > 0] / lengths[lengths > 0]
-    if vectors.shape[1] == 0:
-        return np.zeros((vectors.shape[0], 0))
-    Q, R, _ = scipy.linalg.qr(vectors, mode="economic", pivoting=True)
-    return Q[:, np.abs(np.diag(R)) > RANK]
+def orthonormal_basis(vectors: Array) -> Array:
+    """Return an orthonormal basis, shape (d, rank), of what the columns span, dependent and zero ones included."""
+    lengths = np.sqrt(np.sum(vectors**2, axis=0))
+    unit = vectors[:, lengths > 0] / lengths[lengths > 0]
+    if unit.shape[1] == 0:
+        return np.zeros((len(vectors), 0))
+    # Without pivoting, the column of Q that belongs to a dependent vector is arbitrary, and those after it tainted.
+    Q, R, _ = scipy.linalg.qr(unit, mode="economic", pivoting=True)
+    basis: Array = Q[:, np.abs(np.diag(R)) > TOLERANCE]
+    return basis
 
 
-def word_weights(S, i, window, D, sigma_d):
-    """Eqs. 4, 6, 9 of word i: its window matrix has v_i last (Def. 1)."""
-    n = S.shape[1]
-    low, high = max(0, i - window), min(n, i + window + 1)
-    others = [j for j in range(low, high) if j != i]
+def word_weights(
+    S: Array, i: int, window: int, directions_selected: Array, sigma_selected: Array
+) -> tuple[float, float, float]:
+    """Return alpha_n, alpha_s and alpha_u of word i (Eqs. 4, 6 and 9, spec section 4).
+
+    Parameters
+    ----------
+    S : array of shape (d, n)
+    i : int
+        The word, from 0.
+    window : int
+        m: the window holds at most m words before and m after, v_i moved last (Def. 1).
+    directions_selected : array of shape (h_eff, d)
+    sigma_selected : array of shape (h_eff,)
+
+    Returns
+    -------
+    tuple of three float
+        (1, 0, 1) for a zero vector and for one that its window already spans.
+    """
+    first, last = max(0, i - window), min(S.shape[1] - 1, i + window)
+    context = [j for j in range(first, last + 1) if j != i]
+    w = len(context) + 1
     v = S[:, i]
-    Q = span(S[:, others])
+    Q = orthonormal_basis(S[:, context])
     residual = v - Q @ (Q.T @ v)
-    residual = residual - Q @ (Q.T @ residual)
-    r, length = np.linalg.norm(residual), np.linalg.norm(v)
-    if length == 0 or r <= RANK * length:
+    residual = residual - Q @ (Q.T @ residual)  # the second time removes the rounding of the first
+    r, length = float(np.linalg.norm(residual)), float(np.linalg.norm(v))
+    if length == 0 or r <= TOLERANCE * length:
         return 1.0, 0.0, 1.0
     q = residual / r
-    alpha_u = np.exp(-np.linalg.norm(sigma_d * (D @ q)) / max(len(sigma_d), 1))
-    return np.exp(r / length), r / (high - low), alpha_u
+    h_eff = len(sigma_selected)
+    alpha_n = float(np.exp(r / length))
+    alpha_s = r / w
+    alpha_u = 1.0
+    if h_eff > 0:
+        alignment = np.linalg.norm(sigma_selected * (directions_selected @ q))
+        alpha_u = float(np.exp(-alignment / h_eff))
+    return alpha_n, alpha_s, alpha_u
 
 
-def weights(S, directions, sigma, *, window, removed, ranking):
-    """The (n, 3) weights of a sentence's words."""
+def weights(
+    S: Array, directions: Array, sigma: Array, *, window: int, removed: int, ranking: Ranking
+) -> Array:
+    """Return alpha_n, alpha_s and alpha_u of every word, shape (n, 3) (spec section 4).
+
+    Parameters
+    ----------
+    S : array of shape (d, n)
+    directions : array of shape (K, d)
+    sigma : array of shape (K,)
+    window : int
+        m.
+    removed : int
+        h.
+    ranking : {"singular", "plain"}
+
+    Returns
+    -------
+    array of shape (n, 3)
+    """
     chosen = select_directions(S, directions, sigma, removed, ranking)
-    rows = [
-        word_weights(S, i, window, directions[chosen], sigma[chosen]) for i in range(S.shape[1])
-    ]
-    return np.array(rows).reshape(-1, 3)
+    alphas = np.zeros((S.shape[1], 3))
+    for i in range(S.shape[1]):
+        alphas[i] = word_weights(S, i, window, directions[chosen], sigma[chosen])
+    return alphas
 
 
-def encode(S, directions, sigma, *, window, removed, ranking, removal, alphas):
-    """The unit vector of a sentence (Eqs. 10, 11); zero without words, or where removal leaves nothing."""
+def encode(
+    S: Array,
+    directions: Array,
+    sigma: Array,
+    *,
+    window: int,
+    removed: int,
+    ranking: Ranking,
+    removal: Removal,
+    alphas: str,
+) -> Array:
+    """Return the unit vector of a sentence (Eqs. 10 and 11, spec section 4).
+
+    Parameters
+    ----------
+    S : array of shape (d, n)
+    directions : array of shape (K, d)
+    sigma : array of shape (K,)
+    window : int
+        m.
+    removed : int
+        h.
+    ranking : {"singular", "plain"}
+    removal : {"sdr", "sir", "none"}
+        What is removed: the sentence's own h directions, the top h of the corpus, nothing. alpha_u always uses the
+        sentence's own directions.
+    alphas : str
+        The weights that are summed, a subset of "nsu"; "" weighs every word 1.
+
+    Returns
+    -------
+    array of shape (d,)
+        Never NaN: zero without words, and where removal leaves at most 1e-6 of the norm.
+    """
+    if removal not in ("sdr", "sir", "none"):
+        raise ValueError(f"removal is {removal!r}, not 'sdr', 'sir' or 'none'")
     d, n = S.shape
     if n == 0:
         return np.zeros(d)
@@ -97,13 +252,14 @@ def encode(S, directions, sigma, *, window, removed, ranking, removal, alphas):
     alpha = parts[:, used].sum(axis=1) if used else np.ones(n)
     c = S @ alpha
     before = np.linalg.norm(c)
+    D = directions[:0]
     if removal == "sdr":
         D = directions[select_directions(S, directions, sigma, removed, ranking)]
     elif removal == "sir":
-        D = directions[: min(removed, len(sigma))]
-    else:
-        D = directions[:0]
+        D = directions[:removed]
     c = c - D.T @ (D @ c)
-    if np.linalg.norm(c) <= RANK * before:
+    after = np.linalg.norm(c)
+    if after <= TOLERANCE * before:
         return np.zeros(d)
-    return c / np.linalg.norm(c)
+    unit: Array = c / after
+    return unit
