@@ -122,9 +122,9 @@ def select_directions(
     """
     if ranking not in ("singular", "plain"):
         raise ValueError(f"ranking is {ranking!r}, not 'singular' or 'plain'")
-    o = [float(np.linalg.norm(S.T @ direction)) for direction in directions]
+    o = np.linalg.norm(S.T @ directions.T, axis=0)
     if ranking == "singular":
-        o = [float(sigma_k) * o_k for sigma_k, o_k in zip(sigma, o, strict=True)]
+        o = sigma * o
     return sorted(range(len(o)), key=lambda k: (-o[k], k))[:h]
 
 

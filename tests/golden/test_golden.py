@@ -119,7 +119,8 @@ def test_sts_benchmark_pearson(shared, spec, split):
         encoder = GemEncoder(vectors, GemConfig.sts(**changes), components=fitted.components)
         a, b = encoder.encode(first), encoder.encode(second)
         pearson = 100 * np.corrcoef(np.sum(a * b, axis=1), scores)[0, 1]
-        assert pearson == pytest.approx(expected[column], abs=0.05), column
+        # closer than the 0.05 that is promised: only so does it tell whose directions alpha_u takes under SIR
+        assert pearson == pytest.approx(expected[column], abs=0.002), column
 
 
 def test_robustness_to_stop_words(shared):
