@@ -18,8 +18,9 @@ from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchEr
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.gem.sentences import WeighedSentences
 from gem_index.text import frequent_english
-from gem_index.vectors.base import BoolArray, FloatArray, VectorSource
+from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["Explanation", "GemEncoder", "WordWeight"]
 
@@ -30,7 +31,6 @@ _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than 
 _MAGIC = "gem-index model"
 _VERSION = "1"
 Result = TypeVar("Result")
-_REMOVAL_CODES = {"none": 0, "sir": 1, "sdr": 2}
 
 
 @dataclass(frozen=True)
@@ -241,26 +241,7 @@ class GemEncoder:
 
     def encode_tokens(self, batch: TokenBatch, out: FloatArray) -> None:
         """Encode sentences that are tokenized already into out (sentences, dimension), in this thread."""
-        from gem_index.kernels.sentences import encode_sentences
-
-        components, config = self.components, self.config
-        rows, projections, _ = self._prepare(batch)
-        encode_sentences(
-            batch.ids,
-            batch.offsets,
-            rows,
-            projections,
-            components.directions,
-            components.singular_values,
-            config.window,
-            self._selected,
-            config.ranking == "plain",
-            _REMOVAL_CODES[config.removal],
-            "n" in config.alphas,
-            "s" in config.alphas,
-            "u" in config.alphas,
-            out,
-        )
+        self._weigh(batch).compose(self.components, self.config, out)
 
     def similarity(self, a: str, b: str) -> float:
         """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
@@ -272,40 +253,20 @@ class GemEncoder:
 
         The three scores are shown as computed; ``alpha`` sums those that the configuration uses.
         """
-        from gem_index.kernels.sentences import sentence_weights
-
         batch = TokenBatch.of_texts([text])
-        rows, projections, unknown = self._prepare(batch)
-        components, config = self.components, self.config
-        parts = sentence_weights(
-            batch.ids,
-            rows,
-            projections,
-            components.singular_values,
-            config.window,
-            self._selected,
-            config.ranking == "plain",
-        )
-        used = [letter in config.alphas for letter in "nsu"]
-        alphas = parts[:, used].sum(axis=1) if any(used) else np.ones(len(parts))
+        weighed = self._weigh(batch)
+        _, unknown = self.vectors.lookup(batch.words)
         words = tuple(
             WordWeight(batch.words[i], not unknown[i], float(n), float(s), float(u), float(alpha))
-            for i, (n, s, u), alpha in zip(batch.ids, parts, alphas, strict=True)
+            for i, (n, s, u), alpha in zip(
+                batch.ids, weighed.weights, weighed.alpha(self.config), strict=True
+            )
         )
         return Explanation(text, self.fingerprint, words)
 
-    @property
-    def _selected(self) -> int:
-        """h_eff: how many directions a sentence selects."""
-        return min(self.config.removed, len(self.components.singular_values))
-
-    def _prepare(self, batch: TokenBatch) -> tuple[FloatArray, npt.NDArray[np.float64], BoolArray]:
-        """Return the vectors of a batch's distinct words, their inner products with the directions, and the unknown."""
-        from gem_index.kernels.sentences import project
-
-        directions = self.components.directions
-        rows, unknown = self.vectors.lookup(batch.words)
-        return rows, project(rows, directions), unknown
+    def _weigh(self, batch: TokenBatch) -> WeighedSentences:
+        rows, _ = self.vectors.lookup(batch.words)
+        return WeighedSentences.of(batch.ids, batch.offsets, rows, self.components, self.config)
 
     def _in_parts(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,20 @@ class DenseIndex:
             bits = np.packbits(accepted, bitorder="little")
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))  # type: ignore[call-arg,arg-type] # the stubs know the C++ class, not its Python constructor
         k = max(1, min(k, len(self)))
-        scores, positions = self._index.search(query[np.newaxis], k, params=parameters)
+        with _one_thread():
+            scores, positions = self._index.search(query[np.newaxis], k, params=parameters)
         found = positions[0] >= 0
         return positions[0][found], scores[0][found]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep FAISS to the calling thread: OpenMP has nothing to share out for one query, and its waiting costs as much again."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # of this thread alone
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

@@ -108,9 +108,8 @@ class MappedVectors:
         """Return the vectors of some words; see :class:`~gem_index.vectors.base.VectorSource`."""
         rows = self.vocabulary.find(tokens)
         unknown = rows < 0
-        for i in np.flatnonzero(unknown):
-            digest = hashlib.sha256(tokens[int(i)].encode()).digest()
-            rows[i] = int.from_bytes(digest, "big") % len(self.vocabulary)
+        missing, size = np.flatnonzero(unknown), len(self.vocabulary)
+        rows[missing] = [_row_of_unknown(tokens[i], size) for i in missing.tolist()]
         return self.matrix[rows].astype(np.float32), unknown
 
     def frequent_words(self) -> Sequence[str] | None:
@@ -121,6 +120,10 @@ class MappedVectors:
         if len(sample) < 20 or ascending > 0.9 * (len(sample) - 1):
             return None
         return self.vocabulary
+
+
+def _row_of_unknown(word: str, size: int) -> int:
+    return int.from_bytes(hashlib.sha256(word.encode()).digest(), "big") % size
 
 
 def content_fingerprint(matrix: npt.NDArray[np.floating], vocabulary: Vocabulary) -> str:

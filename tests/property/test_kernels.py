@@ -6,11 +6,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive
-from gem_index.gem.components import CorpusStatistics
+from gem_index.config import GemConfig
+from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.gem.sentences import WeighedSentences
 from gem_index.kernels.corpora import coarse_vectors
-from gem_index.kernels.sentences import encode_sentences, project, sentence_weights
-
-REMOVAL = {"none": 0, "sir": 1, "sdr": 2}
 
 
 @st.composite
@@ -63,18 +62,12 @@ def clear_of_thresholds(S, window):
 
 
 def by_kernels(rows, sentence, directions, sigma, options, removal="sdr", alphas="nsu"):
-    offsets = np.array([0, len(sentence)])
-    projections = project(rows, directions)
-    count = min(options["removed"], len(sigma))
-    plain = options["ranking"] == "plain"
+    components = Components(directions, sigma, 1)
+    config = GemConfig(**options, removal=removal, alphas=alphas)
     out = np.full((1, rows.shape[1]), np.nan, dtype=np.float32)
-    flags = ["n" in alphas, "s" in alphas, "u" in alphas]
-    encode_sentences(
-        sentence, offsets, rows, projections, directions, sigma,
-        options["window"], count, plain, REMOVAL[removal], *flags, out,
-    )  # fmt: skip
-    parts = sentence_weights(sentence, rows, projections, sigma, options["window"], count, plain)
-    return out[0], parts
+    weighed = WeighedSentences.of(sentence, np.array([0, len(sentence)]), rows, components, config)
+    weighed.compose(components, config, out)
+    return out[0], weighed.weights
 
 
 @settings(max_examples=300)

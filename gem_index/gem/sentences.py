@@ -1,0 +1,91 @@
+"""From word ids to weights and vectors: the steps of spec section 4, each a kernel over a whole batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.config import GemConfig
+from gem_index.gem.components import Components
+
+__all__ = ["WeighedSentences"]
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int32]
+Ids64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class WeighedSentences:
+    """Sentences with the weights of their words and the directions that each selects.
+
+    Attributes
+    ----------
+    ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
+        Sentence s is ``ids[offsets[s]:offsets[s + 1]]``.
+    rows : float32 array (u, d)
+        The vectors of the distinct words.
+    projections : float64 array (u, K)
+        Their inner products with the corpus' directions.
+    selected : int64 array (sentences, h_eff)
+        The directions of each sentence, best first.
+    weights : float64 array (tokens, 3)
+        alpha_n, alpha_s and alpha_u of each word.
+    """
+
+    ids: Ids
+    offsets: Ids64
+    rows: F32
+    projections: F64
+    selected: Ids64
+    weights: F64
+
+    @classmethod
+    def of(
+        cls, ids: Ids, offsets: Ids64, rows: F32, components: Components, config: GemConfig
+    ) -> WeighedSentences:
+        """Weigh the words of sentences."""
+        from gem_index.kernels.sentences import project, select_directions
+        from gem_index.kernels.windows import weigh_sentences
+
+        sigma, sentences = components.singular_values, len(offsets) - 1
+        projections = project(rows, components.directions)
+        selected = np.empty((sentences, min(config.removed, len(sigma))), dtype=np.int64)
+        select_directions(ids, offsets, projections, sigma, config.ranking == "plain", selected)
+        weights = np.empty((len(ids), 3))
+        dependent = np.empty(sentences, dtype=np.bool_)
+        batch = (ids, offsets, rows, projections, sigma, selected, config.window)
+        weigh_sentences(*batch, weights, dependent)
+        if dependent.any():
+            from gem_index.kernels.careful import weigh_dependent_sentences
+
+            weigh_dependent_sentences(*batch, weights, dependent)
+        return cls(ids, offsets, rows, projections, selected, weights)
+
+    def alpha(self, config: GemConfig) -> F64:
+        """Return each word's weight (tokens,), the sum of those scores that the configuration uses (Eq. 10)."""
+        used = [self.weights[:, "nsu".index(letter)] for letter in config.alphas]
+        return np.sum(used, axis=0) if used else np.ones(len(self.ids))
+
+    def compose(self, components: Components, config: GemConfig, out: F32) -> None:
+        """Fill out (sentences, d) with the sentences' unit vectors (Eqs. 10 and 11)."""
+        from gem_index.kernels.sentences import compose_sentences
+
+        removed = self.selected
+        if config.removal == "sir":
+            removed = np.tile(np.arange(removed.shape[1]), (len(removed), 1))
+        elif config.removal == "none":
+            removed = removed[:, :0].copy()
+        compose_sentences(
+            self.ids,
+            self.offsets,
+            self.rows,
+            self.alpha(config),
+            self.projections,
+            components.directions,
+            removed,
+            out,
+        )
