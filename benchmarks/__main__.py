@@ -323,12 +323,12 @@ def memory(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]
             path = Path(name) / "lines.txt"
             with path.open("w") as file:
                 file.writelines(texts[i % len(texts)] + "\n" for i in range(lines))
-            for task, output in (
-                ("encode", ["-o", f"{name}/out.npy"]),
-                ("fit", ["--name", f"m{lines}"]),
+            for task, arguments in (
+                ("encode", [path, "-o", f"{name}/out.npy"]),
+                ("fit", [f"m{lines}", path]),
             ):
-                command = [sys.executable, "-c", code, "--home", f"{name}/home", task, path]
-                command += [*output, "--vectors", vectors_folder]
+                command = [sys.executable, "-c", code, "--home", f"{name}/home", task]
+                command += [*arguments, "--vectors", vectors_folder]
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
                 peaks[task].append(int(done.stdout.split()[-1]) / 1024)
     rows: Rows = [

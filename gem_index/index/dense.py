@@ -109,7 +109,7 @@ class DenseIndex:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Keep FAISS to the calling thread: OpenMP has nothing to share out for one query, and its waiting costs as much again."""
+    """Keep FAISS to the calling thread: OpenMP cannot share out one query, and its waiting costs as much again."""
     import faiss
 
     before = faiss.omp_get_max_threads()
