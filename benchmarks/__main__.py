@@ -56,7 +56,9 @@ def model2vec_of(vectors: MappedVectors) -> Any:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    matrix = np.concatenate([np.zeros((1, vectors.dimension)), vectors.matrix]).astype(np.float32)
+    matrix = np.concatenate([np.zeros((1, vectors.dimension)), vectors.rows.matrix]).astype(
+        np.float32
+    )
     return StaticModel(vectors=matrix, tokenizer=tokenizer)
 
 
@@ -127,7 +129,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
         long = [" ".join(words[i : i + length]) for i in range(0, 25_000 - length, length)] * 4
         by_length.append(median(timed(lambda t=long: one.encode(t), 3)) / (len(long) * length))
     wide = MappedVectors.from_words(
-        list(vectors.vocabulary), np.tile(vectors.matrix, (1, 3)) + np.float16(0.001)
+        list(vectors.vocabulary), np.tile(vectors.rows.matrix, (1, 3)) + np.float16(0.001)
     )
     broad = GemEncoder(wide, threads=2).fit(texts[:20_000])
     wide_seconds = median(timed(lambda: broad.encode(texts[:50_000]), 3))
@@ -168,7 +170,7 @@ def importing() -> tuple[Rows, dict[str, Any]]:
     from gensim.models import KeyedVectors
 
     from gem_index.vectors.formats import read_vectors
-    from gem_index.vectors.mapped import import_vectors
+    from gem_index.vectors.stored import import_vectors, open_stored
 
     words, generator = 100_000, np.random.default_rng(SEED)
     with tempfile.TemporaryDirectory() as name:
@@ -185,8 +187,8 @@ def importing() -> tuple[Rows, dict[str, Any]]:
         started = time.perf_counter()
         KeyedVectors.load_word2vec_format(path, no_header=True)
         theirs = time.perf_counter() - started
-        opened = timed(lambda: MappedVectors.open(folder / "v0"))
-        mapped = MappedVectors.open(folder / "v0")
+        opened = timed(lambda: open_stored(folder / "v0"))
+        mapped = open_stored(folder / "v0")
         tokens = [f"w{i}" for i in generator.integers(0, 2 * words, size=200_000)]
         half_known = timed(lambda: mapped.lookup(tokens[:20_000]))
         known = [f"w{i}" for i in generator.integers(0, words, size=20_000)]
@@ -199,9 +201,9 @@ def importing() -> tuple[Rows, dict[str, Any]]:
         code = (
             "import re, sys, time\n"
             "from pathlib import Path\n"
-            "from gem_index.vectors.mapped import MappedVectors\n"
+            "from gem_index.vectors.stored import open_stored\n"
             "started = time.perf_counter()\n"
-            "MappedVectors.open(Path(sys.argv[1]))\n"
+            "open_stored(Path(sys.argv[1]))\n"
             "print(time.perf_counter() - started)\n"
             "print(re.search(r'VmRSS:\\s+(\\d+)', open('/proc/self/status').read())[1])"
         )

@@ -20,6 +20,7 @@ do. ``exit_status`` is what the command line makes of it: 2 where the user's inp
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
     │   └── MissingExtraError      an optional dependency is not installed
     ├── CorruptionError            a stored file is not what was written
+    ├── DownloadError              a server did not give what it should
     └── HomeBusyError              another process kept the write lock for too long
 """
 
@@ -32,6 +33,7 @@ __all__ = [
     "ConfigError",
     "CorruptionError",
     "DatabaseVersionError",
+    "DownloadError",
     "DuplicateIdError",
     "EmptyTextError",
     "FilterError",
@@ -179,6 +181,10 @@ class MissingExtraError(InputError):
 
 class CorruptionError(GemIndexError):
     """A stored file is not what was written."""
+
+
+class DownloadError(GemIndexError):
+    """A server did not give what it should; what arrived is kept unless it is wrong."""
 
 
 class HomeBusyError(GemIndexError):

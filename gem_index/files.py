@@ -2,53 +2,141 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import sys
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 from gem_index.errors import InputError
 
-__all__ = ["open_input", "publish_directory", "sha256_of_file", "sync_directory", "sync_tree"]
+__all__ = [
+    "COMPRESSED",
+    "UNPACKING_ERRORS",
+    "is_compressed",
+    "open_input",
+    "publish_directory",
+    "publish_file",
+    "sha256_of_file",
+    "split_member",
+    "sync_directory",
+    "sync_tree",
+]
 
-_GZIP_MAGIC = b"\x1f\x8b"
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+"""The endings of compressed files that are read."""
+
+UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+"""What reading a damaged compressed file raises."""
+
+_MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 
 
 @contextmanager
 def open_input(name: str) -> Iterator[io.BufferedReader]:
-    """Open a user's file for reading bytes; ``-`` is standard input, gzip is unpacked on the way.
+    """Open a user's file for reading bytes; gzip, bzip2, xz and zip, known by their first bytes, are unpacked on the way.
 
     Parameters
     ----------
     name : str
-        The path as the user gave it.
+        The path as the user gave it; ``-`` is standard input, ``FILE.zip/MEMBER`` one of the files in a zip file.
 
     Raises
     ------
     InputError
-        If the file is missing, is a directory or cannot be read.
+        If the file is missing, is a directory or cannot be read, or a zip file holds several files and none was named.
     """
     if name == "-":
-        yield _unpacked(cast("io.BufferedReader", sys.stdin.buffer))
+        with _unpacked(cast("io.BufferedReader", sys.stdin.buffer), "standard input", None) as file:
+            yield file
         return
+    path, member = split_member(name)
     try:
-        file = Path(name).expanduser().open("rb")
+        packed = path.open("rb")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"cannot read {name}: {reason}; expected a readable file") from error
-    with file:
-        yield _unpacked(file)
+    with packed, _unpacked(packed, name, member) as file:
+        yield file
 
 
-def _unpacked(file: io.BufferedReader) -> io.BufferedReader:
-    if file.peek(2)[:2] != _GZIP_MAGIC:
-        return file
-    return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file)))
+def split_member(name: str) -> tuple[Path, str | None]:
+    """Split ``FILE.zip/MEMBER`` into the file and the member's name; a plain path has no member."""
+    path = Path(name).expanduser()
+    if not path.exists():
+        for parent in path.parents:
+            if parent.is_file():
+                return parent, path.relative_to(parent).as_posix()
+    return path, None
+
+
+def is_compressed(path: Path) -> bool:
+    """Tell whether a file is compressed, by its first bytes."""
+    with path.open("rb") as file:
+        return _compression(file.read(6)) is not None
+
+
+def _compression(begin: bytes) -> str | None:
+    return next((kind for magic, kind in _MAGICS.items() if begin.startswith(magic)), None)
+
+
+@contextmanager
+def _unpacked(
+    file: io.BufferedReader, name: str, member: str | None
+) -> Iterator[io.BufferedReader]:
+    kind = _compression(file.peek(6)[:6])
+    if member is not None and kind != "zip":
+        raise InputError(f"cannot read {name}: {Path(name).parent} is no zip file")
+    unpacked: IO[bytes]
+    if kind is None:
+        yield file
+        return
+    if kind == "zip":
+        with _zip_member(file, name, member) as unpacked:
+            yield _buffered(unpacked)
+        return
+    if kind == "gzip":
+        unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+    elif kind == "bz2":
+        unpacked = bz2.BZ2File(file)
+    else:
+        unpacked = lzma.LZMAFile(file)  # noqa: SIM115 - closed below
+    with unpacked:
+        yield _buffered(unpacked)
+
+
+@contextmanager
+def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Iterator[IO[bytes]]:
+    if not file.seekable():
+        raise InputError(f"{name} is a zip file and cannot be read as a stream; expected a file")
+    try:
+        archive = zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{name} is not a whole zip file: {error}") from error
+    with archive:
+        members = [info.filename for info in archive.infolist() if not info.is_dir()]
+        if member is None and len(members) == 1:
+            member = members[0]
+        if member is None or member not in members:
+            held = ", ".join(members[:8]) or "nothing"
+            raise InputError(
+                f"{name} {'holds' if member is None else 'is not there: the zip file holds'} {held}; "
+                "expected one of them: name it as FILE.zip/MEMBER"
+            )
+        with archive.open(member) as unpacked:
+            yield unpacked
+
+
+def _buffered(file: IO[bytes]) -> io.BufferedReader:
+    return io.BufferedReader(cast("io.RawIOBase", file), 1 << 18)
 
 
 def sha256_of_file(path: Path) -> str:
@@ -72,6 +160,22 @@ def sync_tree(path: Path) -> None:
         with child.open("rb") as file:
             os.fsync(file.fileno())
     sync_directory(path)
+
+
+@contextmanager
+def publish_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that is either wholly there or not at all: the old one stays until the new one is complete."""
+    temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
 
 
 def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +24,10 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
 from gem_index.vector_library import VectorInfo, VectorLibrary
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.mapped import damaged_files
+from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
+from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
+from gem_index.vectors.stored import damaged_files, open_unstored
 from gem_index.workspace import Workspace, check_name
 
 __all__ = ["Home", "open_vectors"]
@@ -386,28 +388,59 @@ class Home:
     def add_vectors(
         self,
         name: str,
-        source: str | Path,
+        source: str | Path | KeyedVectorsLike | None = None,
         *,
+        options: SourceOptions | None = None,
+        format: str | None = None,
+        mirror: str | None = None,
         origin: str | None = None,
-        licence: str = "unknown",
-        progress: Callable[[int], None] | None = None,
+        licence: str | None = None,
+        progress: Progress | None = None,
     ) -> VectorInfo:
         """Copy word vectors into the home under a name; see :meth:`VectorLibrary.add`."""
-        return self._library.add(name, source, origin=origin, licence=licence, progress=progress)
+        return self._library.add(
+            name,
+            source,
+            options=options,
+            format=format,
+            mirror=mirror,
+            origin=origin,
+            licence=licence,
+            progress=progress,
+        )
+
+    def fit_vocabulary(
+        self,
+        name: str,
+        texts: Iterable[str],
+        *,
+        vectors: str = DEFAULT_VECTORS,
+        frequent: int = 0,
+        options: SourceOptions | None = None,
+        progress: Progress | None = None,
+    ) -> VectorInfo:
+        """Cut vectors down to a corpus' words and their most frequent ones; see :meth:`VectorLibrary.fit_vocabulary`."""
+        return self._library.fit_vocabulary(
+            name, texts, vectors=vectors, frequent=frequent, options=options, progress=progress
+        )
+
+    def export_vectors(self, name: str, path: str | Path, format: str | None = None) -> int:
+        """Write registered or bundled vectors to a file or folder; see :meth:`VectorLibrary.export`."""
+        return self._library.export(name, Path(path).expanduser(), format)
 
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""
         self._library.remove(name)
 
 
-def open_vectors(spec: str, home: Home | None = None) -> VectorSource:
+def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:
     """Open word vectors.
 
     Parameters
     ----------
-    spec : str
-        A bundled name (``wordllama``), a name registered in the home, the path of a GloVe or word2vec text file or of a
-        folder with ``words.txt`` and ``matrix.npy``, or several of these joined by ``+``.
+    spec : str or gensim KeyedVectors
+        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
+        read, or several of these joined by ``+``, each perhaps with a weight (``a*0.7+b``); or an object.
     home : Home, optional
         Where registered names are looked up; the default home unless given. Not touched for bundled names and paths.
 
@@ -416,6 +449,10 @@ def open_vectors(spec: str, home: Home | None = None) -> VectorSource:
     UnknownNameError
         If a part is neither a name nor a path.
     """
-    if home is None and all(part in BUNDLED or is_path(part) for part in split_spec(spec)):
+    if not isinstance(spec, str):
+        return open_unstored(read_vectors(spec))
+    if home is None and all(
+        part.name in BUNDLED or is_path(part.name) for part in split_spec(spec)
+    ):
         return open_source(spec, {})
     return (home or Home()).open_vectors(spec)

@@ -1,13 +1,11 @@
-"""Input files to documents: JSON lines, CSV, TSV, plain lines and Parquet, each also gzip-compressed."""
+"""Input files to documents: JSON lines, CSV, TSV, plain lines and Parquet, each also compressed."""
 
 from __future__ import annotations
 
 import csv
 import datetime
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.files import open_input
+from gem_index.files import COMPRESSED, UNPACKING_ERRORS, open_input
 
 __all__ = ["FORMATS", "DocumentReader", "read_objects"]
 
@@ -111,9 +109,9 @@ class DocumentReader:
             read = FORMATS[self._format_of(name, file)]
             try:
                 yield from read(name, file, self.max_record_bytes)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            except UNPACKING_ERRORS as error:
                 raise InputError(
-                    f"{name} is not a whole gzip file: {error}; expected an undamaged file"
+                    f"{name} cannot be read to its end: {error}; expected an undamaged file"
                 ) from error
 
     def _format_of(self, name: str, file: io.BufferedReader) -> str:
@@ -125,12 +123,14 @@ class DocumentReader:
             return self.format
         if name == "-":
             return "jsonl" if file.peek(1)[:1] == b"{" else "txt"
-        suffix = Path(name.removesuffix(".gz")).suffix.lower().removeprefix(".")
+        path = Path(name)
+        plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+        suffix = plain.suffix.lower().removeprefix(".")
         suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
         if suffix not in FORMATS:
             raise InputError(
                 f"{name} is of no known format; expected a name ending in "
-                f"{', '.join('.' + known for known in FORMATS)} (also .gz), or --format"
+                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or --format"
             )
         return suffix
 

@@ -1,14 +1,20 @@
-"""Commands on word vectors: add, list, show, remove, neighbours."""
+"""Commands on word vectors: add, list, show, remove, cut down, export, and quick looks that they are sane."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index_cli.context import AsJson, home_of, progress_bar
+from gem_index_cli.context import AsJson, InputOptions, Inputs, home_of, progress_bar, takes
 from gem_index_cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from gem_index.vector_library import VectorInfo
+    from gem_index.vectors.options import SourceOptions
+    from gem_index.vectors.stored import Findings
 
 __all__ = ["app"]
 
@@ -17,36 +23,150 @@ app = typer.Typer(help="Word vectors: what every model is made of.", no_args_is_
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the vectors.")]
 
 
+@dataclass(frozen=True)
+class SourceOptionFlags:
+    """How a source's vectors are used and stored."""
+
+    unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
+    scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
+    oov: Annotated[
+        str,
+        typer.Option(
+            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams)."
+        ),
+    ] = "hash"
+    case: Annotated[
+        str,
+        typer.Option(
+            help="Look words up: keep (as they are), lower, or fallback (then lower, then capitalised)."
+        ),
+    ] = "keep"
+    limit: Annotated[int | None, typer.Option(help="Take only the first words.")] = None
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="Store as float32, float16 or int8. Default: as in the file.", show_default=False
+        ),
+    ] = None
+
+    def options(self) -> SourceOptions:
+        """Return the options."""
+        from gem_index.vectors.options import SourceOptions
+
+        return SourceOptions(**asdict(self))
+
+
 @app.command()
+@takes(flags=SourceOptionFlags)
 def add(
     context: typer.Context,
     name: Name,
+    flags: SourceOptionFlags,
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="SOURCE",
-            help="A file of GloVe or word2vec text, or a folder with words.txt and matrix.npy.",
+            metavar="[SOURCE]",
+            help="A file or folder, a web address, registered or well-known vectors, a spaCy pipeline, "
+            "or owner/name on the hub. Default: the well-known vectors NAME (see: vectors catalogue).",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FILE|URL",
+            help="Read well-known vectors from here instead of where they are published.",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="The file's format, instead of recognising it.")
+    ] = None,
     origin: Annotated[
         str | None, typer.Option(help="Where they come from, for the record.")
     ] = None,
-    licence: Annotated[str, typer.Option(help="Their licence, for the record.")] = "unknown",
+    licence: Annotated[str | None, typer.Option(help="Their licence, for the record.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy word vectors into the home, under a name."""
+    """Copy word vectors into the home, under a name; well-known ones are downloaded."""
     with progress_bar("words") as progress:
         info = home_of(context).add_vectors(
             name,
             source,
+            options=flags.options(),
+            format=format,
+            mirror=from_,
             origin=origin,
             licence=licence,
-            progress=lambda done: progress("words", done, 0),
+            progress=progress,
         )
+    _print_added(info, as_json)
+
+
+def _print_added(info: VectorInfo, as_json: bool) -> None:
     if as_json:
         print_json(info)
-    else:
-        say(f"{info.name}: {info.words} words of {info.dimension} dimensions ({info.format}).")
+        return
+    size = "composed of pieces" if info.words is None else f"{info.words} words"
+    say(f"{info.name}: {size}, {info.dimension} dimensions ({info.format}).")
+    for line in _remarks(info.findings):
+        say(line)
+
+
+def _remarks(findings: Findings | None) -> list[str]:
+    """Return what a person should know of what reading a file found."""
+    if findings is None:
+        return []
+    counted = (
+        (findings.duplicates, "words came again; the first of each counts"),
+        (findings.empty, "rows have an empty word and are never found"),
+        (findings.latin1, "words were not UTF-8 and were read as Latin-1"),
+    )
+    lines = [f"{count} {what}." for count, what in counted if count]
+    if findings.loss is not None:
+        lines.append(
+            f"Storing in fewer bits moved a row by {findings.loss['mean']:.2%} of its length "
+            f"(mean; largest {findings.loss['largest']:.2%})."
+        )
+    return lines
+
+
+@app.command()
+def catalogue(as_json: AsJson = False) -> None:
+    """Show the well-known word vectors that add fetches by name."""
+    from gem_index.vectors.catalogue import CATALOGUE
+
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": name,
+                    "bytes": entry.size,
+                    "sha256": [file.sha256 for file in entry.files],
+                    "addresses": [file.address for file in entry.files],
+                    "licence": entry.licence,
+                    "note": entry.note,
+                }
+                for name, entry in CATALOGUE.items()
+            ]
+        )
+        return
+    print_table(
+        ("name", ">download", "licence", "what"),
+        (
+            (
+                name,
+                "package"
+                if entry.packaged
+                else f"{entry.size / 1e9:.2f} GB"
+                if entry.size
+                else "?",
+                entry.licence,
+                entry.note,
+            )
+            for name, entry in CATALOGUE.items()
+        ),
+    )
 
 
 @app.command("list")
@@ -73,13 +193,112 @@ def list_vectors(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """Show one source: where it comes from, its size, and words it holds."""
-    details = home_of(context).describe_vectors(name)
+def show(
+    context: typer.Context,
+    name: Name,
+    coverage: Annotated[
+        list[str] | None,
+        typer.Option(metavar="INPUT", help="Report how much of these texts the vectors know."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one source: where it comes from, its size, its options, and how much of a corpus it knows."""
+    home = home_of(context)
+    details = asdict(home.describe_vectors(name))
+    if coverage:
+        from gem_index.vectors.coverage import measure_coverage
+
+        texts = InputOptions().reader(coverage).texts()
+        details["coverage"] = asdict(measure_coverage(home.open_vectors(name), texts))
     if as_json:
         print_json(details)
         return
-    print_table(("", ""), [(key, value) for key, value in asdict(details).items()])
+    measured = details.pop("coverage", None)
+    findings = details.pop("findings")
+    details["options"] = ", ".join(f"{k}={v}" for k, v in details["options"].items()) or "default"
+    print_table(("", ""), [(key, value) for key, value in details.items()])
+    if findings is not None:
+        from gem_index.vectors.stored import Findings
+
+        for line in _remarks(Findings(**findings)):
+            say(line)
+    if measured is not None:
+        _print_coverage(measured)
+
+
+def _print_coverage(measured: dict[str, Any]) -> None:
+    print_table(
+        ("", ">of the corpus", ">known"),
+        (
+            ("words (tokens)", measured["tokens"], f"{measured['known_tokens']:.2%}"),
+            ("different words (types)", measured["types"], f"{measured['known_types']:.2%}"),
+        ),
+    )
+    if measured["unknown_words"]:
+        print_table(("unknown word", ">times"), measured["unknown_words"])
+    largest = max(count for _, count in measured["norms"]) or 1
+    print_table(
+        (">length of vector up to", ">words", ""),
+        (
+            (f"{edge:.3g}", count, "\u2588" * round(20 * count / largest))
+            for edge, count in measured["norms"]
+        ),
+    )
+
+
+@app.command("fit-vocabulary")
+@takes(flags=SourceOptionFlags)
+def fit_vocabulary(
+    context: typer.Context,
+    name: Name,
+    inputs: Inputs,
+    flags: SourceOptionFlags,
+    vectors: Annotated[str, typer.Option(help="The vectors to cut down, as for build.")],
+    frequent: Annotated[
+        int, typer.Option(help="So many of the most frequent words are kept besides.")
+    ] = 20_000,
+    as_json: AsJson = False,
+) -> None:
+    """Cut a large source down to a corpus' words and its most frequent ones, to ship it."""
+    with progress_bar("words") as progress:
+        info = home_of(context).fit_vocabulary(
+            name,
+            InputOptions().reader(inputs).texts(),
+            vectors=vectors,
+            frequent=frequent,
+            options=flags.options(),
+            progress=progress,
+        )
+    _print_added(info, as_json)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    name: Name,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help=".txt (GloVe), .vec (word2vec text), .bin (word2vec binary), .parquet, or a new folder; "
+            "text and .bin also .gz.",
+        ),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="glove, word2vec-text, word2vec-binary, parquet, folder or model2vec. Default: by the name."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write word vectors to a file or folder that other programs read."""
+    rows = home_of(context).export_vectors(name, output, format)
+    if as_json:
+        print_json({"rows": rows, "output": str(output)})
+    else:
+        say(f"{rows} rows in {output}.")
 
 
 @app.command()
@@ -105,8 +324,29 @@ def neighbours(
     from gem_index.vectors.neighbours import nearest_words
 
     source = open_vectors(vectors, home_of(context) if context.obj.home else None)
-    found = nearest_words(source, word, k)
+    _print_words(nearest_words(source, word, k), as_json)
+
+
+@app.command()
+def analogy(
+    context: typer.Context,
+    a: Annotated[str, typer.Argument(metavar="A", help="man")],
+    b: Annotated[str, typer.Argument(metavar="B", help="king")],
+    c: Annotated[str, typer.Argument(metavar="C", help="woman")],
+    vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is to C as B is to A."""
+    from gem_index import open_vectors
+    from gem_index.vectors.neighbours import solve_analogy
+
+    source = open_vectors(vectors, home_of(context) if context.obj.home else None)
+    _print_words(solve_analogy(source, a, b, c, k), as_json)
+
+
+def _print_words(found: list[tuple[str, float]], as_json: bool) -> None:
     if as_json:
-        print_json([{"word": other, "score": score} for other, score in found])
+        print_json([{"word": word, "score": score} for word, score in found])
     else:
-        print_table(("word", ">cosine"), [(other, f"{score:.3f}") for other, score in found])
+        print_table(("word", ">cosine"), [(word, f"{score:.3f}") for word, score in found])

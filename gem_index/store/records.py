@@ -22,15 +22,21 @@ def now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRecord:
-    """Registered word vectors; ``location`` is their folder below the home's ``vectors``."""
+    """Registered word vectors.
+
+    ``words`` is None where words are composed of pieces; ``options`` and ``findings`` are JSON; ``location`` is the folder
+    below the home's ``vectors``.
+    """
 
     name: str
     fingerprint: str
-    words: int
+    words: int | None
     dimension: int
     format: str
     origin: str
     licence: str
+    options: str
+    findings: str
     location: str
     created_at: str = field(default_factory=now)
 

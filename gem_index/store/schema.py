@@ -44,11 +44,15 @@ vector_sources = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("fingerprint", Text, nullable=False),
-    Column("words", Integer, nullable=False),
+    Column("words", Integer),  # NULL: words are composed of pieces
     Column("dimension", Integer, nullable=False),
     Column("format", Text, nullable=False),
     Column("origin", Text, nullable=False),
     Column("licence", Text, nullable=False),
+    Column("options", Text, nullable=False),  # JSON
+    Column(
+        "findings", Text, nullable=False
+    ),  # JSON: what reading the file tolerated, what storing it lost
     Column("location", Text, nullable=False),  # folder below the home's vectors/
     Column("created_at", Text, nullable=False),
 )

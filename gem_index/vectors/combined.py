@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,27 +15,45 @@ __all__ = ["CombinedVectors"]
 
 
 class CombinedVectors:
-    """The concatenation of several sources' vectors; each source maps its own unknown words.
+    """The concatenation of several sources' vectors, each times its weight; each source maps its own unknown words.
 
     Parameters
     ----------
     sources : sequence of VectorSource
-        At least two; their order is the order of the concatenation.
+        At least one; their order is the order of the concatenation.
+    weights : sequence of float, optional
+        A factor above 0 for each; 1 by default.
     """
 
-    def __init__(self, sources: Sequence[VectorSource]) -> None:
-        if len(sources) < 2:
-            raise ConfigError(f"found {len(sources)} source to combine; expected at least two")
+    def __init__(
+        self, sources: Sequence[VectorSource], weights: Sequence[float] | None = None
+    ) -> None:
         self.sources = tuple(sources)
+        self.weights = tuple(weights or (1.0,) * len(self.sources))
+        if not self.sources or len(self.weights) != len(self.sources):
+            raise ConfigError(
+                f"found {len(self.sources)} sources and {len(self.weights)} weights to combine; "
+                "expected at least one source and as many weights"
+            )
+        if not all(0 < weight < math.inf for weight in self.weights):
+            raise ConfigError(f"the weights are {self.weights}; expected finite numbers above 0")
         self.dimension = sum(source.dimension for source in self.sources)
-        parts = "+".join(source.fingerprint for source in self.sources)
+        parts = "+".join(
+            f"{source.fingerprint}*{weight!r}"
+            for source, weight in zip(self.sources, map(float, self.weights), strict=True)
+        )
         self.fingerprint = hashlib.sha256(f"combined {parts}".encode()).hexdigest()
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the concatenated vectors; a word is unknown where no source holds it."""
         found = [source.lookup(tokens) for source in self.sources]
-        rows = np.concatenate([rows for rows, _ in found], axis=1)
-        return rows, np.logical_and.reduce([unknown for _, unknown in found])
+        rows = [
+            part if weight == 1 else part * np.float32(weight)
+            for (part, _), weight in zip(found, self.weights, strict=True)
+        ]
+        return np.concatenate(rows, axis=1), np.logical_and.reduce(
+            [unknown for _, unknown in found]
+        )
 
     def frequent_words(self) -> Sequence[str] | None:
         """Return the vocabulary of the first source that has an order of frequency."""

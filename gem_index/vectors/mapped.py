@@ -1,58 +1,83 @@
-"""Word vectors as a matrix with a vocabulary, mapped from disk; unknown words by SHA-256 (spec section 2)."""
+"""Word vectors as rows with a vocabulary, mapped from disk; unknown words by SHA-256 (spec section 2)."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import CorruptionError, VectorFormatError
-from gem_index.files import publish_directory, sha256_of_file
-from gem_index.npy import NpyWriter
+from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.vectors.base import BoolArray, FloatArray
-from gem_index.vectors.formats import VectorFile
+from gem_index.vectors.formats.base import Ngrams, VectorChunk, VectorFile
+from gem_index.vectors.ngrams import NgramTable
+from gem_index.vectors.options import SourceOptions, row_of_unknown
+from gem_index.vectors.rows import Rows, quantised
 from gem_index.vectors.vocabulary import Vocabulary
 
-__all__ = ["MappedVectors", "import_vectors"]
+__all__ = ["MappedVectors", "fingerprint_of"]
 
-_MAGIC = "gem-index word vectors"
-_VERSION = 1
-_META = "vectors.json"
-_MATRIX = "matrix.npy"
+_BLOCK = 2048
 
 
 class MappedVectors:
-    """A matrix of word vectors; a word that it does not hold takes the row that its SHA-256 digest names.
+    """Rows of word vectors; what a word that has none gets is an option, by default the row that its SHA-256 digest names.
 
     Parameters
     ----------
-    matrix : float16 or float32 array (V, d)
-        Row i is the vector of word i.
+    rows : Rows
+        R vectors of d dimensions.
     vocabulary : Vocabulary
-        The V words.
-    fingerprint : str
-        As :func:`content_fingerprint` gives it.
+        W words.
+    options : SourceOptions, optional
+    row_of_word : int64 array (W,), optional
+        The row of each word, where words share rows; by default word i has row i.
+    ngrams : NgramTable, optional
+        Composes unknown words where the options ask for it.
+    fingerprint : str, optional
+        As computed before from the same parts.
+
+    Raises
+    ------
+    ConfigError
+        If unknown words are to be composed and there are no n-grams.
     """
 
     def __init__(
-        self, matrix: npt.NDArray[np.floating], vocabulary: Vocabulary, fingerprint: str
+        self,
+        rows: Rows,
+        vocabulary: Vocabulary,
+        options: SourceOptions | None = None,
+        *,
+        row_of_word: npt.NDArray[np.int64] | None = None,
+        ngrams: NgramTable | None = None,
+        fingerprint: str | None = None,
     ) -> None:
-        self.matrix = matrix
+        self.rows = rows
         self.vocabulary = vocabulary
-        self.fingerprint = fingerprint
+        self.options = options or SourceOptions()
+        self.row_of_word = row_of_word
+        self.ngrams = ngrams
+        if self.options.oov == "subword" and ngrams is None:
+            raise ConfigError(
+                "oov is 'subword' and these vectors have no n-grams; expected hash or zero"
+            )
+        self.fingerprint = fingerprint or fingerprint_of("words", self.options, self._contents())
 
     @property
     def dimension(self) -> int:
         """Length of a word's vector."""
-        return int(self.matrix.shape[1])
+        return self.rows.dimension
 
     @classmethod
-    def from_words(cls, words: Sequence[str], matrix: npt.NDArray[np.floating]) -> MappedVectors:
+    def from_words(
+        cls,
+        words: Sequence[str],
+        matrix: npt.NDArray[np.floating],
+        options: SourceOptions | None = None,
+    ) -> MappedVectors:
         """Make a source of words and rows in memory.
 
         Raises
@@ -65,52 +90,48 @@ class MappedVectors:
                 f"found {len(words)} words and a matrix of shape {matrix.shape}; "
                 "expected a finite (words, dimension) matrix"
             )
-        if matrix.dtype != np.float16:
-            matrix = matrix.astype(np.float32)
-        vocabulary = Vocabulary.build(words)
-        return cls(matrix, vocabulary, content_fingerprint(matrix, vocabulary))
-
-    @classmethod
-    def read(cls, file: VectorFile) -> MappedVectors:
-        """Read a whole vector file into memory."""
-        words: list[str] = []
-        blocks = []
-        for chunk_words, rows in file.chunks():
-            words += chunk_words
-            blocks.append(rows)
-        if not blocks:
-            raise VectorFormatError(f"{file.path} holds no words; expected at least one")
-        return cls.from_words(words, np.concatenate(blocks))
-
-    @classmethod
-    def open(cls, folder: Path) -> MappedVectors:
-        """Map a folder that :func:`import_vectors` wrote.
-
-        Raises
-        ------
-        CorruptionError
-            If the folder is not whole.
-        """
-        try:
-            meta = json.loads((folder / _META).read_text())
-            if meta["magic"] != _MAGIC or meta["version"] != _VERSION:
-                raise CorruptionError(
-                    f"{folder} is {meta['magic']!r} version {meta['version']}; expected {_MAGIC!r} version {_VERSION}"
-                )
-            matrix = np.load(folder / _MATRIX, mmap_mode="r", allow_pickle=False)
-            return cls(matrix, Vocabulary.open(folder), meta["fingerprint"])
-        except (OSError, ValueError, KeyError) as error:
-            raise CorruptionError(
-                f"the word vectors in {folder} cannot be opened ({error}); remove and add them again"
-            ) from error
+        options = options or SourceOptions()
+        if options.limit is not None:
+            words, matrix = words[: options.limit], matrix[: options.limit]
+        own = np.float16 if matrix.dtype == np.float16 else np.float32
+        rows = Rows(*quantised(matrix, np.dtype(options.dtype or own)))
+        return cls(rows, Vocabulary.build(words), options)
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """Return the vectors of some words; see :class:`~gem_index.vectors.base.VectorSource`."""
-        rows = self.vocabulary.find(tokens)
+        """Return the vectors of some words; see :class:`~gem_index.vectors.base.VectorSource`.
+
+        A word that is composed of n-grams counts as known.
+        """
+        words = self.options.spelled(tokens)
+        rows = self._find(words)
         unknown = rows < 0
-        missing, size = np.flatnonzero(unknown), len(self.vocabulary)
-        rows[missing] = [_row_of_unknown(tokens[i], size) for i in missing.tolist()]
-        return self.matrix[rows].astype(np.float32), unknown
+        missing = np.flatnonzero(unknown)
+        if not len(missing):
+            return self.options.adjust(self.rows.take(rows)), unknown
+        spelled = [words[i] for i in missing.tolist()]
+        if self.options.oov == "hash":
+            rows[missing] = [row_of_unknown(word, len(self.rows)) for word in spelled]
+            return self.options.adjust(self.rows.take(rows)), unknown
+        rows[missing] = 0
+        vectors = self.rows.take(rows)
+        vectors[missing] = 0
+        if self.ngrams is not None and self.options.oov == "subword":
+            vectors[missing], unknown[missing] = self.ngrams.compose(spelled)
+        return self.options.adjust(vectors), unknown
+
+    def _find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the row of each word, -1 where there is none."""
+        found = self.vocabulary.find(words)
+        if self.options.case == "fallback":
+            for change in (str.lower, str.capitalize):
+                missing = np.flatnonzero(found < 0)
+                if len(missing):
+                    found[missing] = self.vocabulary.find(
+                        [change(words[i]) for i in missing.tolist()]
+                    )
+        if self.row_of_word is None:
+            return found
+        return np.where(found < 0, -1, self.row_of_word[found])
 
     def frequent_words(self) -> Sequence[str] | None:
         """Return the vocabulary, or None where its words are in alphabetical order."""
@@ -121,76 +142,51 @@ class MappedVectors:
             return None
         return self.vocabulary
 
+    def as_file(self, origin: str, format: str) -> VectorFile:
+        """Return the vectors as they are used, to be written or taken into another source."""
+        plain = not self.options.unit and self.options.scale == 1
+        half = self.rows.matrix.dtype == np.float16 and plain
+        words = self.vocabulary
 
-def _row_of_unknown(word: str, size: int) -> int:
-    return int.from_bytes(hashlib.sha256(word.encode()).digest(), "big") % size
+        def chunks() -> Iterator[VectorChunk]:
+            for begin in range(0, len(words), _BLOCK):
+                places = np.arange(begin, min(begin + _BLOCK, len(words)))
+                rows = places if self.row_of_word is None else self.row_of_word[places]
+                taken = self.options.adjust(self.rows.take(rows))
+                yield words[begin : begin + _BLOCK], taken.astype(dtype)
+
+        dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
+        # the mean of n-grams is linear, so that a factor passes through it; bringing it to unit length does not
+        ngrams = None
+        if self.ngrams is not None and not self.options.unit:
+            table = self.ngrams
+            ngrams = Ngrams(
+                table.shortest, table.longest, lambda: self._blocks_of_ngrams(table.buckets)
+            )
+        return VectorFile(
+            origin, format, self.dimension, dtype, chunks, words=len(words), composition=ngrams
+        )
+
+    def _blocks_of_ngrams(self, buckets: Rows) -> Iterator[FloatArray]:
+        for begin in range(0, len(buckets), _BLOCK):
+            places = np.arange(begin, min(begin + _BLOCK, len(buckets)))
+            yield buckets.take(places) * np.float32(self.options.scale)
+
+    def _contents(self) -> Iterator[bytes]:
+        yield from self.rows.contents()
+        yield from self.vocabulary.contents()
+        if self.row_of_word is not None:
+            yield np.ascontiguousarray(self.row_of_word, dtype="<i8").tobytes()
+        if self.ngrams is not None:
+            yield f"ngrams {self.ngrams.shortest} {self.ngrams.longest}\n".encode()
+            yield from self.ngrams.buckets.contents()
 
 
-def content_fingerprint(matrix: npt.NDArray[np.floating], vocabulary: Vocabulary) -> str:
-    """Return the SHA-256 over kind, shape and bytes of the matrix and over the words."""
-    state = hashlib.sha256(f"{_MAGIC} {matrix.dtype.str} {matrix.shape}\n".encode())
-    step = 1 << 14
-    for begin in range(0, len(matrix), step):
-        state.update(np.ascontiguousarray(matrix[begin : begin + step]).data)
-    for begin in range(0, len(vocabulary), step):
-        state.update(("\n".join(vocabulary[begin : begin + step]) + "\n").encode())
+def fingerprint_of(kind: str, options: SourceOptions, contents: Iterable[bytes]) -> str:
+    """Return the SHA-256 over what decides a look-up's result; ``limit`` and ``dtype`` are in the contents."""
+    used = [f"{name}={value}" for name, value in options.given().items()]
+    used = [entry for entry in used if not entry.startswith(("limit=", "dtype="))]
+    state = hashlib.sha256(f"gem-index word vectors {kind} {' '.join(used)}\n".encode())
+    for part in contents:
+        state.update(part)
     return state.hexdigest()
-
-
-def import_vectors(
-    file: VectorFile, folder: Path, progress: Callable[[int], None] | None = None
-) -> MappedVectors:
-    """Copy a vector file into a mapped folder, in one pass and with one chunk of rows in memory.
-
-    Parameters
-    ----------
-    file : VectorFile
-        What to read.
-    folder : Path
-        The folder to create: wholly there when this returns, not at all when it raises.
-    progress : callable, optional
-        Called with the number of words read so far.
-
-    Raises
-    ------
-    VectorFormatError
-        If the file is not what it should be.
-    """
-
-    def fill(target: Path) -> None:
-        words: list[str] = []
-        with (
-            (target / _MATRIX).open("wb") as output,
-            NpyWriter(output, file.dimension, file.dtype) as matrix_file,
-        ):
-            for chunk_words, rows in file.chunks():
-                words += chunk_words
-                matrix_file.append(rows)
-                if progress is not None:
-                    progress(len(words))
-        vocabulary = Vocabulary.build(words)
-        vocabulary.save(target)
-        matrix = np.load(target / _MATRIX, mmap_mode="r")
-        meta = {
-            "magic": _MAGIC,
-            "version": _VERSION,
-            "fingerprint": content_fingerprint(matrix, vocabulary),
-            "files": {path.name: sha256_of_file(path) for path in sorted(target.iterdir())},
-        }
-        (target / _META).write_text(json.dumps(meta, indent=1) + "\n")
-
-    publish_directory(folder, fill)
-    return MappedVectors.open(folder)
-
-
-def damaged_files(folder: Path) -> list[str]:
-    """Return the names of files in a mapped folder whose bytes are not those that were written."""
-    try:
-        files: dict[str, str] = json.loads((folder / _META).read_text())["files"]
-    except (OSError, ValueError, KeyError):
-        return [_META]
-    return [
-        name
-        for name, expected in files.items()
-        if not (folder / name).is_file() or sha256_of_file(folder / name) != expected
-    ]

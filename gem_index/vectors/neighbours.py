@@ -1,4 +1,4 @@
-"""The nearest words of a word: a quick look that vectors are sane."""
+"""The nearest words of a word, and analogies: a quick look that vectors are sane."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gem_index.vectors.base import FloatArray, VectorSource
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.mapped import MappedVectors
 
-__all__ = ["nearest_words"]
+__all__ = ["nearest_words", "solve_analogy"]
 
 _BLOCK = 20_000
 
@@ -34,21 +34,43 @@ def nearest_words(source: VectorSource, word: str, k: int) -> list[tuple[str, fl
     InputError
         If the source does not hold the word, or k is below 1.
     """
+    return _nearest(source, _known(source, [word])[0], {word}, k)
+
+
+def solve_analogy(source: VectorSource, a: str, b: str, c: str, k: int) -> list[tuple[str, float]]:
+    """Return the k words that are to c as b is to a, best first: the largest cosine to b - a + c, all of length 1.
+
+    Parameters are those of :func:`nearest_words`; the three given words are not among the results (3CosAdd of Mikolov,
+    Yih and Zweig, "Linguistic Regularities in Continuous Space Word Representations", NAACL 2013).
+    """
+    first, second, third = _known(source, [a, b, c])
+    return _nearest(source, second - first + third, {a, b, c}, k)
+
+
+def _known(source: VectorSource, words: list[str]) -> FloatArray:
+    rows, unknown = source.lookup(words)
+    if unknown.any():
+        word = words[int(np.argmax(unknown))]
+        raise InputError(f"the vectors do not hold the word {word!r}; expected one they hold")
+    return _unit(rows)
+
+
+def _nearest(
+    source: VectorSource, target: FloatArray, without: set[str], k: int
+) -> list[tuple[str, float]]:
     if k < 1:
         raise InputError(f"k is {k}; expected at least 1")
-    rows, unknown = source.lookup([word])
-    if unknown[0]:
-        raise InputError(f"the vectors do not hold the word {word!r}; expected one they hold")
+    target = _unit(target[None])[0]
     vocabulary = _vocabulary(source)
     scores = np.empty(len(vocabulary))
     for begin in range(0, len(vocabulary), _BLOCK):
         block, _ = source.lookup(vocabulary[begin : begin + _BLOCK])
-        scores[begin : begin + _BLOCK] = _unit(block) @ _unit(rows)[0]
+        scores[begin : begin + _BLOCK] = _unit(block) @ target
     order = np.argsort(-scores, kind="stable")
     # A word that stands twice in the vocabulary has one vector, so its rows come together.
     found: dict[str, float] = {}
     for i in order:
-        if vocabulary[int(i)] != word:
+        if vocabulary[int(i)] not in without:
             found.setdefault(vocabulary[int(i)], float(scores[i]))
         if len(found) == k:
             break
@@ -60,7 +82,7 @@ def _vocabulary(source: VectorSource) -> Sequence[str]:
         return _vocabulary(source.sources[0])
     if isinstance(source, MappedVectors):
         return source.vocabulary
-    return frequent_english()
+    return source.frequent_words() or frequent_english()
 
 
 def _unit(rows: FloatArray) -> FloatArray:

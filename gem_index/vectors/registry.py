@@ -3,42 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from gem_index.errors import ConfigError, UnknownNameError
+from gem_index.errors import ConfigError, UnknownNameError, VectorFormatError
+from gem_index.files import split_member
 from gem_index.vectors.base import VectorSource
+from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
-from gem_index.vectors.formats import read_vectors
-from gem_index.vectors.mapped import MappedVectors
+from gem_index.vectors.stored import open_stored, open_unstored, vector_file
 from gem_index.vectors.subword import open_wordllama
 
-__all__ = ["BUNDLED", "DEFAULT_VECTORS", "open_source", "split_spec"]
+__all__ = [
+    "BUNDLED",
+    "DEFAULT_VECTORS",
+    "ENTRY_POINTS",
+    "SpecPart",
+    "is_path",
+    "join_spec",
+    "open_source",
+    "plugins",
+    "split_spec",
+]
 
 BUNDLED: Mapping[str, Callable[[], VectorSource]] = {"wordllama": open_wordllama}
 """The sources that need no file of the user's."""
 
 DEFAULT_VECTORS = "wordllama"
 
+ENTRY_POINTS = "gem_index.vector_sources"
+"""Installed packages offer sources in this group: a name, and a callable without arguments that opens the source."""
 
-def split_spec(spec: str) -> list[str]:
-    """Split ``a+b`` into its parts; a part that exists as a path may itself hold a ``+``.
+
+@dataclass(frozen=True)
+class SpecPart:
+    """One part of a specification: a name or path, and its weight in the concatenation."""
+
+    name: str
+    weight: float = 1.0
+
+    def __str__(self) -> str:
+        return self.name if self.weight == 1 else f"{self.name}*{self.weight!r}"
+
+
+def split_spec(spec: str) -> list[SpecPart]:
+    """Split ``a*0.7+b`` into its parts; a part that exists as a path may itself hold a ``+`` or ``*``.
 
     Raises
     ------
     ConfigError
-        If a part is empty.
+        If a part is empty or its weight is no number above 0.
     """
     if is_path(spec):
-        return [spec]
-    parts = [part.strip() for part in spec.split("+")]
-    if not all(parts):
-        raise ConfigError(f"the vectors are {spec!r}; expected names or paths joined by '+'")
-    return parts
+        return [SpecPart(spec)]
+    return [_part(text.strip(), spec) for text in spec.split("+")]
+
+
+def join_spec(parts: list[SpecPart]) -> str:
+    """Return the specification of some parts."""
+    return "+".join(map(str, parts))
+
+
+def _part(text: str, spec: str) -> SpecPart:
+    if is_path(text):
+        return SpecPart(text)
+    name, star, factor = text.rpartition("*")
+    if not star:
+        name, factor = text, "1"
+    try:
+        weight = float(factor)
+    except ValueError:
+        weight = 0.0
+    if not name or not 0 < weight < float("inf"):
+        raise ConfigError(
+            f"the vectors are {spec!r}; expected names or paths joined by '+', each perhaps with a "
+            "weight above 0: lexvec*1.0+fasttext*0.7+psl"
+        )
+    return SpecPart(name.strip(), weight)
 
 
 def is_path(part: str) -> bool:
-    """Tell whether a part of a specification names an existing file or folder."""
-    return part not in BUNDLED and Path(part).expanduser().exists()
+    """Tell whether a part of a specification names an existing file or folder, or a file inside a zip file."""
+    if not part or part in BUNDLED:
+        return False
+    path, _ = split_member(part)
+    return path.exists()
 
 
 def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
@@ -47,7 +97,7 @@ def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
     Parameters
     ----------
     spec : str
-        A bundled or registered name, a path, or several joined by ``+``.
+        A bundled, registered or installed name, a path, or several joined by ``+``, each perhaps with a weight.
     registered : mapping of str to Path
         The registered names and their mapped folders.
 
@@ -56,20 +106,48 @@ def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
     UnknownNameError
         If a part is neither a name nor a path.
     """
-    sources = [_open_part(part, registered) for part in split_spec(spec)]
-    return sources[0] if len(sources) == 1 else CombinedVectors(sources)
+    parts = split_spec(spec)
+    sources = [_open_part(part.name, registered) for part in parts]
+    weights = [part.weight for part in parts]
+    if len(sources) == 1 and weights == [1]:
+        return sources[0]
+    return CombinedVectors(sources, weights)
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Return the sources that installed packages offer, by name."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
     if part in registered:
-        return MappedVectors.open(registered[part])
+        return open_stored(registered[part])
     if part in BUNDLED:
         return BUNDLED[part]()
     if is_path(part):
-        return MappedVectors.read(read_vectors(part))
+        return open_unstored(vector_file(part))
+    installed = plugins()
+    if part in installed:
+        return _open_plugin(installed[part])
+    if part in CATALOGUE:
+        if CATALOGUE[part].packaged:
+            return open_unstored(CATALOGUE[part].packaged_file())
+        raise UnknownNameError(
+            "vectors", part, (), f"fetch them with: gem-index vectors add {part}"
+        )
     raise UnknownNameError(
         "vectors",
         part,
-        {*registered, *BUNDLED},
+        {*registered, *BUNDLED, *installed, *CATALOGUE},
         "register a file with: gem-index vectors add NAME FILE, or name an existing file",
     )
+
+
+def _open_plugin(entry: EntryPoint) -> VectorSource:
+    source = entry.load()()
+    if not isinstance(source, VectorSource):
+        raise VectorFormatError(
+            f"{entry.value}, installed for the vectors {entry.name}, gave a {type(source).__name__}; "
+            "expected a VectorSource: dimension, fingerprint, lookup and frequent_words"
+        )
+    return source

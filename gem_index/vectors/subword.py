@@ -2,75 +2,139 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gem_index.errors import VectorFormatError
+from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.vectors.base import BoolArray, FloatArray
+from gem_index.vectors.formats.base import Pieces, VectorFile, matrix_chunks
+from gem_index.vectors.formats.pieces import of_pieces
+from gem_index.vectors.mapped import fingerprint_of
+from gem_index.vectors.options import SourceOptions, row_of_unknown
+from gem_index.vectors.rows import Rows
 
-__all__ = ["SubwordVectors", "open_wordllama"]
+__all__ = ["SubwordVectors", "open_wordllama", "wordllama_file"]
 
 
 class SubwordVectors:
-    """A word's vector is the sum of the vectors of its pieces; with byte pieces no word is unknown.
+    """A word's vector is the sum or mean of the vectors of its pieces; with byte pieces no word is unknown.
 
     Parameters
     ----------
-    weights : Path
-        A safetensors file with the table ``embedding.weight`` (pieces, d).
-    tokenizer : Path
-        A ``tokenizers`` JSON file that splits a word into pieces of that table.
+    rows : Rows
+        Row i is the vector of piece i.
+    pieces : Pieces
+        The tokenizer and the rule.
+    options : SourceOptions, optional
+    fingerprint : str, optional
+        As computed before from the same parts.
+
+    Raises
+    ------
+    ConfigError
+        If an option makes no sense for pieces.
     """
 
-    def __init__(self, weights: Path, tokenizer: Path) -> None:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
+    def __init__(
+        self,
+        rows: Rows,
+        pieces: Pieces,
+        options: SourceOptions | None = None,
+        *,
+        fingerprint: str | None = None,
+    ) -> None:
+        self.rows = rows
+        self.pieces = pieces
+        self.options = options or SourceOptions()
+        if self.options.case == "fallback" or self.options.limit is not None:
+            raise ConfigError(
+                "found case=fallback or a limit with vectors that compose every word from pieces; "
+                "expected case=keep or lower, and no limit"
+            )
+        self._fingerprint = fingerprint
 
-        try:
-            self._table = load_file(weights)["embedding.weight"]
-        except (OSError, KeyError, SafetensorError) as error:
-            raise VectorFormatError(
-                f"{weights} holds no table 'embedding.weight': {error}"
-            ) from error
-        self._tokenizer_file = tokenizer
-        self.dimension = int(self._table.shape[1])
+    @property
+    def dimension(self) -> int:
+        """Length of a word's vector."""
+        return self.rows.dimension
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the table and the tokenizer."""
-        state = hashlib.sha256(f"subword sum {self._table.dtype} {self._table.shape}\n".encode())
-        state.update(np.ascontiguousarray(self._table).data)
-        state.update(self._tokenizer_file.read_bytes())
-        return state.hexdigest()
+        """SHA-256 over the table, the tokenizer, the rule and the options."""
+        return self._fingerprint or fingerprint_of("pieces", self.options, self._contents())
 
     @cached_property
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        return Tokenizer.from_file(str(self._tokenizer_file))
+        tokenizer = Tokenizer.from_file(str(self.pieces.tokenizer))
+        # a word is composed of all its pieces, whatever a model made for sentences cuts off or fills up
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """Return the sums of the words' pieces; see :class:`~gem_index.vectors.base.VectorSource`."""
+        """Return the sums or means of the words' pieces; see :class:`~gem_index.vectors.base.VectorSource`."""
+        words = self.options.spelled(tokens)
         # One word at a time: encode_batch would start threads that survive, and warn at the next fork.
-        pieces = [self._tokenizer.encode(token, add_special_tokens=False).ids for token in tokens]
+        pieces = [self._tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+        if (left_out := self.pieces.left_out) is not None:
+            pieces = [[piece for piece in ids if piece != left_out] for ids in pieces]
         counts = np.array([len(ids) for ids in pieces], dtype=np.int64)
-        rows = np.zeros((len(tokens), self.dimension), dtype=np.float32)
+        vectors = np.zeros((len(words), self.dimension), dtype=np.float32)
         filled = np.flatnonzero(counts)
         if len(filled):
             flat = np.fromiter((i for ids in pieces for i in ids), dtype=np.int64)
             begins = (np.cumsum(counts) - counts)[filled]
-            rows[filled] = np.add.reduceat(self._table[flat].astype(np.float32), begins, axis=0)
-        return rows, counts == 0
+            vectors[filled] = np.add.reduceat(self.rows.take(flat), begins, axis=0)
+            if self.pieces.rule == "mean":
+                vectors[filled] /= counts[filled][:, None].astype(np.float32)
+        unknown = counts == 0
+        if self.options.oov == "hash" and unknown.any():
+            missing = np.flatnonzero(unknown)
+            rows = [row_of_unknown(words[i], len(self.rows)) for i in missing.tolist()]
+            vectors[missing] = self.rows.take(np.array(rows, dtype=np.int64))
+        return self.options.adjust(vectors), unknown
 
     def frequent_words(self) -> Sequence[str] | None:
         """Return None: pieces have no order of word frequency."""
         return None
+
+    def as_file(self, origin: str, format: str) -> VectorFile:
+        """Return the pieces as they are used, to be written or taken into another source.
+
+        Raises
+        ------
+        ConfigError
+            If words are brought to unit length: that is no property of their pieces.
+        """
+        if self.options.unit:
+            raise ConfigError(
+                f"{origin} brings composed words to unit length, which its pieces cannot carry; "
+                "expected the original source, or words: gem-index vectors fit-vocabulary"
+            )
+        half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1
+        dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
+        table = self.options.adjust(self.rows.take(np.arange(len(self.rows))))
+        return VectorFile(
+            origin,
+            format,
+            self.dimension,
+            dtype,
+            lambda: matrix_chunks(table, (), f"{origin} row", dtype),
+            words=len(table),
+            composition=self.pieces,
+        )
+
+    def _contents(self) -> Iterator[bytes]:
+        yield f"{self.pieces.rule} {self.pieces.left_out}\n".encode()
+        yield from self.rows.contents()
+        yield self.pieces.tokenizer.read_bytes()
 
 
 def open_wordllama() -> SubwordVectors:
@@ -78,11 +142,27 @@ def open_wordllama() -> SubwordVectors:
 
     The package itself is not imported: its loader fetches a tokenizer that the wheel already carries.
     """
+    table, tokenizer = _wordllama()
+    return SubwordVectors(Rows(table), Pieces(tokenizer, "sum"))
+
+
+def wordllama_file() -> VectorFile:
+    """Return the same vectors as a file, to be taken in with other options."""
+    table, tokenizer = _wordllama()
+    return of_pieces("PyPI wordllama", "subword", table, tokenizer, "sum")
+
+
+def _wordllama() -> tuple[Any, Path]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     found = importlib.util.find_spec("wordllama")
     if found is None or found.origin is None:
         raise VectorFormatError("the package wordllama is not installed: pip install wordllama")
     root = Path(found.origin).parent
-    return SubwordVectors(
-        root / "weights" / "l2_supercat_256.safetensors",
-        root / "tokenizers" / "l2_supercat_tokenizer_config.json",
-    )
+    weights = root / "weights" / "l2_supercat_256.safetensors"
+    try:
+        table = load_file(weights)["embedding.weight"]
+    except (OSError, KeyError, SafetensorError) as error:
+        raise VectorFormatError(f"{weights} holds no table 'embedding.weight': {error}") from error
+    return table, root / "tokenizers" / "l2_supercat_tokenizer_config.json"

@@ -99,6 +99,19 @@ class Vocabulary(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
 
+    def duplicates(self) -> int:
+        """Return how many words came before: a word is found in its first row."""
+        same = np.flatnonzero(self._keys[1:] == self._keys[:-1])
+        suspects = np.unique(np.concatenate([self._rows[same], self._rows[same + 1]]))
+        found = self.find([self[row] for row in suspects.tolist()])
+        return int((found != suspects).sum())
+
+    def contents(self) -> Iterator[bytes]:
+        """Iterate over what identifies the words: their number and text."""
+        yield f"{len(self)} words\n".encode()
+        for begin in range(0, len(self._text), 1 << 24):
+            yield self._text[begin : begin + (1 << 24)].tobytes()
+
     def find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the row of each word, -1 where the vocabulary does not hold it.
 

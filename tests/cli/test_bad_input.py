@@ -47,7 +47,7 @@ BAD_FILES = {
     ),
     "unknown.doc": (b"x", "unknown.doc is of no known format"),
     "list.jsonl": (b"[1, 2]\n", "line 1: found a JSON list"),
-    "cut.jsonl.gz": (b"\x1f\x8b\x08\x00\x00\x00", "cut.jsonl.gz is not a whole gzip file"),
+    "cut.jsonl.gz": (b"\x1f\x8b\x08\x00\x00\x00", "cut.jsonl.gz cannot be read to its end"),
 }
 
 

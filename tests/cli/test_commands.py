@@ -202,6 +202,8 @@ def test_vectors(gem, vectors_folder, tmp_path):
         "format",
         "origin",
         "licence",
+        "options",
+        "findings",
     }
     assert (added["name"], added["dimension"], added["format"], added["licence"]) == (
         "tiny",

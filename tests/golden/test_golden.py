@@ -86,7 +86,7 @@ def test_rows_and_unknown_words(golden):
     for sentence in sentences:
         for source, rows, unknown in zip(sources, sentence["rows"], sentence["oov"], strict=True):
             found, mask = source.lookup(sentence["tokens"])
-            np.testing.assert_array_equal(found, source.matrix[rows].astype(np.float32))
+            np.testing.assert_array_equal(found, source.rows.matrix[rows].astype(np.float32))
             assert [t for t, m in zip(sentence["tokens"], mask, strict=True) if m] == unknown
 
 

@@ -69,7 +69,7 @@ class TestFormats:
     def test_gzip(self, tmp_path):
         packed = gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode())
         assert read(write(tmp_path / "x.jsonl.gz", packed)) == EXPECTED
-        with pytest.raises(InputError, match="not a whole gzip file"):
+        with pytest.raises(InputError, match="cannot be read to its end"):
             read(write(tmp_path / "y.jsonl.gz", packed[:-12]))
 
     @pytest.mark.parametrize(

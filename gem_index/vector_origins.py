@@ -1,0 +1,191 @@
+"""From what a user names as SOURCE to a file of word vectors: paths, addresses, names, installed packages, hub models."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gem_index.errors import ConfigError, DownloadError, UnknownNameError
+from gem_index.files import sha256_of_file
+from gem_index.store.records import SourceRecord
+from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
+from gem_index.vectors.download import download, hub_promise, is_address
+from gem_index.vectors.formats import KeyedVectorsLike, VectorFile, read_vectors
+from gem_index.vectors.formats.spacy import find_pipeline
+from gem_index.vectors.registry import BUNDLED, is_path, plugins
+from gem_index.vectors.stored import open_stored, vector_file
+from gem_index.vectors.subword import wordllama_file
+
+__all__ = ["FoundSource", "Progress", "found_source"]
+
+Progress = Callable[[str, int, int], None]
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class FoundSource:
+    """A file of word vectors, where it comes from and under which licence."""
+
+    file: VectorFile
+    origin: str
+    licence: str = "unknown"
+
+
+@contextmanager
+def found_source(
+    source: str | Path | KeyedVectorsLike,
+    *,
+    registered: Mapping[str, tuple[SourceRecord, Path]],
+    downloads: Path,
+    format: str | None = None,
+    mirror: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[FoundSource]:
+    """Yield the word vectors that a user names; what had to be downloaded is removed after the block, unless it raises.
+
+    Parameters
+    ----------
+    source : str, Path or gensim KeyedVectors
+        A file or folder, a web address, the name of registered, bundled or well-known vectors, of an installed spaCy
+        pipeline, or ``owner/name`` of a model on the hub.
+    registered : mapping
+        The home's vectors by name, each with its folder.
+    downloads : Path
+        The folder for what is downloaded.
+    format : str, optional
+        As for ``read_vectors``.
+    mirror : str, optional
+        A file, folder or address to read well-known vectors from, instead of where they are published.
+    progress : callable, optional
+        Called with stage, done and total.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is none of these; near names are suggested.
+    DownloadError
+        If a download fails.
+    """
+    if not isinstance(source, str | Path):
+        yield FoundSource(read_vectors(source), type(source).__name__)
+        return
+    name = str(source)
+    entry = CATALOGUE.get(name)
+    if mirror is not None:
+        if entry is None and not _HUB_ID.fullmatch(name):
+            raise ConfigError(
+                f"found --from beside {name!r}, which is no well-known name; expected one of "
+                f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
+            )
+        entry = entry or hub_entry(name)
+        if not is_address(mirror):
+            yield FoundSource(
+                _local_copy(entry, mirror, format), _origin(entry, name), entry.licence
+            )
+            return
+        entry = _mirrored(entry, mirror)
+    elif is_path(name):
+        yield FoundSource(vector_file(name, format), str(Path(name).expanduser().absolute()))
+        return
+    elif name in registered:
+        record, folder = registered[name]
+        file = open_stored(folder).as_file(name, record.format)
+        yield FoundSource(file, record.origin, record.licence)
+        return
+    elif name in BUNDLED:
+        yield FoundSource(wordllama_file(), "PyPI wordllama", "MIT")
+        return
+    elif is_address(name):
+        entry = CatalogueEntry((RemoteFile(name, _file_name(name)),), "unknown", "")
+    elif entry is not None and entry.packaged is not None:
+        file = entry.packaged_file()
+        yield FoundSource(file, file.origin, entry.licence)
+        return
+    elif entry is None and find_pipeline(name):
+        yield FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
+        return
+    elif entry is None and _HUB_ID.fullmatch(name):
+        entry = hub_entry(name)
+    elif entry is None:
+        raise UnknownNameError(
+            "file, address or known vectors",
+            name,
+            {*registered, *BUNDLED, *CATALOGUE, *plugins()},
+            "name an existing file or folder",
+        )
+    with _downloaded(entry, downloads, progress) as folder:
+        yield FoundSource(_inside(entry, folder, format), _origin(entry, name), entry.licence)
+
+
+def _file_name(address: str) -> str:
+    found = address.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", found).strip(".-") or "vectors"
+
+
+def _origin(entry: CatalogueEntry, name: str) -> str:
+    if entry.hub:
+        return f"hub {entry.hub}"
+    return entry.files[0].address if entry.files else name
+
+
+def _inside(entry: CatalogueEntry, folder: Path, format: str | None) -> VectorFile:
+    """Open what was downloaded: a folder of several files, or one file, perhaps a member of a zip file."""
+    if entry.hub:
+        return read_vectors(folder, format or "model2vec")
+    path = folder / entry.files[0].name
+    return vector_file(path / entry.member if entry.member else path, format)
+
+
+def _local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> VectorFile:
+    """Open a copy of well-known vectors; one under the published name has to have the published hash."""
+    path = Path(mirror).expanduser()
+    for file in entry.files:
+        if path.name == file.name and path.is_file() and file.sha256 is not None:
+            found = sha256_of_file(path)
+            if found != file.sha256:
+                raise DownloadError(
+                    f"{mirror} has the SHA-256 {found}, expected {file.sha256} of {file.address}; "
+                    "the copy is damaged or another file"
+                )
+    inside = entry.member and path.suffix == ".zip"
+    return vector_file(path / str(entry.member) if inside else path, format)
+
+
+def _mirrored(entry: CatalogueEntry, mirror: str) -> CatalogueEntry:
+    if len(entry.files) > 1:
+        base = mirror.rstrip("/")
+        files = tuple(replace(file, address=f"{base}/{file.name}") for file in entry.files)
+        return replace(entry, files=files)
+    file = entry.files[0] if entry.files else RemoteFile(mirror, _file_name(mirror))
+    return replace(entry, files=(replace(file, address=mirror),))
+
+
+@contextmanager
+def _downloaded(
+    entry: CatalogueEntry, downloads: Path, progress: Progress | None
+) -> Iterator[Path]:
+    from filelock import FileLock
+
+    key = hashlib.sha256(" ".join(file.address for file in entry.files).encode()).hexdigest()[:16]
+    folder = downloads / key
+    downloads.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # a process that wants the same vectors waits, and then finds them or goes on with the rest
+    with FileLock(downloads / f"{key}.lock"):
+        for file in entry.files:
+            promise = hub_promise(file.address) if entry.hub and file.sha256 is None else None
+            if promise is not None:
+                file = replace(file, size=promise[0], sha256=promise[1])
+
+            def report(done: int, total: int, name: str = file.name) -> None:
+                if progress is not None:
+                    progress(f"download {name}", done, total)
+
+            download(file, folder, report)
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)

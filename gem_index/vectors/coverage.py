@@ -1,0 +1,84 @@
+"""How much of a corpus a source of word vectors knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gem_index.errors import InputError
+from gem_index.text import tokenize
+from gem_index.vectors.base import VectorSource
+
+__all__ = ["Coverage", "measure_coverage", "word_counts"]
+
+_BLOCK = 20_000
+_BINS = 10
+_UNKNOWN_WORDS = 20
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a source knows of a corpus.
+
+    Attributes
+    ----------
+    tokens, types : int
+        Running words, and different words.
+    known_tokens, known_types : float
+        The share of them that the source holds or composes, 0 to 1.
+    unknown_words : list of (str, int)
+        The most frequent words that it does not, and how often each comes.
+    norms : list of (float, int)
+        Histogram of the known words' lengths of vector: the upper edge of each bin, and how many words it holds. The
+        first bin begins at 0.
+    """
+
+    tokens: int
+    types: int
+    known_tokens: float
+    known_types: float
+    unknown_words: list[tuple[str, int]]
+    norms: list[tuple[float, int]]
+
+
+def word_counts(texts: Iterable[str]) -> Counter[str]:
+    """Return how often each word comes in some texts."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(tokenize(text))
+    if not counts:
+        raise InputError("the corpus holds no word; expected at least one")
+    return counts
+
+
+def measure_coverage(source: VectorSource, texts: Iterable[str]) -> Coverage:
+    """Measure what a source knows of a corpus, read once.
+
+    Raises
+    ------
+    InputError
+        If the corpus holds no word.
+    """
+    counts = word_counts(texts)
+    words = list(counts)
+    unknown = np.empty(len(words), dtype=bool)
+    norms = np.empty(len(words))
+    for begin in range(0, len(words), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        rows, unknown[part] = source.lookup(words[part])
+        norms[part] = np.linalg.norm(rows.astype(np.float64), axis=1)
+    times = np.fromiter(counts.values(), dtype=np.int64)
+    missing = Counter({words[i]: int(times[i]) for i in np.flatnonzero(unknown).tolist()})
+    known = norms[~unknown]
+    held, edges = np.histogram(known, _BINS, (0.0, float(known.max(initial=0.0)) or 1.0))
+    return Coverage(
+        tokens=int(times.sum()),
+        types=len(words),
+        known_tokens=float(times[~unknown].sum() / times.sum()),
+        known_types=float((~unknown).mean()),
+        unknown_words=missing.most_common(_UNKNOWN_WORDS),
+        norms=[(float(edge), int(count)) for edge, count in zip(edges[1:], held, strict=True)],
+    )

@@ -1,0 +1,238 @@
+"""Downloading files that take hours: with progress, going on after a cut, and verified before use."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import re
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from gem_index.errors import DownloadError
+from gem_index.vectors.catalogue import RemoteFile
+
+__all__ = ["download", "hub_promise", "is_address"]
+
+Progress = Callable[[int, int], None]
+
+_BLOCK = 1 << 18
+_TIMEOUT = 30.0  # seconds without a byte
+_ATTEMPTS = 6  # in a row without any progress
+_PAUSE = 0.5  # seconds before the second attempt, doubled for each one after it
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_POINTER = re.compile(r"oid sha256:([0-9a-f]{64})\s+size (\d+)")
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is the address of a web server."""
+    return text.startswith(("https://", "http://"))
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but never from an encrypted connection to an open one or out of the web."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if not is_address(newurl) or (
+            req.full_url.startswith("https:") and newurl.startswith("http:")
+        ):
+            raise DownloadError(
+                f"{req.full_url} redirects to {newurl}; expected a redirect that stays encrypted"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_SafeRedirects)
+
+
+@dataclass
+class _Partial:
+    """What has arrived of a file, and which version of it that is."""
+
+    path: Path
+
+    @property
+    def note(self) -> Path:
+        return self.path.with_suffix(".json")
+
+    def __post_init__(self) -> None:
+        self.address, self.tag = "", ""
+        try:
+            known = json.loads(self.note.read_text())
+            self.address, self.tag = str(known["address"]), str(known["tag"])
+        except (OSError, ValueError, LookupError, TypeError):
+            self.forget()  # a part that nobody knows is worth nothing
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def begin(self, address: str, tag: str) -> None:
+        self.address, self.tag = address, tag
+        self.path.unlink(missing_ok=True)
+        self.note.write_text(json.dumps({"address": address, "tag": tag}))
+
+    def append(self, block: bytes) -> None:
+        try:
+            with self.path.open("ab") as output:
+                output.write(block)
+        except OSError as error:
+            raise DownloadError(
+                f"cannot write {self.path}: {error.strerror}; expected room for it: what arrived is kept, "
+                "run the command again to go on"
+            ) from error
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.note.unlink(missing_ok=True)
+
+
+def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -> Path:
+    """Download a file into a folder and return its path.
+
+    What arrives is kept under a temporary name; after a cut, also in an earlier process, it goes on where it stopped, if
+    the server still has the same version.
+
+    Parameters
+    ----------
+    file : RemoteFile
+        Its size and hash are checked where they are known.
+    folder : Path
+        Made where it is missing.
+    progress : callable, optional
+        Called with the bytes that have arrived and those expected (0: not known).
+
+    Raises
+    ------
+    DownloadError
+        If the server does not answer as it should, or what arrived is not what was promised; a file with a wrong hash is
+        removed.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = folder / file.name
+    if target.is_file():
+        return target  # whole and verified: an earlier process got so far
+    partial = _Partial(folder / f"{file.name}.part")
+    if partial.address != file.address:
+        partial.forget()
+    failures = 0
+    while True:
+        before = partial.size
+        try:
+            _fetch(file, partial, progress)
+            break
+        except (OSError, http.client.HTTPException) as error:
+            if (
+                isinstance(error, urllib.error.HTTPError)
+                and error.code not in (408, 429)
+                and error.code < 500
+            ):
+                raise DownloadError(
+                    f"{file.address} answers {error.code} {error.reason}; expected the file: give another "
+                    "address or a local copy with --from"
+                ) from error
+            failures = 1 if partial.size > before else failures + 1  # any progress counts
+            if failures == _ATTEMPTS:
+                raise DownloadError(
+                    f"{file.address} stopped after {partial.size:,} bytes ({error or type(error).__name__}); "
+                    "what arrived is kept: run the command again to go on, or give a local copy with --from"
+                ) from error
+            time.sleep(_PAUSE * 2 ** (failures - 1))
+    if file.sha256 is not None:
+        with partial.path.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != file.sha256:
+            partial.forget()
+            raise DownloadError(
+                f"{file.address} has the SHA-256 {found}, expected {file.sha256}; it was removed: "
+                "the address serves another file, or it was damaged on the way"
+            )
+    partial.path.replace(target)
+    partial.note.unlink(missing_ok=True)
+    return target
+
+
+def _fetch(file: RemoteFile, partial: _Partial, progress: Progress | None) -> None:
+    """Ask once for what is missing, and take what comes."""
+    if not partial.tag and file.sha256 is None:
+        partial.forget()  # neither a version to ask for nor a hash to hold the whole to
+    have = partial.size
+    request = urllib.request.Request(file.address, headers={"User-Agent": "gem-index"})  # noqa: S310 - is_address was asked
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+        if partial.tag:
+            request.add_header("If-Range", partial.tag)
+    try:
+        answer = _OPENER.open(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code != 416:
+            raise
+        error.close()  # nothing is left to send: either all has arrived, or it is another file
+        if file.size == have or error.headers.get("Content-Range") == f"bytes */{have}":
+            return
+        partial.forget()
+        raise OSError("the server's file is shorter than what had arrived") from error
+    with answer:
+        length = answer.headers.get("Content-Length")
+        total = int(length) if length and length.isdigit() else None
+        begins = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
+        if answer.status == 206 and begins and int(begins[1]) == have:
+            total = None if total is None else total + have
+        else:
+            have = 0
+            # a tag names a version for sure only where it is a strong one
+            tag = answer.headers.get("ETag") or ""
+            if not tag or tag.startswith("W/"):
+                tag = answer.headers.get("Last-Modified") or ""
+            partial.begin(file.address, tag)
+        if file.size is not None and total is not None and total != file.size:
+            partial.forget()
+            raise DownloadError(
+                f"{file.address} has {total:,} bytes; expected {file.size:,}: it is another file than the one known "
+                "by this name"
+            )
+        _check_space(partial.path.parent, (total or 0) - have, file.address)
+        while block := answer.read(_BLOCK):
+            partial.append(block)
+            have += len(block)
+            if progress is not None:
+                progress(have, total or file.size or 0)
+        expected = total if total is not None else file.size
+        if expected is not None and have != expected:
+            raise http.client.IncompleteRead(b"", max(expected - have, 0))
+
+
+def _check_space(folder: Path, needed: int, address: str) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise DownloadError(
+            f"{address} needs {needed:,} bytes and {folder} has {free:,} free; expected room: free some, or "
+            "choose another home with --home"
+        )
+
+
+def hub_promise(address: str) -> tuple[int, str] | None:
+    """Return size and SHA-256 of a hub's large file, which its pointer tells; None for a small file, which has none."""
+    pointer = address.replace("/resolve/", "/raw/", 1)
+    request = urllib.request.Request(pointer, headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
+    try:
+        with _OPENER.open(request, timeout=_TIMEOUT) as answer:
+            text = answer.read(1024).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return None  # the download itself will tell what is wrong
+    found = _POINTER.search(text)
+    return (int(found[2]), found[1]) if found else None

@@ -1,0 +1,201 @@
+"""Word vectors as published: their format is told by content, and each is read in chunks."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, cast
+
+from gem_index.errors import InputError, VectorFormatError
+from gem_index.files import UNPACKING_ERRORS, open_input, publish_directory, publish_file
+from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safetensors, write_folder
+from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
+from gem_index.vectors.formats.binary import read_binary, write_binary
+from gem_index.vectors.formats.fasttext import FASTTEXT_MAGIC, read_fasttext
+from gem_index.vectors.formats.gensim import KeyedVectorsLike, of_keyed_vectors, read_gensim
+from gem_index.vectors.formats.pieces import read_model2vec, read_static, write_model2vec
+from gem_index.vectors.formats.spacy import find_pipeline, read_spacy
+from gem_index.vectors.formats.tables import read_parquet, write_parquet
+from gem_index.vectors.formats.text import is_number, read_header, read_text, write_text
+
+__all__ = [
+    "FORMATS",
+    "WRITABLE",
+    "KeyedVectorsLike",
+    "Ngrams",
+    "Pieces",
+    "VectorChunk",
+    "VectorFile",
+    "format_of_name",
+    "read_vectors",
+    "write_vectors",
+]
+
+FORMATS: Mapping[str, Callable[[str], VectorFile]] = {
+    "glove": lambda path: read_text(path, header=False),
+    "word2vec-text": lambda path: read_text(path, header=True),
+    "word2vec-binary": read_binary,
+    "fasttext": read_fasttext,
+    "folder": read_folder,
+    "npy": read_npy,
+    "safetensors": read_safetensors,
+    "parquet": read_parquet,
+    "model2vec": read_model2vec,
+    "static-embedding": read_static,
+    "gensim": read_gensim,
+    "spacy": read_spacy,
+}
+"""Readers by the name of the format; ``--format`` takes these names and ``ALIASES``."""
+
+ALIASES: Mapping[str, str] = {
+    "paragram": "glove",
+    "fasttext-text": "word2vec-text",
+    "lexvec": "word2vec-text",
+    "numberbatch": "word2vec-text",
+}
+"""Other names of the same formats."""
+
+WRITABLE = ("glove", "word2vec-text", "word2vec-binary", "folder", "parquet", "model2vec")
+"""The formats that are written too."""
+
+_ENDINGS = {
+    ".txt": "glove",
+    ".vec": "word2vec-text",
+    ".bin": "word2vec-binary",
+    ".parquet": "parquet",
+}
+_SAMPLE = 65_536  # bytes from which a format is told
+
+
+def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = None) -> VectorFile:
+    """Open word vectors, recognising their format from the content.
+
+    Parameters
+    ----------
+    source : str, Path or gensim KeyedVectors
+        A file, compressed or not, a folder, the name of an installed spaCy pipeline, or an object.
+    format : str, optional
+        One of ``FORMATS`` or ``ALIASES``, instead of recognising it.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be read.
+    VectorFormatError
+        If it is none of the formats, or not the one named.
+    """
+    if not isinstance(source, str | Path):
+        return of_keyed_vectors(source)
+    if format is not None and ALIASES.get(format, format) not in FORMATS:
+        known = ", ".join((*FORMATS, *ALIASES))
+        raise InputError(f"the format is {format!r}; expected one of {known}")
+    path = str(Path(source).expanduser())
+    try:
+        name = ALIASES.get(format, format) if format is not None else _recognise(path)
+        return FORMATS[name](path)
+    except UNPACKING_ERRORS as error:
+        raise VectorFormatError(
+            f"{source} cannot be read ({error}); expected a readable, undamaged file"
+        ) from error
+
+
+def _recognise(path: str) -> str:
+    folder = Path(path)
+    if folder.is_dir():
+        if (folder / "words.txt").is_file():
+            return "folder"
+        if (folder / "modules.json").is_file():
+            return "static-embedding"
+        if (folder / "model.safetensors").is_file():
+            return "model2vec"
+        return "spacy" if find_pipeline(path) else "folder"
+    with open_input(path) as file:
+        return _format_of_content(file)
+
+
+def _format_of_content(file: io.BufferedReader) -> str:
+    sample = file.read(_SAMPLE)
+    if sample.startswith(b"\x93NUMPY"):
+        return "npy"
+    if sample.startswith(b"PAR1"):
+        return "parquet"
+    if sample.startswith(FASTTEXT_MAGIC):
+        return "fasttext"
+    if sample[8:9] == b"{" and int.from_bytes(sample[:8], "little") < 1 << 40:
+        return "safetensors"
+    if sample[:1] == b"\x80" and sample[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "gensim"
+    header = read_header(sample.partition(b"\n")[0])
+    if header is None:
+        return "glove"
+    return "word2vec-text" if _continues_as_text(sample, header[1]) else "word2vec-binary"
+
+
+def _continues_as_text(sample: bytes, dimension: int) -> bool:
+    """Tell whether numbers follow the header as text: a second line of them, or nothing but printable bytes."""
+    second = sample.split(b"\n", 2)[1]
+    numbers = second.split()[-dimension:]
+    if len(numbers) == dimension and all(map(is_number, numbers)):
+        return True
+    return not any(byte < 9 for byte in sample)
+
+
+def format_of_name(path: Path) -> str:
+    """Return the format that a file to write has by its name: without a known ending it is a folder."""
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    return _ENDINGS.get(plain.suffix.lower(), "folder")
+
+
+def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) -> None:
+    """Write word vectors; what is written is wholly there or not at all.
+
+    Parameters
+    ----------
+    vectors : VectorFile
+    path : Path
+        A file (text also compressed, where its name ends in ``.gz``) or, for folders, a new folder.
+    format : str, optional
+        One of ``WRITABLE``; by default by the name: ``.txt``, ``.vec``, ``.bin``, ``.parquet``, else a folder.
+
+    Raises
+    ------
+    InputError
+        If the format cannot be written, or the folder exists.
+    VectorFormatError
+        If a word does not fit into the format.
+    """
+    name = ALIASES.get(format, format) if format is not None else format_of_name(path)
+    if name not in WRITABLE:
+        raise InputError(f"the format is {name!r}; expected one of {', '.join(WRITABLE)}")
+    if isinstance(vectors.composition, Pieces) and name != "model2vec":
+        raise VectorFormatError(
+            f"{vectors.origin} composes words from pieces; expected words: cut it to words with "
+            "gem-index vectors fit-vocabulary first, or write the format model2vec"
+        )
+    if name in ("folder", "model2vec"):
+        if path.exists():
+            raise InputError(f"{path} exists already; expected the name of a new folder")
+        write = write_folder if name == "folder" else write_model2vec
+        publish_directory(path, lambda folder: write(folder, vectors))
+    elif name == "parquet":
+        with publish_file(path) as file:
+            write_parquet(Path(file.name), vectors)
+    else:
+        with publish_file(path) as plain:
+            _write_stream(plain, path.suffix == ".gz", vectors, name)
+
+
+def _write_stream(plain: IO[bytes], packed: bool, vectors: VectorFile, format: str) -> None:
+    with ExitStack() as stack:
+        file = plain
+        if packed:
+            # neither name nor time of day: the same vectors give the same bytes
+            stream = stack.enter_context(gzip.GzipFile("", "wb", fileobj=plain, mtime=0))
+            file = cast("IO[bytes]", stream)
+        if format == "word2vec-binary":
+            write_binary(file, vectors)
+        else:
+            write_text(file, vectors, header=format == "word2vec-text")

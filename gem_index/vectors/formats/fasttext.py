@@ -1,0 +1,186 @@
+"""fastText's ``.bin`` models: words, their own vectors and hashed character n-grams.
+
+The layout is that of ``FastText::saveModel`` (github.com/facebookresearch/fastText, version 12 of the format).
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import VectorFormatError
+from gem_index.files import is_compressed, open_input
+from gem_index.vectors.formats.base import (
+    ROWS_AT_ONCE,
+    Ngrams,
+    VectorChunk,
+    VectorFile,
+    check_dimension,
+    refuse_not_finite,
+    word_of_bytes,
+)
+from gem_index.vectors.ngrams import NgramTable
+from gem_index.vectors.rows import Rows
+
+__all__ = ["FASTTEXT_MAGIC", "read_fasttext"]
+
+_MAGIC_NUMBER = 793712314
+FASTTEXT_MAGIC = struct.pack("<i", _MAGIC_NUMBER)
+_VERSIONS = (11, 12)
+_WORD, _LABEL = 0, 1
+_END_OF_SENTENCE = b"</s>"  # has no n-grams
+_LONGEST_WORD = 1 << 20  # bytes
+_MOST_NGRAMS = 1 << 31
+
+
+class _Model:
+    """The parts of a model file; the matrix of words and n-gram buckets stays on disk."""
+
+    def __init__(self, path: str, file: io.BufferedReader) -> None:
+        self.path = path
+        magic, version = self._unpack(file, "<ii")
+        if magic != _MAGIC_NUMBER or version not in _VERSIONS:
+            raise VectorFormatError(
+                f"{path} is no fastText model of version 12 (found the number {magic}, version {version})"
+            )
+        args = self._unpack(file, "<12id")
+        supervised = args[6] == 3
+        self.dimension = check_dimension(args[0], f"{path} byte 8")
+        self.buckets, self.shortest, self.longest = args[8], args[9], args[10]
+        if version == 11 and supervised:
+            self.longest = 0  # as fastText reads its older classifiers
+        size, words, _labels, _tokens, pruned = self._unpack(file, "<iiiqq")
+        if not 0 < words <= size or not 0 <= self.buckets < _MOST_NGRAMS or pruned > 0:
+            kind = "is quantised or pruned" if pruned > 0 else f"announces {words} words of {size}"
+            raise VectorFormatError(
+                f"{path} {kind}; expected a plain fastText model: use the .bin it was made from"
+            )
+        self.words = [word for word, kind in self._entries(file, size) if kind == _WORD]
+        if len(self.words) != words:
+            raise VectorFormatError(f"{path} announces {words} words, found {len(self.words)}")
+        (quantised,) = self._unpack(file, "<?")
+        if quantised:
+            raise VectorFormatError(
+                f"{path} is quantised; expected a plain fastText model: use the .bin it was made from"
+            )
+        rows, columns = self._unpack(file, "<qq")
+        if columns != self.dimension or rows not in (words, words + self.buckets):
+            raise VectorFormatError(
+                f"{path} byte {file.tell() - 16} announces a matrix of {rows} x {columns}; "
+                f"expected {words + self.buckets} x {self.dimension}"
+            )
+        if rows == words:
+            self.longest = 0
+        self.offset = file.tell()
+        self.rows = rows
+        self._check_end(file)
+
+    def _check_end(self, file: io.BufferedReader) -> None:
+        """Hold the file to the length that its two matrices need; the second one is not read."""
+        size = file.seek(0, io.SEEK_END)
+        end = self.offset + 4 * self.rows * self.dimension
+        if end <= size:
+            file.seek(end)
+            (quantised,) = self._unpack(file, "<?")
+            if quantised:
+                return
+            rows, columns = self._unpack(file, "<qq")
+            end = file.tell() + 4 * rows * columns
+        if end != size:
+            raise VectorFormatError(
+                f"{self.path} has {size} bytes; expected {end}: the file may be cut"
+            )
+
+    def _unpack(self, file: io.BufferedReader, form: str) -> tuple[int, ...]:
+        size = struct.calcsize(form)
+        data = file.read(size)
+        if len(data) != size:
+            raise VectorFormatError(
+                f"{self.path} ends at byte {file.tell()}; expected a whole fastText model"
+            )
+        return struct.unpack(form, data)
+
+    def _entries(self, file: io.BufferedReader, size: int) -> Iterator[tuple[bytes, int]]:
+        """Iterate over word and kind: a string ended by a zero byte, its count (8 bytes), its kind (1 byte)."""
+        buffer, position = b"", 0
+        for number in range(1, size + 1):
+            while (end := buffer.find(b"\0", position)) < 0 or end + 10 > len(buffer):
+                block = file.read(1 << 20)
+                if not block or len(buffer) - position > _LONGEST_WORD:
+                    raise VectorFormatError(
+                        f"{self.path} ends inside or has no end of word {number} of {size}; "
+                        "expected a whole fastText model"
+                    )
+                buffer, position = buffer[position:] + block, 0
+            yield buffer[position:end], buffer[end + 9]
+            position = end + 10
+        file.seek(position - len(buffer), io.SEEK_CUR)
+
+
+def read_fasttext(path: str) -> VectorFile:
+    """Open a fastText model: a word's vector is the mean of its own and of its n-grams', as fastText computes it."""
+    with _plain(path) as file:
+        model = _Model(path, file)
+        # the mapping outlives the file
+        matrix: npt.NDArray[np.float32] = np.memmap(
+            file, "<f4", "r", offset=model.offset, shape=(model.rows, model.dimension)
+        )
+    oddities: Counter[str] = Counter()
+    words = model.words
+    ngrams = matrix[len(words) :]
+    table = NgramTable(Rows(ngrams), model.shortest, model.longest)
+
+    def chunks() -> Iterator[VectorChunk]:
+        oddities.clear()
+        for begin in range(0, len(words), ROWS_AT_ONCE):
+            part = words[begin : begin + ROWS_AT_ONCE]
+            rows = np.array(matrix[begin : begin + len(part)])
+            if model.longest:
+                bounded = [b"" if word == _END_OF_SENTENCE else b"<%b>" % word for word in part]
+                sums, counts = table.sums(bounded)
+                rows += sums
+                rows /= (counts + 1)[:, None].astype(np.float32)
+            refuse_not_finite(rows, f"{path} word", begin + 1)
+            yield [word_of_bytes(word, oddities) for word in part], rows
+
+    def buckets() -> Iterator[npt.NDArray[np.floating]]:
+        for begin in range(0, len(ngrams), ROWS_AT_ONCE):
+            block = np.array(ngrams[begin : begin + ROWS_AT_ONCE])
+            refuse_not_finite(block, f"{path} n-gram bucket", begin + 1)
+            yield block
+
+    composition = Ngrams(model.shortest, model.longest, buckets) if model.longest else None
+    return VectorFile(
+        path,
+        "fasttext",
+        model.dimension,
+        np.dtype(np.float32),
+        chunks,
+        words=len(words),
+        composition=composition,
+        oddities=oddities,
+    )
+
+
+@contextmanager
+def _plain(path: str) -> Iterator[io.BufferedReader]:
+    """Open a file so that it can be mapped: a compressed one is unpacked into a temporary file first."""
+    plain = Path(path).expanduser()
+    if plain.is_file() and not is_compressed(plain):
+        with plain.open("rb") as file:
+            yield file
+        return
+    import shutil
+
+    with open_input(path) as packed, tempfile.TemporaryFile() as unpacked:
+        shutil.copyfileobj(packed, unpacked, 1 << 20)
+        unpacked.seek(0)
+        yield unpacked  # type: ignore[misc]  # a temporary file on POSIX is a BufferedRandom

@@ -1,0 +1,288 @@
+"""Word vectors in a folder of their own: written once, mapped when used, every file with its hash."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gem_index.errors import ConfigError, CorruptionError, VectorFormatError
+from gem_index.files import UNPACKING_ERRORS, publish_directory, sha256_of_file
+from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
+from gem_index.vectors.mapped import MappedVectors
+from gem_index.vectors.ngrams import NgramTable
+from gem_index.vectors.options import SourceOptions
+from gem_index.vectors.rows import Rows, RowWriter
+from gem_index.vectors.subword import SubwordVectors
+from gem_index.vectors.vocabulary import Vocabulary
+
+__all__ = [
+    "Findings",
+    "StoredVectors",
+    "damaged_files",
+    "findings_of",
+    "import_vectors",
+    "is_stored",
+    "open_stored",
+    "open_unstored",
+    "vector_file",
+]
+
+StoredVectors: TypeAlias = MappedVectors | SubwordVectors
+
+_MAGIC = "gem-index word vectors"
+_VERSION = 1
+_META = "vectors.json"
+_TOKENIZER = "tokenizer.json"
+_ROW_OF_WORD = "row_of_word.npy"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What reading a file of word vectors found.
+
+    Attributes
+    ----------
+    duplicates : int
+        Words that came again; the first one counts.
+    empty : int
+        Rows whose word is empty: they are never found.
+    latin1 : int
+        Words that were not UTF-8 and were read as Latin-1.
+    loss : dict, optional
+        Mean and largest relative error of a row, where fewer bits are stored than were read.
+    """
+
+    duplicates: int = 0
+    empty: int = 0
+    latin1: int = 0
+    loss: dict[str, float] | None = None
+
+
+def import_vectors(
+    file: VectorFile,
+    folder: Path,
+    progress: Callable[[int], None] | None = None,
+    options: SourceOptions | None = None,
+) -> StoredVectors:
+    """Copy word vectors into a folder, in one pass and with one chunk of rows in memory.
+
+    Parameters
+    ----------
+    file : VectorFile
+        What to read.
+    folder : Path
+        The folder to create: wholly there when this returns, not at all when it raises.
+    progress : callable, optional
+        Called with the number of rows read so far.
+    options : SourceOptions, optional
+
+    Raises
+    ------
+    VectorFormatError
+        If the file is not what it should be.
+    ConfigError
+        If the options do not fit it.
+    """
+    publish_directory(
+        folder, lambda target: _fill(target, file, options or SourceOptions(), progress)
+    )
+    return open_stored(folder)
+
+
+def open_unstored(file: VectorFile, options: SourceOptions | None = None) -> StoredVectors:
+    """Open a file of word vectors that no home keeps: taken into a temporary folder, mapped, and the folder removed."""
+    with tempfile.TemporaryDirectory(prefix="gem-index-") as folder:
+        _fill(Path(folder), file, options or SourceOptions(), None)
+        source = open_stored(Path(folder))
+        if isinstance(source, SubwordVectors):
+            _ = source._tokenizer
+    return source
+
+
+def _fill(
+    target: Path,
+    file: VectorFile,
+    options: SourceOptions,
+    progress: Callable[[int], None] | None,
+) -> None:
+    composition = file.composition
+    if options.oov == "subword" and composition is None:
+        raise ConfigError(
+            f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"
+        )
+    dtype = np.dtype(options.dtype) if options.dtype else file.dtype
+    words: list[str] = []
+    with RowWriter(target, "matrix", file.dimension, dtype) as rows:
+        for chunk_words, chunk in _limited(file, options.limit):
+            words += chunk_words
+            rows.append(chunk)
+            if progress is not None:
+                progress(rows.rows)
+    if not rows.rows:
+        raise VectorFormatError(f"{file.origin} holds no words; expected at least one")
+    counts = {"rows": rows.rows, "latin1": file.oddities["latin1"]}
+    parts: dict[str, Any] = {"kind": "words"}
+    if isinstance(composition, Pieces):
+        shutil.copyfile(composition.tokenizer, target / _TOKENIZER)
+        rule = {"rule": composition.rule, "left_out": composition.left_out}
+        parts = {"kind": "pieces", "pieces": rule}
+    else:
+        if file.table is not None:
+            words, row_of_word = _shared_rows(file, rows.rows)
+            np.save(target / _ROW_OF_WORD, row_of_word)
+        vocabulary = Vocabulary.build(words)
+        vocabulary.save(target)
+        counts |= {"duplicates": vocabulary.duplicates(), "empty": sum(not word for word in words)}
+        if isinstance(composition, Ngrams) and options.oov == "subword":
+            with RowWriter(target, "ngrams", file.dimension, dtype) as buckets:
+                for block in composition.rows():
+                    buckets.append(block)
+            parts["ngrams"] = {"shortest": composition.shortest, "longest": composition.longest}
+    meta = {
+        "magic": _MAGIC,
+        "version": _VERSION,
+        **parts,
+        "options": json.loads(options.to_json()),
+        "findings": {
+            **{name: counts.get(name, 0) for name in ("duplicates", "empty", "latin1")},
+            "loss": rows.loss.summary() if rows.loss.rows else None,
+        },
+    }
+    meta["fingerprint"] = _open_parts(target, meta).fingerprint
+    meta["files"] = {path.name: sha256_of_file(path) for path in sorted(target.iterdir())}
+    (target / _META).write_text(json.dumps(meta, indent=1) + "\n")
+
+
+def _limited(file: VectorFile, limit: int | None) -> Iterator[VectorChunk]:
+    """Iterate over chunks up to so many rows."""
+    if limit is not None and file.table is not None:
+        raise ConfigError(
+            f"found a limit and {file.origin}, whose words share rows; expected no limit"
+        )
+    left = limit
+    chunks = file.chunks()
+    try:
+        while left is None or left > 0:
+            chunk = next(chunks, None)
+            if chunk is None:
+                return
+            words, rows = chunk
+            yield words[:left], rows[:left]
+            left = left if left is None else left - len(rows)
+    except UNPACKING_ERRORS as error:
+        raise VectorFormatError(
+            f"{file.origin} cannot be read to its end ({error}); expected a whole, undamaged file"
+        ) from error
+
+
+def _shared_rows(file: VectorFile, rows: int) -> tuple[list[str], np.ndarray[Any, Any]]:
+    assert file.table is not None
+    words, row_of_word = file.table()
+    if len(row_of_word) and not 0 <= int(row_of_word.min()) <= int(row_of_word.max()) < rows:
+        raise VectorFormatError(
+            f"{file.origin} names row {int(row_of_word.max())} of {rows}; expected rows that exist"
+        )
+    return list(words), row_of_word
+
+
+def open_stored(folder: Path) -> StoredVectors:
+    """Map a folder that :func:`import_vectors` wrote.
+
+    Raises
+    ------
+    CorruptionError
+        If the folder is not whole.
+    """
+    try:
+        meta = _meta(folder)
+        if meta["magic"] != _MAGIC or meta["version"] != _VERSION:
+            raise CorruptionError(
+                f"{folder} is {meta['magic']!r} version {meta['version']}; expected {_MAGIC!r} version {_VERSION}"
+            )
+        return _open_parts(folder, meta)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CorruptionError(
+            f"the word vectors in {folder} cannot be opened ({error}); remove and add them again"
+        ) from error
+
+
+def _open_parts(folder: Path, meta: dict[str, Any]) -> StoredVectors:
+    options = SourceOptions(**meta["options"])
+    fingerprint = meta.get("fingerprint")
+    rows = Rows.open(folder, "matrix")
+    if meta["kind"] == "pieces":
+        return SubwordVectors(
+            rows,
+            Pieces(folder / _TOKENIZER, **meta["pieces"]),
+            options,
+            fingerprint=fingerprint,
+        )
+    row_of_word = None
+    if (folder / _ROW_OF_WORD).is_file():
+        row_of_word = np.load(folder / _ROW_OF_WORD, mmap_mode="r", allow_pickle=False)
+    ngrams = None
+    if "ngrams" in meta:
+        ngrams = NgramTable(Rows.open(folder, "ngrams"), **meta["ngrams"])
+    return MappedVectors(
+        rows,
+        Vocabulary.open(folder),
+        options,
+        row_of_word=row_of_word,
+        ngrams=ngrams,
+        fingerprint=fingerprint,
+    )
+
+
+def _meta(folder: Path) -> dict[str, Any]:
+    meta: dict[str, Any] = json.loads((folder / _META).read_text())
+    return meta
+
+
+def is_stored(path: Path) -> bool:
+    """Tell whether a folder is one that :func:`import_vectors` wrote."""
+    return (path / _META).is_file()
+
+
+def vector_file(source: str | Path, format: str | None = None) -> VectorFile:
+    """Open a file or folder of word vectors, also one that :func:`import_vectors` wrote."""
+    path = Path(source).expanduser()
+    if format is None and is_stored(path):
+        return open_stored(path).as_file(str(source), "folder")
+    return read_vectors(source, format)
+
+
+def findings_of(folder: Path) -> Findings:
+    """Return what reading the file found when it was taken in.
+
+    Raises
+    ------
+    CorruptionError
+        If the folder is not whole.
+    """
+    try:
+        return Findings(**_meta(folder)["findings"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CorruptionError(
+            f"{folder / _META} cannot be read ({error}); remove the word vectors and add them again"
+        ) from error
+
+
+def damaged_files(folder: Path) -> list[str]:
+    """Return the names of files in a folder whose bytes are not those that were written."""
+    try:
+        files: dict[str, str] = _meta(folder)["files"]
+    except (OSError, ValueError, LookupError):
+        return [_META]
+    return [
+        name
+        for name, expected in files.items()
+        if not (folder / name).is_file() or sha256_of_file(folder / name) != expected
+    ]
