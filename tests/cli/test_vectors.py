@@ -1,0 +1,116 @@
+"""The vectors commands: what they print and refuse."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gem_index.vectors.formats import read_vectors
+
+
+@pytest.fixture
+def glove(tmp_path):
+    path = tmp_path / "v.txt"
+    lines = [
+        "the 1 0 0",
+        "man 0 1 0",
+        "woman 0 1 1",
+        "king 2 1 0",
+        "queen 2 1 1",
+        "Paris 0 0 3",
+        "the 9 9 9",
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_add_tells_what_was_tolerated_and_lost(gem, glove):
+    answer = gem("vectors", "add", "v", glove, "--dtype", "int8", "--case", "fallback")
+    assert answer.status == 0
+    assert "v: 7 words, 3 dimensions (glove)." in answer.out
+    assert "1 words came again; the first of each counts." in answer.out
+    assert "Storing in fewer bits moved a row by" in answer.out
+    shown = gem("vectors", "show", "v", "--json").json
+    assert shown["options"] == {"dtype": "int8", "case": "fallback"}
+    assert shown["findings"]["duplicates"] == 1
+    assert shown["origin"] == str(glove)
+    assert "case=fallback" in gem("vectors", "show", "v").out
+
+
+def test_coverage(gem, glove, tmp_path):
+    gem("vectors", "add", "v", glove, "--case", "fallback")
+    (tmp_path / "c.txt").write_text("The man in Paris, the king in paris\nqueen in in zebra\n")
+    found = gem("vectors", "show", "v", "--coverage", tmp_path / "c.txt", "--json").json["coverage"]
+    assert (found["tokens"], found["types"]) == (12, 7)
+    assert found["known_tokens"] == pytest.approx(7 / 12)
+    assert found["known_types"] == pytest.approx(5 / 7)
+    assert found["unknown_words"] == [["in", 4], ["zebra", 1]]
+    assert sum(count for _, count in found["norms"]) == 5
+    assert found["norms"][-1] == [3.0, 1]
+    printed = gem("vectors", "show", "v", "--coverage", tmp_path / "c.txt").out
+    assert "58.33%" in printed
+    assert "zebra" in printed
+
+
+def test_analogy(gem, glove):
+    gem("vectors", "add", "v", glove)
+    found = gem("vectors", "analogy", "man", "king", "woman", "--vectors", "v", "-k", 1, "--json")
+    assert found.json[0]["word"] == "queen"
+    assert "queen" in gem("vectors", "analogy", "man", "king", "woman", "--vectors", "v").out
+    answer = gem("vectors", "analogy", "man", "king", "nobody", "--vectors", "v")
+    assert answer.status == 2
+    assert "do not hold the word 'nobody'" in answer.err
+
+
+def test_fit_vocabulary_and_export(gem, glove, tmp_path):
+    gem("vectors", "add", "v", glove)
+    (tmp_path / "c.jsonl").write_text(json.dumps({"text": "a man, a king"}) + "\n")
+    cut = gem(
+        "vectors", "fit-vocabulary", "small", tmp_path / "c.jsonl", "--vectors", "v",
+        "--frequent", 0, "--dtype", "float16", "--json",
+    ).json  # fmt: skip
+    assert (cut["words"], cut["format"]) == (2, "cut")
+    answer = gem("vectors", "export", "small", "-o", tmp_path / "small.vec", "--json")
+    assert answer.json == {"rows": 2, "output": str(tmp_path / "small.vec")}
+    words, rows = next(read_vectors(tmp_path / "small.vec").chunks())
+    assert words == ["man", "king"]
+    np.testing.assert_array_equal(rows, [[0, 1, 0], [2, 1, 0]])
+
+
+def test_catalogue(gem):
+    found = {entry["name"]: entry for entry in gem("vectors", "catalogue", "--json").json}
+    assert found["glove.840B.300d"]["bytes"] == 2_176_768_927
+    assert "PDDL" in gem("vectors", "catalogue").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add", "v", "absent.txt"], "no file, address or known vectors is named 'absent.txt'"),
+        (["add", "no such name"], "expected 1 to 64 letters"),
+        (["add", "unheard-of"], "no file, address or known vectors is named 'unheard-of'"),
+        (["add", "v", "{glove}", "--dtype", "float64"], "dtype is 'float64'; expected float32"),
+        (
+            ["add", "v", "{glove}", "--format", "nonsense"],
+            "the format is 'nonsense'; expected one of",
+        ),
+        (["add", "v", "{glove}", "--format", "word2vec-text"], "line 1 is b'the 1 0 0"),
+        (["add", "v", "{glove}", "--oov", "subword"], "has no n-grams"),
+        (["add", "v", "{glove}", "--from", "x"], "found --from beside"),
+        (["export", "absent", "-o", "x.txt"], "no vectors is named 'absent'"),
+        (["export", "wordllama", "-o", "x.txt"], "composes words from pieces"),
+        (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors is named 'absent'"),
+    ],
+)
+def test_bad_input_is_one_line_and_changes_nothing(
+    gem, glove, state, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    gem("vectors", "list")
+    before = state()
+    answer = gem("vectors", *(argument.format(glove=glove) for argument in arguments))
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert message in answer.err
+    assert state() == before
+    assert not (tmp_path / "x.txt").exists()

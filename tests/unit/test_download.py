@@ -1,0 +1,362 @@
+"""Downloads from a server on localhost that cuts, lies, redirects and forgets."""
+
+import hashlib
+import http.server
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
+from gem_index.vectors import download as module
+from gem_index.vectors.catalogue import CATALOGUE, RemoteFile
+from gem_index.vectors.download import download, hub_promise
+
+CONTENT = bytes(np.random.default_rng(0).integers(0, 256, 600_000, dtype=np.uint8))
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@dataclass
+class Server:
+    """What the server does with the next requests; every request is noted."""
+
+    address: str = ""
+    content: dict[str, bytes] = field(default_factory=lambda: {"/v.bin": CONTENT})
+    tag: str = '"one"'
+    cuts: list[int] = field(default_factory=list)  # bytes after which the next answers end
+    length: int | None = None  # what is told instead of the true length
+    statuses: list[int] = field(default_factory=list)
+    ranges: bool = True
+    redirects: dict[str, str] = field(default_factory=dict)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    state = Server()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            asked = self.headers.get("Range")
+            state.requests.append((self.path, asked))
+            if state.statuses and (status := state.statuses.pop(0)) != 200:
+                self.send_error(status)
+                return
+            if self.path in state.redirects:
+                self.send_response(302)
+                self.send_header("Location", state.redirects[self.path])
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            if self.path not in state.content:
+                self.send_error(404)
+                return
+            content = state.content[self.path]
+            begin = 0
+            if asked and state.ranges and self.headers.get("If-Range") in (state.tag, None):
+                begin = int(asked.removeprefix("bytes=").removesuffix("-"))
+                if begin >= len(content):
+                    self.send_response(416)
+                    self.send_header("Content-Range", f"bytes */{len(content)}")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                self.send_response(206)
+                self.send_header(
+                    "Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}"
+                )
+            else:
+                self.send_response(200)
+            if state.tag:
+                self.send_header("ETag", state.tag)
+            told = len(content) - begin if state.length is None else state.length
+            self.send_header("Content-Length", str(told))
+            self.end_headers()
+            end = begin + state.cuts.pop(0) if state.cuts else len(content)
+            self.wfile.write(content[begin:end])
+            self.close_connection = True
+
+    monkeypatch.setattr(module, "_PAUSE", 0.001)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        state.address = f"http://127.0.0.1:{running.server_port}"
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield state
+        running.shutdown()
+        thread.join()
+
+
+def remote(server, **known):
+    return RemoteFile(f"{server.address}/v.bin", "v.bin", **known)
+
+
+class TestDownload:
+    def test_whole_file_with_progress(self, server, tmp_path):
+        seen = []
+        path = download(
+            remote(server, size=len(CONTENT), sha256=SHA256),
+            tmp_path / "new",
+            lambda done, total: seen.append((done, total)),
+        )
+        assert path.read_bytes() == CONTENT
+        assert [child.name for child in path.parent.iterdir()] == ["v.bin"]
+        assert seen[-1] == (len(CONTENT), len(CONTENT))
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+    def test_goes_on_after_every_cut(self, server, tmp_path):
+        server.cuts = [100_000, 1, 250_000, 7]
+        assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
+        assert [asked for _, asked in server.requests] == [
+            None,
+            "bytes=100000-",
+            "bytes=100001-",
+            "bytes=350001-",
+            "bytes=350008-",
+        ]
+
+    def test_goes_on_in_a_later_process(self, server, tmp_path):
+        server.cuts = [200_000] + [0] * 20
+        with pytest.raises(
+            DownloadError, match="stopped after 200,000 bytes .* run the command again"
+        ):
+            download(remote(server), tmp_path)
+        server.cuts = []
+        server.requests.clear()
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+        assert server.requests == [("/v.bin", "bytes=200000-")]
+
+    def test_begins_anew_when_the_file_changed(self, server, tmp_path):
+        server.cuts = [200_000] + [0] * 20
+        with pytest.raises(DownloadError):
+            download(remote(server), tmp_path)
+        server.cuts = []
+        server.tag, server.content["/v.bin"] = '"two"', CONTENT[::-1]
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT[::-1]
+
+    def test_begins_anew_for_another_address(self, server, tmp_path):
+        server.cuts = [200_000] + [0] * 20
+        with pytest.raises(DownloadError):
+            download(remote(server), tmp_path)
+        server.cuts = []
+        server.content["/other"] = b"other"
+        other = RemoteFile(f"{server.address}/other", "v.bin")
+        assert download(other, tmp_path).read_bytes() == b"other"
+
+    def test_without_ranges_or_tags(self, server, tmp_path):
+        server.ranges, server.tag = False, ""
+        server.cuts = [100_000, 200_000]
+        assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
+
+    def test_a_part_without_a_version_is_not_gone_on_with(self, server, tmp_path):
+        server.tag = ""
+        server.cuts = [100_000]
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+        assert [asked for _, asked in server.requests] == [None, None]
+
+    def test_a_length_that_is_too_long(self, server, tmp_path):
+        server.length = len(CONTENT) + 50
+        # after the cut nothing is left to ask for, which the server says
+        assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
+
+    def test_a_length_that_is_too_short(self, server, tmp_path):
+        server.length = 1000
+        with pytest.raises(DownloadError, match="has the SHA-256 .* it was removed"):
+            download(remote(server, sha256=SHA256), tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_another_size_than_the_known_one(self, server, tmp_path):
+        with pytest.raises(DownloadError, match="has 600,000 bytes; expected 600,001"):
+            download(remote(server, size=600_001), tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_wrong_hash(self, server, tmp_path):
+        with pytest.raises(DownloadError, match=f"SHA-256 {SHA256}, expected {'0' * 64}"):
+            download(remote(server, sha256="0" * 64), tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_redirects(self, server, tmp_path):
+        server.redirects = {"/v.bin": "/moved", "/moved": f"{server.address}/end"}
+        server.content = {"/end": CONTENT}
+        server.cuts = [1000]
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+
+    @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/v", "/v.bin"])
+    def test_redirects_out_of_the_web_and_in_circles(self, server, tmp_path, target):
+        server.redirects = {"/v.bin": target}
+        with pytest.raises(DownloadError):
+            download(remote(server), tmp_path)
+        assert not (tmp_path / "v.bin").exists()
+
+    def test_never_from_an_encrypted_to_an_open_connection(self):
+        request = module.urllib.request.Request("https://example.org/v")
+        with pytest.raises(DownloadError, match="stays encrypted"):
+            module._SafeRedirects().redirect_request(
+                request, None, 302, "Found", {}, "http://example.org/v"
+            )
+
+    def test_passing_trouble_is_tried_again_and_refusals_are_not(self, server, tmp_path):
+        server.statuses = [503, 500, 429]
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+        server.requests.clear()
+        with pytest.raises(DownloadError, match="answers 404"):
+            download(RemoteFile(f"{server.address}/absent", "absent"), tmp_path)
+        assert len(server.requests) == 1
+
+    def test_nobody_listens(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(module, "_PAUSE", 0.001)
+        with pytest.raises(DownloadError, match="stopped after 0 bytes"):
+            download(RemoteFile("http://127.0.0.1:9/v.bin", "v.bin"), tmp_path)
+
+    def test_a_full_disk_is_told_before_and_while_writing(self, server, tmp_path, monkeypatch):
+        free = module.shutil.disk_usage(tmp_path)._replace(free=1000)
+        with monkeypatch.context() as patch:
+            patch.setattr(module.shutil, "disk_usage", lambda _: free)
+            with pytest.raises(DownloadError, match="needs 600,000 bytes .* has 1,000 free"):
+                download(remote(server), tmp_path)
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+        try:
+            with pytest.raises(DownloadError, match="cannot write"):
+                download(remote(server), tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
+
+    def test_hub_pointer(self, server):
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{SHA256}\nsize 600000\n"
+        server.content = {"/m/raw/main/big": pointer.encode(), "/m/raw/main/small": b"{}"}
+        assert hub_promise(f"{server.address}/m/resolve/main/big") == (600_000, SHA256)
+        assert hub_promise(f"{server.address}/m/resolve/main/small") is None
+        assert hub_promise(f"{server.address}/m/resolve/main/absent") is None
+
+
+GLOVE = b"the 1 0\nriver 0 1\nbank 1 1\n"
+
+
+class TestAddingFromAServer:
+    def test_any_address(self, server, home):
+        server.content = {"/a/vec%20tors.txt": GLOVE}
+        server.cuts = [10]
+        seen = []
+        info = home.add_vectors(
+            "mine", f"{server.address}/a/vec%20tors.txt", progress=lambda *step: seen.append(step)
+        )
+        assert (info.words, info.format) == (3, "glove")
+        assert info.origin == f"{server.address}/a/vec%20tors.txt"
+        assert {stage.split()[0] for stage, _, _ in seen} == {"download", "words"}
+        assert not [path for path in (home.root / "downloads").rglob("*") if path.suffix != ".lock"]
+
+    def test_what_was_downloaded_is_kept_when_it_cannot_be_read(self, server, home):
+        server.content = {"/v": b"1 2\n3 4\n"}
+        with pytest.raises(VectorFormatError, match="holds 1 numbers"):
+            home.add_vectors("mine", f"{server.address}/v")
+        server.requests.clear()
+        assert home.add_vectors("mine", f"{server.address}/v", format="glove").words == 2
+        assert server.requests == []
+
+    def test_well_known_vectors_from_a_mirror(self, server, home, monkeypatch, tmp_path):
+        import zipfile
+
+        entry = CATALOGUE["glove.6B.100d"]
+        with zipfile.ZipFile(tmp_path / "glove.6B.zip", "w") as archive:
+            for dimension in (50, 100):
+                archive.writestr(f"glove.6B.{dimension}d.txt", GLOVE)
+        packed = (tmp_path / "glove.6B.zip").read_bytes()
+        server.content = {"/mirror/glove.6B.zip": packed}
+        with pytest.raises(DownloadError, match="expected 862,182,613"):
+            home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
+        with pytest.raises(DownloadError, match="the copy is damaged or another file"):
+            home.add_vectors("glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
+        assert home.vectors()[1:] == []
+
+        from gem_index import vector_origins
+
+        file = vector_origins.replace(
+            entry.files[0], size=len(packed), sha256=hashlib.sha256(packed).hexdigest()
+        )
+        changed = {**CATALOGUE, "glove.6B.100d": vector_origins.replace(entry, files=(file,))}
+        monkeypatch.setattr(vector_origins, "CATALOGUE", changed)
+        info = home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
+        assert (info.words, info.licence) == (3, "PDDL 1.0")
+        assert info.origin.startswith(server.address)
+        local = home.add_vectors("again", "glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
+        assert local.fingerprint == info.fingerprint
+
+    def test_an_unpacked_copy_of_well_known_vectors(self, home, tmp_path):
+        (tmp_path / "unpacked.txt").write_bytes(GLOVE)
+        info = home.add_vectors("glove.840B.300d", mirror=str(tmp_path / "unpacked.txt"))
+        assert (info.words, info.licence) == (3, "PDDL 1.0")
+
+    def test_a_model_of_the_hub(self, server, home, tmp_path, monkeypatch):
+        from gem_index.vectors.formats import write_vectors
+        from gem_index.vectors.mapped import MappedVectors
+
+        source = MappedVectors.from_words(["the", "river"], np.eye(2, dtype=np.float32))
+        write_vectors(source.as_file("mine", "glove"), tmp_path / "m", "model2vec")
+        base = "/owner/model"
+        for path in (tmp_path / "m").iterdir():
+            server.content[f"{base}/resolve/main/{path.name}"] = path.read_bytes()
+        weights = (tmp_path / "m" / "model.safetensors").read_bytes()
+        pointer = f"oid sha256:{hashlib.sha256(weights).hexdigest()}\nsize {len(weights)}\n"
+        server.content[f"{base}/raw/main/model.safetensors"] = pointer.encode()
+        from gem_index.vectors import catalogue
+
+        monkeypatch.setattr(catalogue, "HUB", server.address)
+        info = home.add_vectors("mine", "owner/model")
+        assert (info.words, info.format, info.origin) == (None, "model2vec", "hub owner/model")
+        np.testing.assert_array_equal(home.open_vectors("mine").lookup(["river"])[0], [[0, 1]])
+
+        mirrored = home.add_vectors("two", "owner/model", mirror=str(tmp_path / "m"))
+        assert mirrored.fingerprint == info.fingerprint
+        by_url = home.add_vectors(
+            "three", "potion-base-8M", mirror=f"{server.address}{base}/resolve/main/"
+        )
+        assert by_url.fingerprint == info.fingerprint
+        assert by_url.licence == "MIT"
+
+    def test_a_hub_file_that_is_not_what_the_hub_promised(self, server, home, monkeypatch):
+        from gem_index.vectors import catalogue
+
+        monkeypatch.setattr(catalogue, "HUB", server.address)
+        server.content = {
+            "/o/m/resolve/main/model.safetensors": b"damaged",
+            "/o/m/raw/main/model.safetensors": f"oid sha256:{'0' * 64}\nsize 7\n".encode(),
+        }
+        with pytest.raises(DownloadError, match="SHA-256"):
+            home.add_vectors("mine", "o/m")
+
+    def test_a_mirror_of_nothing_known(self, home):
+        with pytest.raises(ConfigError, match="no well-known name"):
+            home.add_vectors("mine", mirror="http://127.0.0.1:9/v")
+
+    def test_unknown_names_get_suggestions(self, home):
+        with pytest.raises(UnknownNameError, match=r"did you mean glove\.840B\.300d"):
+            home.add_vectors("mine", "glove.840B.300")
+
+
+def test_the_catalogue_is_whole():
+    for name, entry in CATALOGUE.items():
+        assert entry.licence
+        assert entry.note
+        assert bool(entry.files) != bool(entry.packaged), name
+        for file in entry.files:
+            assert file.address.startswith("https://")
+            assert file.name
+            assert file.sha256 is None or len(file.sha256) == 64
+
+
+def test_glove_from_its_package(home):
+    info = home.add_vectors("glove.6B.50d")
+    assert (info.words, info.dimension, info.licence) == (400_000, 50, "PDDL 1.0")
+    from gem_index.vectors.neighbours import solve_analogy
+
+    source = home.open_vectors("glove.6B.50d")
+    assert "queen" in dict(solve_analogy(source, "man", "king", "woman", 3))
+    # the published file's first line, from the paper's web page
+    np.testing.assert_allclose(source.lookup(["the"])[0][0, :3], [0.418, 0.24968, -0.41242])
