@@ -23,6 +23,7 @@ __all__ = [
     "UNPACKING_ERRORS",
     "is_compressed",
     "open_input",
+    "plain_file",
     "publish_directory",
     "publish_file",
     "sha256_of_file",
@@ -71,10 +72,13 @@ def open_input(name: str) -> Iterator[io.BufferedReader]:
 def split_member(name: str) -> tuple[Path, str | None]:
     """Split ``FILE.zip/MEMBER`` into the file and the member's name; a plain path has no member."""
     path = Path(name).expanduser()
-    if not path.exists():
-        for parent in path.parents:
-            if parent.is_file():
-                return parent, path.relative_to(parent).as_posix()
+    try:
+        if not path.exists():
+            for parent in path.parents:
+                if parent.is_file():
+                    return parent, path.relative_to(parent).as_posix()
+    except OSError:
+        pass  # a name too long, a folder that may not be read: opening it tells
     return path, None
 
 
@@ -82,6 +86,26 @@ def is_compressed(path: Path) -> bool:
     """Tell whether a file is compressed, by its first bytes."""
     with path.open("rb") as file:
         return _compression(file.read(6)) is not None
+
+
+@contextmanager
+def plain_file(name: str) -> Iterator[Path]:
+    """Yield the path of a file that can be mapped: a compressed one is unpacked into a temporary file first.
+
+    The temporary file is gone after the block; what is mapped of it stays.
+    """
+    path, member = split_member(name)
+    if member is None and path.is_file() and not is_compressed(path):
+        yield path
+        return
+    # imported here: few formats need it
+    import shutil
+    import tempfile
+
+    with open_input(name) as packed, tempfile.NamedTemporaryFile(prefix="gem-index-") as unpacked:
+        shutil.copyfileobj(packed, unpacked, 1 << 20)
+        unpacked.flush()
+        yield Path(unpacked.name)
 
 
 def _compression(begin: bytes) -> str | None:
@@ -131,7 +155,13 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
                 f"{name} {'holds' if member is None else 'is not there: the zip file holds'} {held}; "
                 "expected one of them: name it as FILE.zip/MEMBER"
             )
-        with archive.open(member) as unpacked:
+        try:
+            unpacked = archive.open(member)
+        except (RuntimeError, NotImplementedError) as error:
+            raise InputError(
+                f"{name} cannot be unpacked: {error}; expected a zip file without password, in a common compression"
+            ) from error
+        with unpacked:
             yield unpacked
 
 
@@ -155,8 +185,11 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make every file directly in a directory, and the directory's names, durable."""
+    """Make every file below a directory, and all names, durable."""
     for child in path.iterdir():
+        if child.is_dir():
+            sync_tree(child)
+            continue
         with child.open("rb") as file:
             os.fsync(file.fileno())
     sync_directory(path)

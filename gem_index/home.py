@@ -19,6 +19,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.gem.encoder import GemEncoder
+from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
@@ -86,6 +87,7 @@ class Home:
         vectors: str = DEFAULT_VECTORS,
         config: GemConfig | None = None,
         prior: float | None = None,
+        index: str = AUTOMATIC,
     ) -> Collection:
         """Make an empty collection.
 
@@ -101,6 +103,8 @@ class Home:
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it is above 0, else
             1000: a new collection is too small to show its own common directions (spec section 7).
+        index : str
+            ``auto`` (by size), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
 
         Raises
         ------
@@ -125,8 +129,9 @@ class Home:
                     self._workspace.open_vectors(spec, connection), replace(config, prior=prior)
                 )
                 record = self._workspace.model_record(encoder, spec)
+                check_kind(index, encoder.dimension)
                 model_id = ModelRepository(connection).add(record)
-                CollectionRepository(connection).add(name, model_id, "flat")
+                CollectionRepository(connection).add(name, model_id, index)
         return self.collection(name)
 
     def collection(self, name: str) -> Collection:
@@ -161,6 +166,7 @@ class Home:
         vectors: str | None = None,
         config: GemConfig | None = None,
         prior: float | None = None,
+        index: str | None = None,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Make a collection of documents, fitted on them; an existing one takes them in and is fitted anew.
@@ -169,9 +175,9 @@ class Home:
 
         Parameters
         ----------
-        name, vectors, config, prior
+        name, vectors, config, prior, index
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
-            own where they are given.
+            own where they are given; another index kind is taken from now on.
         documents : iterable of Document
             Read once.
         progress : callable, optional
@@ -186,12 +192,16 @@ class Home:
         """
         with self._workspace.write_lock():
             if self._find(name) is None:
-                report = self._build_new(name, documents, vectors or DEFAULT_VECTORS, config, prior)
+                report = self._build_new(
+                    name, documents, vectors or DEFAULT_VECTORS, config, prior, index or AUTOMATIC
+                )
+                changed = False
             else:
                 self._check_agreement(self.collection(name), vectors, config, prior)
                 report = self.collection(name).store(documents)
+                changed = index is not None and self.collection(name).use_index(index)
             collection = self.collection(name)
-            if collection.changed_since_fit():
+            if changed or collection.changed_since_fit():
                 collection.refit(progress)
         return replace(report, fingerprint=collection.status().fingerprint)
 
@@ -202,9 +212,12 @@ class Home:
         vectors: str,
         config: GemConfig | None,
         prior: float | None,
+        index: str,
     ) -> IngestReport:
         with self._library.registered(vectors) as spec:
-            collection = self.create_collection(name, vectors=spec, config=config, prior=prior)
+            collection = self.create_collection(
+                name, vectors=spec, config=config, prior=prior, index=index
+            )
             try:
                 return collection.store(documents)
             except BaseException:

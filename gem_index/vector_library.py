@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gem_index.errors import NameTakenError, UnknownNameError
+from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files import COMPRESSED
 from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
 from gem_index.store.records import SourceRecord
@@ -200,6 +200,11 @@ class VectorLibrary:
         elif name in BUNDLED:
             file = wordllama_file()
         else:
+            if name in plugins():
+                raise ConfigError(
+                    f"{name} is offered by an installed package; expected registered vectors: cut it to words with "
+                    "gem-index vectors fit-vocabulary first"
+                )
             raise UnknownNameError(
                 "vectors", name, {*registered, *BUNDLED}, "see: gem-index vectors list"
             )

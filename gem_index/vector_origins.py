@@ -10,11 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gem_index.errors import ConfigError, DownloadError, UnknownNameError
-from gem_index.files import sha256_of_file
+from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
+from gem_index.files import COMPRESSED, sha256_of_file
 from gem_index.store.records import SourceRecord
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
-from gem_index.vectors.download import download, hub_promise, is_address
+from gem_index.vectors.download import (
+    checked_address,
+    download,
+    hub_folder,
+    hub_promise,
+    is_address,
+)
 from gem_index.vectors.formats import KeyedVectorsLike, VectorFile, read_vectors
 from gem_index.vectors.formats.spacy import find_pipeline
 from gem_index.vectors.registry import BUNDLED, is_path, plugins
@@ -102,7 +108,8 @@ def found_source(
         yield FoundSource(wordllama_file(), "PyPI wordllama", "MIT")
         return
     elif is_address(name):
-        entry = CatalogueEntry((RemoteFile(name, _file_name(name)),), "unknown", "")
+        address = checked_address(name)
+        entry = CatalogueEntry((RemoteFile(address, _file_name(name)),), "unknown", "")
     elif entry is not None and entry.packaged is not None:
         file = entry.packaged_file()
         yield FoundSource(file, file.origin, entry.licence)
@@ -110,7 +117,12 @@ def found_source(
     elif entry is None and find_pipeline(name):
         yield FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
         return
-    elif entry is None and _HUB_ID.fullmatch(name):
+    elif entry is None and name in plugins():
+        raise ConfigError(
+            f"{name} is offered by an installed package and used as it is: --vectors {name}; expected a file or name "
+            "to copy: cut it to words with gem-index vectors fit-vocabulary"
+        )
+    elif entry is None and _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
         entry = hub_entry(name)
     elif entry is None:
         raise UnknownNameError(
@@ -121,6 +133,12 @@ def found_source(
         )
     with _downloaded(entry, downloads, progress) as folder:
         yield FoundSource(_inside(entry, folder, format), _origin(entry, name), entry.licence)
+
+
+def _looks_like_a_path(name: str) -> bool:
+    """Tell whether ``owner/name`` is rather a file that is not there."""
+    endings = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet", ".kv")
+    return name.lower().endswith(endings) or Path(name).parent.is_dir()
 
 
 def _file_name(address: str) -> str:
@@ -158,7 +176,8 @@ def _local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> Vecto
 
 
 def _mirrored(entry: CatalogueEntry, mirror: str) -> CatalogueEntry:
-    if len(entry.files) > 1:
+    mirror = checked_address(mirror)
+    if entry.hub:
         base = mirror.rstrip("/")
         files = tuple(replace(file, address=f"{base}/{file.name}") for file in entry.files)
         return replace(entry, files=files)
@@ -177,15 +196,36 @@ def _downloaded(
     downloads.mkdir(mode=0o700, parents=True, exist_ok=True)
     # a process that wants the same vectors waits, and then finds them or goes on with the rest
     with FileLock(downloads / f"{key}.lock"):
-        for file in entry.files:
-            promise = hub_promise(file.address) if entry.hub and file.sha256 is None else None
-            if promise is not None:
-                file = replace(file, size=promise[0], sha256=promise[1])
+        try:
+            for file in _with_promises(entry):
 
-            def report(done: int, total: int, name: str = file.name) -> None:
-                if progress is not None:
-                    progress(f"download {name}", done, total)
+                def report(done: int, total: int, name: str = file.name) -> None:
+                    if progress is not None:
+                        progress(f"download {name}", done, total)
 
-            download(file, folder, report)
-        yield folder
+                download(file, folder, report)
+            yield folder
+        except VectorFormatError:
+            if not all(file.sha256 for file in entry.files):
+                shutil.rmtree(
+                    folder, ignore_errors=True
+                )  # nothing says that it is what the address serves
+            raise
+        except DownloadError:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+            raise
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _with_promises(entry: CatalogueEntry) -> Iterator[RemoteFile]:
+    """Iterate over an entry's files; those of a hub with the folder, size and hash that the hub tells."""
+    if not entry.hub:
+        yield from entry.files
+        return
+    base = entry.files[0].address.removesuffix(entry.files[0].name).rstrip("/")
+    inner = hub_folder(base)
+    for file in entry.files:
+        address = f"{base}/{inner}{file.name}"
+        promise = hub_promise(address) or (file.size, file.sha256)
+        yield replace(file, address=address, size=promise[0], sha256=promise[1])

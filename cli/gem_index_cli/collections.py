@@ -39,6 +39,13 @@ def build(
             show_default=False,
         ),
     ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            help="auto (by size), flat, rabitq, sq8, ivf, hnsw, or a FAISS factory string.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a searchable collection of the texts in some files, with a model fitted on them.
@@ -53,6 +60,7 @@ def build(
             vectors=vectors,
             config=config.config() if config.given else None,
             prior=config.prior,
+            index=index,
             progress=progress,
         )
     _print_ingest(report, reader.skipped, as_json)
@@ -120,7 +128,19 @@ def search(
     context: typer.Context,
     collection: Name,
     query: Annotated[str, typer.Argument(help="What to search for.")],
-    k: Annotated[int, typer.Option("-k", help="How many results.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="dense (by meaning), lexical (by words, BM25) or hybrid (both).")
+    ] = "dense",
+    min_score: Annotated[
+        float | None, typer.Option(help="Only results with at least this score.")
+    ] = None,
+    fusion: Annotated[
+        str, typer.Option(help="How hybrid brings both together: weighted or rrf.")
+    ] = "weighted",
     where: Annotated[
         str | None,
         typer.Option(
@@ -129,8 +149,14 @@ def search(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the texts nearest in meaning to a query."""
-    found = home_of(context).collection(collection).search(query, k, _parsed(where))
+    """Find the texts nearest in meaning, or by words, to a query."""
+    if k is None and min_score is None:
+        k = 10
+    found = (
+        home_of(context)
+        .collection(collection)
+        .search(query, k, _parsed(where), mode=mode, min_score=min_score, fusion=fusion)
+    )
     if as_json:
         print_json(found)
     else:

@@ -120,6 +120,7 @@ def _remarks(findings: Findings | None) -> list[str]:
     counted = (
         (findings.duplicates, "words came again; the first of each counts"),
         (findings.empty, "rows have an empty word and are never found"),
+        (findings.spaced, "words hold a space"),
         (findings.latin1, "words were not UTF-8 and were read as Latin-1"),
     )
     lines = [f"{count} {what}." for count, what in counted if count]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection
 
+from gem_index.collection.fusion import DEPTH, fuse
 from gem_index.collection.publish import Progress, publish
 from gem_index.collection.results import (
     CollectionStatus,
@@ -18,11 +22,13 @@ from gem_index.collection.results import (
     Problem,
     SearchResult,
 )
-from gem_index.collection.view import ViewKeeper
+from gem_index.collection.view import Hits, View, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
-from gem_index.errors import EmptyTextError, InputError, UnknownNameError
+from gem_index.errors import EmptyTextError, GemIndexError, InputError, UnknownNameError
 from gem_index.gem.encoder import GemEncoder
+from gem_index.index.kinds import check_kind
+from gem_index.index.lexical import terms_of
 from gem_index.index.snapshot import Snapshot
 from gem_index.reranking import Candidate, RerankResult, rerank
 from gem_index.store.documents import DocumentRepository
@@ -33,8 +39,14 @@ from gem_index.workspace import Workspace
 
 __all__ = ["Collection"]
 
+_LOG = logging.getLogger(__name__)
+
 _TAIL_LIMIT = 5000
-_TAIL_SHARE = 0.2
+_TAIL_SHARE = 0.05
+_RANGE = 100  # hits that a search without a k begins with
+
+MODES = ("dense", "lexical", "hybrid")
+"""How a collection is searched."""
 
 
 class Collection:
@@ -137,6 +149,21 @@ class Collection:
             record_of_new = self._workspace.model_record(encoder, model.vectors)
             publish(self._workspace, self._id, encoder, record_of_new, progress)
 
+    def use_index(self, kind: str) -> bool:
+        """Take another kind of index for the snapshots to come; tell whether it is another one than before.
+
+        Raises
+        ------
+        ConfigError
+            If FAISS cannot make such an index.
+        """
+        with self._workspace.write_lock():
+            check_kind(kind, self.encoder.dimension)
+            with self._workspace.database.writing() as connection:
+                before = self._record(connection).index_kind
+                CollectionRepository(connection).use_index(self._id, kind)
+        return kind != before
+
     def changed_since_fit(self) -> bool:
         """Tell whether the model was fitted on other documents than the present ones, or on none."""
         with self._workspace.database.reading() as connection:
@@ -157,20 +184,38 @@ class Collection:
             if total - covered + dead <= max(_TAIL_LIMIT, _TAIL_SHARE * total):
                 return
             encoder = self._views.encoder(connection, record)
-        publish(self._workspace, self._id, encoder)
+        try:
+            publish(self._workspace, self._id, encoder)
+        except (GemIndexError, OSError) as error:
+            # The documents are stored and found without it: what was acknowledged must not look refused.
+            _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
 
     # ----------------------------------------------------------------- reading
 
     def search(
-        self, query: str, k: int = 10, where: Mapping[str, Any] | None = None
+        self,
+        query: str,
+        k: int | None = 10,
+        where: Mapping[str, Any] | None = None,
+        *,
+        mode: str = "dense",
+        min_score: float | None = None,
+        fusion: str = "weighted",
     ) -> list[SearchResult]:
-        """Return the k documents whose vectors have the largest cosine with the query's.
+        """Return the k best documents for a query.
 
         Parameters
         ----------
         query : str
-        k : int
-            At least 1; fewer come back only where fewer documents match.
+        k : int, optional
+            At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
+        mode : str
+            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``: by both.
+        min_score : float, optional
+            Only documents with at least this score.
+        fusion : str
+            How ``hybrid`` brings the two together: ``weighted`` or ``rrf``; see
+            :func:`~gem_index.collection.fusion.fuse`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -180,22 +225,27 @@ class Collection:
         EmptyTextError
             If the query holds no word.
         InputError
-            If k is below 1 or the filter is not of this form.
+            If k is below 1, the mode or fusion has another name, or the filter is not of this form.
         """
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        if k is None and min_score is None:
+            raise InputError("found neither k nor min_score; expected one of them")
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
             raise InputError(f"k is {k!r}; expected a whole number of at least 1")
+        if mode not in MODES:
+            raise InputError(f"the mode is {mode!r}; expected {', '.join(MODES)}")
         if not tokenize(query):
             raise EmptyTextError(query)
         with self._workspace.database.reading() as connection:
             view = self._views.at(connection, self._record(connection))
             documents = DocumentRepository(connection, self._id)
             allowed = None if where is None or where == {} else documents.matching(where)
-            best = view.search(view.encoder.encode([query])[0], k, allowed)
+            wanted = _Wanted(view, documents, query, allowed, mode, fusion)
+            best = wanted.best(k, min_score)
             stored = documents.by_seq([seq for seq, _ in best])
         return [
             SearchResult(
                 stored[seq].document_id,
-                min(1.0, max(-1.0, score)),
+                min(1.0, max(-1.0, score)) if mode == "dense" else score,
                 stored[seq].text,
                 json.loads(stored[seq].metadata),
             )
@@ -235,7 +285,7 @@ class Collection:
             prior=config.prior,
             fitted=model.sentences,
             index=IndexStatus(
-                record.index_kind,
+                snapshot.kind if snapshot else record.index_kind,
                 snapshot.directory if snapshot else None,
                 last_seq,
                 total - covered,
@@ -272,7 +322,8 @@ class Collection:
             if row is None:
                 return []
             documents = DocumentRepository(connection, self._id)
-            expected = {seq for seq, _ in documents.texts_after(0) if seq <= row.last_seq}
+            seqs = documents.seqs()
+            expected = set(seqs[seqs <= row.last_seq].tolist())
             dead, _ = documents.tombstones_after(0)
         folder = self._workspace.collection_folder(self._id) / row.directory
         files = json.loads(row.files)
@@ -300,6 +351,59 @@ class Collection:
                 "make one with: gem-index build NAME FILE",
             )
         return record
+
+
+class _Wanted:
+    """One search: what is asked for, of one state of the collection."""
+
+    def __init__(
+        self,
+        view: View,
+        documents: DocumentRepository,
+        query: str,
+        allowed: npt.NDArray[np.int64] | None,
+        mode: str,
+        fusion: str,
+    ) -> None:
+        self._view = view
+        self._documents = documents
+        self._allowed = allowed
+        self._mode = mode
+        self._fusion = fusion
+        self._vector = view.encoder.encode([query])[0] if mode != "lexical" else None
+        self._terms = list(dict.fromkeys(terms_of(query))) if mode != "dense" else []
+
+    def best(self, k: int | None, min_score: float | None) -> Hits:
+        """Return the k best hits, or all that reach a score."""
+        if min_score is None:
+            assert k is not None
+            return self._search(k)
+        asked = k or _RANGE
+        while True:
+            hits = self._search(asked)
+            good = [hit for hit in hits if hit[1] >= min_score]
+            if k is not None or len(good) < len(hits) or len(hits) < asked:
+                return good
+            asked *= 4
+
+    def _search(self, k: int) -> Hits:
+        if self._mode == "dense":
+            return self._dense(k)
+        if self._mode == "lexical":
+            return self._lexical(k)
+        depth = max(DEPTH, k)
+        return fuse(self._dense(depth), self._lexical(depth), k, self._fusion)
+
+    def _dense(self, k: int) -> Hits:
+        assert self._vector is not None
+        return self._view.search(self._vector, k, self._allowed, self._texts)
+
+    def _lexical(self, k: int) -> Hits:
+        return self._view.search_words(self._terms, k, self._allowed) if self._terms else []
+
+    def _texts(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        found = self._documents.by_seq(seqs.tolist())
+        return [found[seq].text for seq in seqs.tolist()]
 
 
 def _watched(

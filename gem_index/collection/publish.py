@@ -7,14 +7,19 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.errors import ConfigError
 from gem_index.gem.encoder import GemEncoder
-from gem_index.index.snapshot import Snapshot
+from gem_index.index.dense import TRAINING_VECTORS
+from gem_index.index.kinds import resolve_kind
+from gem_index.index.snapshot import Generation, Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, SnapshotRecord
@@ -54,36 +59,55 @@ def publish(
     started = time.monotonic()
     folder = workspace.collection_folder(collection_id)
     with workspace.database.reading() as connection:
+        names = CollectionRepository(connection)
         documents = DocumentRepository(connection, collection_id)
-        total = documents.count()
+        seqs = documents.seqs()
         _, last_change = documents.tombstones_after(0)
-        last_seq = 0
+        record = next(other for other in names.all() if other.id == collection_id)
+        done = 0
 
-        def blocks() -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
-            nonlocal last_seq
-            done = 0
-            for rows in _in_blocks(documents.texts_after(0)):
-                ids = np.array([seq for seq, _ in rows], dtype=np.int64)
-                last_seq = int(ids[-1])
-                done += len(ids)
-                yield ids, encoder.encode([text for _, text in rows])
-                if progress is not None:
-                    progress("encode", done, total)
+        def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            nonlocal done
+            done += len(texts)
+            if progress is not None:
+                progress("encode", done, len(seqs))
+            return encoder.encode(texts)
 
+        def sample() -> npt.NDArray[np.float32]:
+            places = np.linspace(0, len(seqs) - 1, min(TRAINING_VECTORS, len(seqs)), dtype=np.int64)
+            found = documents.by_seq(seqs[places].tolist())
+            return encoder.encode([found[seq].text for seq in sorted(found)])
+
+        generation = Generation(
+            kind=resolve_kind(record.index_kind, len(seqs)),
+            dimension=encoder.dimension,
+            fingerprint=encoder.fingerprint,
+            texts=lambda after: _in_blocks(documents.texts_after(after)),
+            encode=encode,
+            sample=sample,
+        )
+        old = _reusable(folder, names.snapshot(collection_id), generation)
         directory = folder / uuid.uuid4().hex[:12]
-        files = Snapshot.write(directory, blocks(), encoder.dimension, encoder.fingerprint)
+        try:
+            files = Snapshot.write(directory, generation, None if old is None else (old, seqs))
+        except ConfigError as error:
+            # a kind that learns needs more documents than a young collection has
+            _LOG.warning("%s; a flat one serves until then", error)
+            generation, done = replace(generation, kind=resolve_kind("flat", len(seqs))), 0
+            files = Snapshot.write(directory, generation)
     with workspace.database.writing() as connection:
         names, models = CollectionRepository(connection), ModelRepository(connection)
+        last_seq = int(seqs[-1]) if len(seqs) else 0
         if model is not None:
-            old = next(c.model_id for c in names.all() if c.id == collection_id)
-            names.use_model(collection_id, models.add(model), last_seq, total)
-            models.remove(old)
+            names.use_model(collection_id, models.add(model), last_seq, len(seqs))
+            models.remove(record.model_id)
         names.use_snapshot(
             SnapshotRecord(
                 collection_id=collection_id,
                 directory=directory.name,
+                kind=generation.kind.name,
                 last_seq=last_seq,
-                vectors=total,
+                vectors=len(seqs),
                 model_fingerprint=encoder.fingerprint,
                 files=json.dumps(files, sort_keys=True),
                 seconds=time.monotonic() - started,
@@ -91,6 +115,17 @@ def publish(
         )
         DocumentRepository(connection, collection_id).forget_tombstones(last_change)
     remove_unused_directories(folder, keep=directory.name)
+
+
+def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path | None:
+    """Return the directory of the snapshot in use, where its vectors are those that the new one would compute."""
+    if row is None or row.model_fingerprint != new.fingerprint or row.kind != new.kind.name:
+        return None
+    directory = folder / row.directory
+    damage = Snapshot.damage(directory, json.loads(row.files))
+    for line in damage:
+        _LOG.warning("%s: %s; making the index anew from the texts", directory, line)
+    return None if damage else directory
 
 
 def remove_unused_directories(folder: Path, keep: str | None) -> None:
@@ -106,12 +141,8 @@ def remove_unused_directories(folder: Path, keep: str | None) -> None:
             shutil.rmtree(child)
 
 
-def _in_blocks(rows: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    block: list[tuple[int, str]] = []
-    for row in rows:
-        block.append(row)
-        if len(block) == _BLOCK:
-            yield block
-            block = []
-    if block:
-        yield block
+def _in_blocks(
+    rows: Iterator[tuple[int, str]],
+) -> Iterator[tuple[npt.NDArray[np.int64], list[str]]]:
+    while block := list(islice(rows, _BLOCK)):
+        yield np.array([seq for seq, _ in block], dtype=np.int64), [text for _, text in block]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +16,22 @@ from sqlalchemy import Connection
 
 from gem_index.errors import CorruptionError
 from gem_index.gem.encoder import GemEncoder
+from gem_index.index.lexical import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, SnapshotRecord
 from gem_index.workspace import Workspace
 
-__all__ = ["View", "ViewKeeper"]
+__all__ = ["Hits", "View", "ViewKeeper", "best_of"]
 
 _LOG = logging.getLogger(__name__)
 
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Hits = list[tuple[int, float]]
+
+_ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class View:
         False at the snapshot's positions whose document was deleted or replaced.
     tail_ids, tail_vectors : int64 array (t,), float32 array (t, d)
         The documents after the snapshot, by ascending ``seq``.
+    tail_texts : tuple of str
+        Their texts.
     last_seq : int
         The last document that was looked at.
     last_change : int
@@ -56,13 +65,18 @@ class View:
     alive: Mask
     tail_ids: Ids
     tail_vectors: npt.NDArray[np.float32]
+    tail_texts: tuple[str, ...]
     last_seq: int
     last_change: int
 
     def search(
-        self, query: npt.NDArray[np.float32], k: int, allowed: Ids | None
-    ) -> list[tuple[int, float]]:
-        """Return the k best (seq, score), best first, equal scores by seq.
+        self,
+        query: npt.NDArray[np.float32],
+        k: int,
+        allowed: Ids | None,
+        texts_of: Callable[[Ids], list[str]],
+    ) -> Hits:
+        """Return the k best (seq, cosine), best first, equal cosines by seq.
 
         Parameters
         ----------
@@ -70,17 +84,10 @@ class View:
         k : int
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
+        texts_of : callable
+            Returns the texts of some seqs: what an approximate index proposes is scored again from them.
         """
-        found: list[tuple[int, float]] = []
-        if self.snapshot is not None and len(self.snapshot.ids):
-            mask = (
-                self.alive if allowed is None else self.alive & _member(self.snapshot.ids, allowed)
-            )
-            if mask.any():
-                positions, scores = self.snapshot.index.search(
-                    query, k, None if mask.all() else mask
-                )
-                found += zip(self.snapshot.ids[positions].tolist(), scores.tolist(), strict=True)
+        found = self._in_snapshot(query, k, allowed, texts_of)
         if len(self.tail_ids):
             scores = self.tail_vectors @ query
             tail = zip(self.tail_ids.tolist(), scores.tolist(), strict=True)
@@ -89,8 +96,53 @@ class View:
             else:
                 accepted = _member(self.tail_ids, allowed)
                 found += [pair for pair, ok in zip(tail, accepted, strict=True) if ok]
-        found.sort(key=lambda pair: (-pair[1], pair[0]))
-        return found[:k]
+        return best_of(found, k)
+
+    def _in_snapshot(
+        self,
+        query: npt.NDArray[np.float32],
+        k: int,
+        allowed: Ids | None,
+        texts_of: Callable[[Ids], list[str]],
+    ) -> Hits:
+        if self.snapshot is None or not len(self.snapshot.ids):
+            return []
+        ids, kind = self.snapshot.ids, self.snapshot.kind
+        mask = self.alive if allowed is None else self.alive & _member(ids, allowed)
+        if not mask.any():
+            return []
+        if not kind.exact and allowed is not None and len(allowed) <= _ENCODED_AT_ONCE:
+            chosen = np.asarray(ids[mask])  # so few that their own vectors cost less than a search
+        else:
+            positions, scores = self.snapshot.index.search(
+                query, kind.candidates(k), None if mask.all() else mask
+            )
+            chosen = np.asarray(ids[positions])
+            if kind.exact:
+                return list(zip(chosen.tolist(), scores.tolist(), strict=True))
+        scores = self.encoder.encode(texts_of(chosen)) @ query
+        return list(zip(chosen.tolist(), scores.tolist(), strict=True))
+
+    def search_words(self, terms: Sequence[str], k: int, allowed: Ids | None) -> Hits:
+        """Return the k best (seq, BM25 score), best first, equal scores by seq; parameters as for :meth:`search`."""
+        found: Hits = []
+        words, mean_terms = None, 1.0
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
+            held = self.snapshot.ids if self.alive.all() else self.snapshot.ids[self.alive]
+            found += words.search(terms, k, allowed, np.asarray(held))
+        if len(self.tail_ids):
+            found += self._tail_words.search(terms, k, allowed, words, mean_terms)
+        return best_of(found, k)
+
+    @cached_property
+    def _tail_words(self) -> LexicalTail:
+        return LexicalTail(self.tail_ids, self.tail_texts)
+
+
+def best_of(found: Hits, k: int) -> Hits:
+    """Return the k best of some (seq, score), best first, equal scores by seq."""
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 def _member(ids: Ids, allowed: Ids) -> Mask:
@@ -139,23 +191,27 @@ class ViewKeeper:
         dead, last_change = documents.tombstones_after(view.last_change)
         fresh = list(documents.texts_after(view.last_seq))
         alive, tail_ids, tail_vectors = view.alive, view.tail_ids, view.tail_vectors
+        tail_texts = view.tail_texts
         if dead:
             gone = np.unique(np.array(dead, dtype=np.int64))
             if view.snapshot is not None:
                 alive = alive & ~_member(view.snapshot.ids, gone)
             kept = ~_member(tail_ids, gone)
             tail_ids, tail_vectors = tail_ids[kept], tail_vectors[kept]
+            tail_texts = tuple(compress(tail_texts, kept))
         last_seq = view.last_seq
         if fresh:
             last_seq = fresh[-1][0]
             tail_ids = np.append(tail_ids, np.array([seq for seq, _ in fresh], dtype=np.int64))
-            vectors = view.encoder.encode([text for _, text in fresh])
-            tail_vectors = np.concatenate([tail_vectors, vectors])
+            texts = [text for _, text in fresh]
+            tail_vectors = np.concatenate([tail_vectors, view.encoder.encode(texts)])
+            tail_texts += tuple(texts)
         return replace(
             view,
             alive=alive,
             tail_ids=tail_ids,
             tail_vectors=tail_vectors,
+            tail_texts=tail_texts,
             last_seq=last_seq,
             last_change=last_change,
         )
@@ -188,6 +244,7 @@ class ViewKeeper:
             alive=np.ones(len(snapshot.ids) if snapshot else 0, dtype=np.bool_),
             tail_ids=np.zeros(0, np.int64),
             tail_vectors=np.zeros((0, encoder.dimension), np.float32),
+            tail_texts=(),
             last_seq=row.last_seq if snapshot is not None and row is not None else 0,
             last_change=0,
         )

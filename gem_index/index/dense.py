@@ -1,8 +1,8 @@
-"""Exact inner-product search over positions, by FAISS."""
+"""Inner-product search over positions, by FAISS."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import CorruptionError, GemIndexError
+from gem_index.errors import ConfigError, CorruptionError, GemIndexError
+from gem_index.index.kinds import IndexKind
 
-__all__ = ["DenseIndex"]
+__all__ = ["TRAINING_VECTORS", "DenseIndex"]
 
 F32 = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+TRAINING_VECTORS = 65_536
+"""At most so many vectors are shown to an index that learns before it is filled."""
+
+_PROBED_LISTS = 4  # one in so many of an inverted file's lists
+_HNSW_BREADTH = 512
+_QUERY_BITS = 4  # of a query's numbers against RaBitQ's codes
 
 
 class DenseIndex:
@@ -30,17 +39,82 @@ class DenseIndex:
     """
 
     def __init__(self, index: Any) -> None:
+        faiss = _faiss()
+
         self._index = index
+        self._inner = faiss.downcast_index(index)
+        if isinstance(self._inner, faiss.IndexIVF):
+            self._inner.nprobe = max(1, self._inner.nlist // _PROBED_LISTS)
+        elif isinstance(self._inner, faiss.IndexHNSW):
+            self._inner.hnsw.efSearch = _HNSW_BREADTH
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
     @classmethod
-    def build(cls, dimension: int, blocks: Iterable[F32]) -> DenseIndex:
-        """Make a flat index of blocks of vectors (b, dimension)."""
-        import faiss
+    def build(
+        cls,
+        dimension: int,
+        kind: IndexKind,
+        blocks: Iterable[F32],
+        sample: Callable[[], F32],
+    ) -> DenseIndex:
+        """Make an index of blocks of vectors (b, dimension).
 
-        index = faiss.IndexFlatIP(dimension)
+        Parameters
+        ----------
+        dimension : int
+        kind : IndexKind
+        blocks : iterable of float32 arrays
+        sample : callable
+            Returns vectors to learn from; called only where the kind learns.
+
+        Raises
+        ------
+        ConfigError
+            If FAISS cannot make such an index of these vectors.
+        """
+        faiss = _faiss()
+
+        try:
+            index = faiss.index_factory(dimension, kind.factory, faiss.METRIC_INNER_PRODUCT)
+            if not index.is_trained:
+                index.train(sample())
+        except RuntimeError as error:
+            raise ConfigError(
+                f"FAISS cannot make the index {kind.factory!r} of these documents ({_first_line(error)}); "
+                "expected another --index, or auto"
+            ) from error
+        for block in blocks:
+            index.add(block)
+        return cls(index)
+
+    @classmethod
+    def extend(cls, path: Path, kept: Mask, blocks: Iterable[F32]) -> DenseIndex | None:
+        """Make an index of another one's vectors, without some, and of further ones.
+
+        Parameters
+        ----------
+        path : Path
+            The other index's file.
+        kept : bool array (n,)
+            False at the positions to leave out; the others move together.
+        blocks : iterable of float32 arrays
+            What comes after them.
+
+        Returns
+        -------
+        DenseIndex or None
+            None where vectors of this kind do not stand one behind the other.
+        """
+        faiss = _faiss()
+
+        index = faiss.read_index(str(path))
+        if not isinstance(faiss.downcast_index(index), faiss.IndexFlatCodes):
+            return None
+        if not kept.all():
+            bits = np.packbits(~kept, bitorder="little")
+            index.remove_ids(faiss.IDSelectorBitmap(bits))
         for block in blocks:
             index.add(block)
         return cls(index)
@@ -53,7 +127,7 @@ class DenseIndex:
         GemIndexError
             If the disk refuses.
         """
-        import faiss
+        faiss = _faiss()
 
         try:
             faiss.write_index(self._index, str(path))
@@ -69,7 +143,7 @@ class DenseIndex:
         CorruptionError
             If it is not an index.
         """
-        import faiss
+        faiss = _faiss()
 
         try:
             return cls(faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))
@@ -77,9 +151,9 @@ class DenseIndex:
             raise CorruptionError(f"{path} is not a readable index") from error
 
     def search(
-        self, query: F32, k: int, accepted: npt.NDArray[np.bool_] | None = None
+        self, query: F32, k: int, accepted: Mask | None = None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return the k best positions and their inner products, best first.
+        """Return the k best positions and their inner products as the index sees them, best first.
 
         Parameters
         ----------
@@ -94,23 +168,78 @@ class DenseIndex:
         positions : int64 array (min(k, accepted positions),)
         scores : float32 array of the same length
         """
-        import faiss
+        most = len(self) if accepted is None else int(np.count_nonzero(accepted))
+        k = min(k, most)
+        if k == 0:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        asked = k
+        while True:
+            positions, scores, filtered = self._search_once(query, asked, accepted)
+            found = positions >= 0
+            if accepted is not None and not filtered:
+                found &= accepted[positions]
+            positions, scores = positions[found][:k], scores[found][:k]
+            # an approximate index may miss what a filter leaves: ask for more, and at last for everything
+            if len(positions) == k or asked >= len(self):
+                return positions, scores
+            asked = min(len(self), 4 * asked)
 
-        parameters = None
-        if accepted is not None:
-            bits = np.packbits(accepted, bitorder="little")
-            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))  # type: ignore[call-arg,arg-type] # the stubs know the C++ class, not its Python constructor
-        k = max(1, min(k, len(self)))
+    def _search_once(
+        self, query: F32, k: int, accepted: Mask | None
+    ) -> tuple[npt.NDArray[np.int64], F32, bool]:
+        """Search once; tell also whether the index itself left out what is not accepted."""
+        faiss = _faiss()
+
         with _one_thread():
+            if accepted is not None and not accepted.all():
+                bits = np.packbits(accepted, bitorder="little")
+                selector = faiss.IDSelectorBitmap(bits)
+                try:
+                    scores, positions = self._index.search(
+                        query[np.newaxis], k, params=self._parameters(k, selector)
+                    )
+                except RuntimeError:
+                    pass  # this kind takes no selector
+                else:
+                    return positions[0], scores[0], True
+            parameters = self._parameters(k, None)
             scores, positions = self._index.search(query[np.newaxis], k, params=parameters)
-        found = positions[0] >= 0
-        return positions[0][found], scores[0][found]
+        return positions[0], scores[0], accepted is None or bool(accepted.all())
+
+    def _parameters(self, k: int, selector: Any) -> Any:
+        faiss = _faiss()
+
+        if isinstance(self._inner, faiss.IndexIVF):
+            # the deeper one asks, the more lists: everything is asked for in all of them
+            probed = max(self._inner.nprobe, -(-self._inner.nlist * k // max(1, len(self))))
+            kind = (
+                faiss.IVFRaBitQSearchParameters
+                if isinstance(self._inner, faiss.IndexIVFRaBitQ)
+                else faiss.SearchParametersIVF
+            )
+            return kind(sel=selector, nprobe=min(probed, self._inner.nlist))
+        if isinstance(self._inner, faiss.IndexHNSW):
+            return faiss.SearchParametersHNSW(sel=selector, efSearch=max(_HNSW_BREADTH, 2 * k))
+        if isinstance(self._inner, faiss.IndexRaBitQ):
+            return faiss.RaBitQSearchParameters(sel=selector, qb=_QUERY_BITS)
+        return None if selector is None else faiss.SearchParameters(sel=selector)
+
+
+def _faiss() -> Any:
+    """Return FAISS, imported when first used: its stubs know the C++ classes, not their Python constructors."""
+    import faiss
+
+    return faiss
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1][:160]
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep FAISS to the calling thread: OpenMP cannot share out one query, and its waiting costs as much again."""
-    import faiss
+    faiss = _faiss()
 
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # of this thread alone

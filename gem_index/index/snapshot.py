@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,37 +14,82 @@ import numpy.typing as npt
 from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.dense import DenseIndex
+from gem_index.index.kinds import IndexKind
+from gem_index.index.lexical import LexicalIndex
 
-__all__ = ["FileTable", "Snapshot"]
+__all__ = ["FileTable", "Generation", "Snapshot"]
 
 FileTable: TypeAlias = Mapping[str, Mapping[str, str | int]]
+Ids: TypeAlias = npt.NDArray[np.int64]
 
 _MAGIC = "gem-index snapshot"
 _VERSION = 1
-_META, _IDS, _INDEX = "snapshot.json", "ids.npy", "vectors.faiss"
+_META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "words"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a new generation is made of.
+
+    Attributes
+    ----------
+    kind : IndexKind
+    dimension : int
+    fingerprint : str
+        Of the encoder that makes the vectors.
+    texts : callable
+        Iterates over blocks of ids (``documents.seq``, ascending over all blocks) and texts, of the documents after an id.
+    encode : callable
+        Texts to float32 vectors (b, dimension).
+    sample : callable
+        Returns vectors for an index to learn from.
+    """
+
+    kind: IndexKind
+    dimension: int
+    fingerprint: str
+    texts: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]]
+    encode: Callable[[Sequence[str]], npt.NDArray[np.float32]]
+    sample: Callable[[], npt.NDArray[np.float32]]
 
 
 class Snapshot:
-    """One generation: the ids (``documents.seq``) of the vectors, ascending, and the index over them.
+    """One generation: the ids of its documents, ascending, an index over their vectors, and one over their words.
 
     Parameters
     ----------
+    directory : Path
     ids : int64 array (n,)
         Ascending.
     index : DenseIndex
         Position i holds the vector of ``ids[i]``.
+    kind : IndexKind
+    mean_terms : float
+        Mean number of words of a document.
     """
 
-    def __init__(self, ids: npt.NDArray[np.int64], index: DenseIndex) -> None:
+    def __init__(
+        self, directory: Path, ids: Ids, index: DenseIndex, kind: IndexKind, mean_terms: float
+    ) -> None:
+        self.directory = directory
         self.ids = ids
         self.index = index
+        self.kind = kind
+        self.mean_terms = mean_terms
+        self._words: LexicalIndex | None = None
+
+    @property
+    def words(self) -> LexicalIndex:
+        """The index over words; opened when first asked for."""
+        if self._words is None:
+            self._words = LexicalIndex.open(self.directory / _WORDS)
+        return self._words
 
     @staticmethod
     def write(
         directory: Path,
-        blocks: Iterable[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]],
-        dimension: int,
-        fingerprint: str,
+        new: Generation,
+        old: tuple[Path, Ids] | None = None,
     ) -> dict[str, dict[str, str | int]]:
         """Write a new generation: wholly there when this returns, not at all when it raises.
 
@@ -51,42 +97,46 @@ class Snapshot:
         ----------
         directory : Path
             Its name; must not exist.
-        blocks : iterable of (ids, vectors)
-            b ids, ascending over all blocks, and their float32 vectors (b, dimension).
-        dimension : int
-        fingerprint : str
-            Of the encoder that made the vectors.
+        new : Generation
+        old : tuple of Path and int64 array, optional
+            A sound generation with vectors of the same encoder and kind, and those of its ids that still live: their
+            vectors are taken over instead of computed.
 
         Returns
         -------
         dict
             Hash and size of each file, for :meth:`damage`.
         """
-        ids: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
-
-        def vectors() -> Iterable[npt.NDArray[np.float32]]:
-            for block_ids, block in blocks:
-                ids.append(block_ids)
-                yield block
 
         def fill(folder: Path) -> None:
-            index = DenseIndex.build(dimension, vectors())
+            taken = None if old is None else _taken_over(*old)
+            index, ids = (None, None) if taken is None else _extended(new, taken)
+            if index is None or ids is None:
+                index, ids = _built(new)
             index.write(folder / _INDEX)
-            np.save(folder / _IDS, np.concatenate(ids))
+            np.save(folder / _IDS, ids)
+            documents, words = _write_words(folder / _WORDS, new, taken)
             meta = {
                 "magic": _MAGIC,
                 "version": _VERSION,
-                "kind": "flat",
+                "kind": new.kind.name,
+                "factory": new.kind.factory,
                 "vectors": len(index),
-                "dimension": dimension,
-                "fingerprint": fingerprint,
+                "dimension": new.dimension,
+                "fingerprint": new.fingerprint,
+                "documents": documents,
+                "words": words,
             }
             (folder / _META).write_text(json.dumps(meta, indent=1) + "\n")
 
         publish_directory(directory, fill)
         return {
-            path.name: {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
-            for path in sorted(directory.iterdir())
+            path.relative_to(directory).as_posix(): {
+                "sha256": sha256_of_file(path),
+                "bytes": path.stat().st_size,
+            }
+            for path in sorted(directory.rglob("*"))
+            if path.is_file() and path.suffix != ".lock"
         }
 
     @classmethod
@@ -110,12 +160,14 @@ class Snapshot:
             if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
                 raise CorruptionError(f"{directory} is no {_MAGIC} of version {_VERSION}")
             ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            kind = IndexKind(meta["kind"], meta["factory"])
+            mean_terms = meta["words"] / max(1, meta["documents"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise CorruptionError(f"{directory} cannot be read: {error}") from error
         index = DenseIndex.open(directory / _INDEX)
         if len(index) != len(ids):
             raise CorruptionError(f"{directory} holds {len(index)} vectors and {len(ids)} ids")
-        return cls(ids, index)
+        return cls(directory, ids, index, kind, mean_terms)
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
@@ -128,3 +180,55 @@ class Snapshot:
             elif sha256_of_file(path) != expected["sha256"]:
                 lines.append(f"{name} is not what was written")
         return lines
+
+
+def _built(new: Generation) -> tuple[DenseIndex, Ids]:
+    ids: list[Ids] = [np.zeros(0, np.int64)]
+
+    def vectors() -> Iterator[npt.NDArray[np.float32]]:
+        for block, texts in new.texts(0):
+            ids.append(block)
+            yield new.encode(texts)
+
+    index = DenseIndex.build(new.dimension, new.kind, vectors(), new.sample)
+    return index, np.concatenate(ids)
+
+
+@dataclass(frozen=True)
+class _Old:
+    """A generation whose vectors and words are taken over."""
+
+    directory: Path
+    ids: Ids
+    kept: npt.NDArray[np.bool_]
+
+    @property
+    def last(self) -> int:
+        return int(self.ids[-1]) if len(self.ids) else 0
+
+
+def _taken_over(directory: Path, alive: Ids) -> _Old:
+    ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
+    return _Old(directory, np.asarray(ids), np.isin(ids, alive, assume_unique=True))
+
+
+def _extended(new: Generation, old: _Old) -> tuple[DenseIndex | None, Ids | None]:
+    ids: list[Ids] = [old.ids[old.kept]]
+
+    def vectors() -> Iterator[npt.NDArray[np.float32]]:
+        for block, texts in new.texts(old.last):
+            ids.append(block)
+            yield new.encode(texts)
+
+    index = DenseIndex.extend(old.directory / _INDEX, old.kept, vectors())
+    return index, None if index is None else np.concatenate(ids)
+
+
+def _write_words(folder: Path, new: Generation, old: _Old | None) -> tuple[int, int]:
+    """Write the index over words; return the documents and words ever added to it, for their mean."""
+    if old is None:
+        return LexicalIndex.write(folder, new.texts(0))
+    meta = json.loads((old.directory / _META).read_text())
+    dead = old.ids[~old.kept]
+    documents, words = LexicalIndex.write(folder, new.texts(old.last), old.directory / _WORDS, dead)
+    return meta["documents"] + documents, meta["words"] + words

@@ -160,6 +160,13 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- reading
 
+    def seqs(self) -> npt.NDArray[np.int64]:
+        """Return the seqs of all documents, ascending."""
+        rows = self._connection.execute(
+            select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
+        )
+        return np.fromiter(rows.scalars(), dtype=np.int64)
+
     def last_seq(self) -> int:
         """Return the seq of the newest document, 0 where there is none."""
         return int(

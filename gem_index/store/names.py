@@ -136,6 +136,12 @@ class CollectionRepository:
         """Remove a collection with its documents, tombstones and snapshot row."""
         self._connection.execute(delete(collections).where(collections.c.id == collection_id))
 
+    def use_index(self, collection_id: int, kind: str) -> None:
+        """Let the collection's snapshots to come have an index of another kind."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(index_kind=kind)
+        )
+
     def use_model(
         self, collection_id: int, model_id: int, fitted_seq: int, fitted_documents: int
     ) -> None:

@@ -86,6 +86,7 @@ class SnapshotRecord:
 
     collection_id: int
     directory: str
+    kind: str
     last_seq: int
     vectors: int
     model_fingerprint: str

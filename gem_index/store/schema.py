@@ -100,6 +100,7 @@ snapshots = Table(
         unique=True,
     ),
     Column("directory", Text, nullable=False),
+    Column("kind", Text, nullable=False),  # of the index; a collection's own may be "auto"
     Column("last_seq", Integer, nullable=False),
     Column("vectors", Integer, nullable=False),
     Column("model_fingerprint", Text, nullable=False),

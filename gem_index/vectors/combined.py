@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from gem_index.errors import ConfigError
 from gem_index.vectors.base import BoolArray, FloatArray, VectorSource
+from gem_index.vectors.options import check_factor
 
 __all__ = ["CombinedVectors"]
 
@@ -22,7 +22,7 @@ class CombinedVectors:
     sources : sequence of VectorSource
         At least one; their order is the order of the concatenation.
     weights : sequence of float, optional
-        A factor above 0 for each; 1 by default.
+        A factor from 1e-9 to 1e9 for each; 1 by default.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class CombinedVectors:
                 f"found {len(self.sources)} sources and {len(self.weights)} weights to combine; "
                 "expected at least one source and as many weights"
             )
-        if not all(0 < weight < math.inf for weight in self.weights):
-            raise ConfigError(f"the weights are {self.weights}; expected finite numbers above 0")
+        for weight in self.weights:
+            check_factor("a weight", weight)
         self.dimension = sum(source.dimension for source in self.sources)
         parts = "+".join(
             f"{source.fingerprint}*{weight!r}"

@@ -9,16 +9,17 @@ import re
 import shutil
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from gem_index.errors import DownloadError
+from gem_index.errors import ConfigError, DownloadError
 from gem_index.vectors.catalogue import RemoteFile
 
-__all__ = ["download", "hub_promise", "is_address"]
+__all__ = ["checked_address", "download", "hub_folder", "hub_promise", "is_address"]
 
 Progress = Callable[[int, int], None]
 
@@ -32,7 +33,28 @@ _POINTER = re.compile(r"oid sha256:([0-9a-f]{64})\s+size (\d+)")
 
 def is_address(text: str) -> bool:
     """Tell whether a text is the address of a web server."""
-    return text.startswith(("https://", "http://"))
+    return text.lower().startswith(("https://", "http://"))
+
+
+def checked_address(text: str) -> str:
+    """Return an address as it is asked for, with what is not ASCII escaped.
+
+    Raises
+    ------
+    ConfigError
+        If it names no server.
+    """
+    try:
+        parts = urllib.parse.urlsplit(text)
+        _ = parts.port
+        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+    except (ValueError, UnicodeError):
+        host = ""
+    if not host:
+        raise ConfigError(
+            f"the address is {text!r}; expected one like https://example.org/vectors.vec.gz"
+        )
+    return urllib.parse.quote(text, safe="%/:=&?~#+!$,;'@()*[]")
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
@@ -129,9 +151,8 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
     partial = _Partial(folder / f"{file.name}.part")
     if partial.address != file.address:
         partial.forget()
-    failures = 0
+    failures, furthest = 0, partial.size
     while True:
-        before = partial.size
         try:
             _fetch(file, partial, progress)
             break
@@ -145,7 +166,8 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
                     f"{file.address} answers {error.code} {error.reason}; expected the file: give another "
                     "address or a local copy with --from"
                 ) from error
-            failures = 1 if partial.size > before else failures + 1  # any progress counts
+            failures = 1 if partial.size > furthest else failures + 1
+            furthest = max(furthest, partial.size)
             if failures == _ATTEMPTS:
                 raise DownloadError(
                     f"{file.address} stopped after {partial.size:,} bytes ({error or type(error).__name__}); "
@@ -189,9 +211,15 @@ def _fetch(file: RemoteFile, partial: _Partial, progress: Progress | None) -> No
     with answer:
         length = answer.headers.get("Content-Length")
         total = int(length) if length and length.isdigit() else None
-        begins = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
-        if answer.status == 206 and begins and int(begins[1]) == have:
-            total = None if total is None else total + have
+        if answer.status == 206:
+            # a server may send less than was asked for: the range tells the whole length
+            part = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
+            if part is None or int(part[1]) != have:
+                partial.forget()
+                raise http.client.HTTPException("another part was sent than the one asked for")
+            total = None if part[2] == "*" else int(part[2])
+        elif answer.status != 200:
+            raise DownloadError(f"{file.address} answers {answer.status}; expected the file")
         else:
             have = 0
             # a tag names a version for sure only where it is a strong one
@@ -236,3 +264,15 @@ def hub_promise(address: str) -> tuple[int, str] | None:
         return None  # the download itself will tell what is wrong
     found = _POINTER.search(text)
     return (int(found[2]), found[1]) if found else None
+
+
+def hub_folder(address: str) -> str:
+    """Return the folder of a hub model in which its table lies, as its ``modules.json`` tells; empty for its root."""
+    request = urllib.request.Request(f"{address}/modules.json", headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
+    try:
+        with _OPENER.open(request, timeout=_TIMEOUT) as answer:
+            modules = json.loads(answer.read(1 << 16))
+        path = str(modules[0]["path"])
+    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+        return ""  # it has none; the download itself will tell what else is wrong
+    return f"{path}/" if re.fullmatch(r"[\w-]+", path) else ""

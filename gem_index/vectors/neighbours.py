@@ -48,6 +48,9 @@ def solve_analogy(source: VectorSource, a: str, b: str, c: str, k: int) -> list[
 
 
 def _known(source: VectorSource, words: list[str]) -> FloatArray:
+    for word in words:
+        if not word or not word.isprintable():
+            raise InputError(f"the word is {word!r}; expected a word of printable characters")
     rows, unknown = source.lookup(words)
     if unknown.any():
         word = words[int(np.argmax(unknown))]

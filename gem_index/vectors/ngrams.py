@@ -31,7 +31,7 @@ class NgramTable:
 
     def compose(self, words: Sequence[str]) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return the mean of each word's n-grams (n, d), and where a word has none."""
-        sums, counts = self.sums([f"<{word}>".encode() for word in words])
+        sums, counts = self.sums([f"<{word}>".encode(errors="surrogatepass") for word in words])
         sums /= np.maximum(counts, 1)[:, None].astype(np.float32)
         return sums, counts == 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -14,7 +13,7 @@ import numpy as np
 from gem_index.errors import ConfigError
 from gem_index.vectors.base import FloatArray
 
-__all__ = ["SourceOptions", "row_of_unknown"]
+__all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
 
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
@@ -30,7 +29,7 @@ class SourceOptions:
     unit : bool
         Bring every word's vector to length 1 (a zero vector stays).
     scale : float
-        Factor on every vector, after ``unit``; above 0. GEM is not scale-invariant: alpha_s grows with the norm.
+        Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
     oov : str
         What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
         vector composed of its character n-grams, where the source has them.
@@ -51,8 +50,7 @@ class SourceOptions:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.scale, int | float) and 0 < self.scale < math.inf):
-            raise ConfigError(f"scale is {self.scale!r}; expected a finite number above 0")
+        check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit is {self.limit!r}; expected at least 1")
         for name, known in (("oov", UNKNOWN_WORDS), ("case", CASES), ("dtype", DTYPES)):
@@ -80,11 +78,26 @@ class SourceOptions:
     def adjust(self, rows: FloatArray) -> FloatArray:
         """Return vectors (n, d) brought to unit length and scaled."""
         if self.unit:
-            norms = np.linalg.norm(rows, axis=1, keepdims=True)
-            rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+            wide = rows.astype(np.float64)  # the square of a float32 may not be one
+            norms = np.linalg.norm(wide, axis=1, keepdims=True)
+            rows = np.divide(wide, norms, out=wide, where=norms > 0).astype(np.float32)
         return rows * np.float32(self.scale) if self.scale != 1 else rows
+
+
+def check_factor(name: str, value: float) -> None:
+    """Hold a factor on vectors to what keeps them vectors.
+
+    Raises
+    ------
+    ConfigError
+        If it is no number from 1e-9 to 1e9.
+    """
+    if not (isinstance(value, int | float) and 1e-9 <= value <= 1e9):
+        raise ConfigError(f"{name} is {value!r}; expected a number from 1e-9 to 1e9")
 
 
 def row_of_unknown(word: str, rows: int) -> int:
     """Return the row of a word that a source does not hold: its SHA-256 digest modulo the number of rows."""
-    return int.from_bytes(hashlib.sha256(word.encode()).digest(), "big") % rows
+    return (
+        int.from_bytes(hashlib.sha256(word.encode(errors="surrogatepass")).digest(), "big") % rows
+    )

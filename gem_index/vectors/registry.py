@@ -75,10 +75,10 @@ def _part(text: str, spec: str) -> SpecPart:
         weight = float(factor)
     except ValueError:
         weight = 0.0
-    if not name or not 0 < weight < float("inf"):
+    if not name or not 1e-9 <= weight <= 1e9:
         raise ConfigError(
             f"the vectors are {spec!r}; expected names or paths joined by '+', each perhaps with a "
-            "weight above 0: lexvec*1.0+fasttext*0.7+psl"
+            "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
     return SpecPart(name.strip(), weight)
 
@@ -144,7 +144,13 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
 
 
 def _open_plugin(entry: EntryPoint) -> VectorSource:
-    source = entry.load()()
+    try:
+        source = entry.load()()
+    except Exception as error:
+        raise VectorFormatError(
+            f"{entry.value}, installed for the vectors {entry.name}, cannot be opened: {error!r}; "
+            "expected a package in order: reinstall it or tell its authors"
+        ) from error
     if not isinstance(source, VectorSource):
         raise VectorFormatError(
             f"{entry.value}, installed for the vectors {entry.name}, gave a {type(source).__name__}; "

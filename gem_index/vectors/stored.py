@@ -56,6 +56,8 @@ class Findings:
         Rows whose word is empty: they are never found.
     latin1 : int
         Words that were not UTF-8 and were read as Latin-1.
+    spaced : int
+        Words that hold a space.
     loss : dict, optional
         Mean and largest relative error of a row, where fewer bits are stored than were read.
     """
@@ -63,6 +65,7 @@ class Findings:
     duplicates: int = 0
     empty: int = 0
     latin1: int = 0
+    spaced: int = 0
     loss: dict[str, float] | None = None
 
 
@@ -128,7 +131,7 @@ def _fill(
                 progress(rows.rows)
     if not rows.rows:
         raise VectorFormatError(f"{file.origin} holds no words; expected at least one")
-    counts = {"rows": rows.rows, "latin1": file.oddities["latin1"]}
+    counts = {name: file.oddities[name] for name in ("latin1", "spaced")}
     parts: dict[str, Any] = {"kind": "words"}
     if isinstance(composition, Pieces):
         shutil.copyfile(composition.tokenizer, target / _TOKENIZER)
@@ -152,7 +155,7 @@ def _fill(
         **parts,
         "options": json.loads(options.to_json()),
         "findings": {
-            **{name: counts.get(name, 0) for name in ("duplicates", "empty", "latin1")},
+            **counts,
             "loss": rows.loss.summary() if rows.loss.rows else None,
         },
     }

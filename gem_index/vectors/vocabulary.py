@@ -127,6 +127,11 @@ class Vocabulary(Sequence[str]):
         from gem_index.kernels.words import find_words
 
         text, offsets = _lines(words)
+        if len(offsets) != len(words) + 1:  # a word of several lines is none of ours
+            found = np.full(len(words), -1, dtype=np.int64)
+            whole = [i for i, word in enumerate(words) if "\n" not in word]
+            found[whole] = self.find([words[i] for i in whole])
+            return found
         found = np.empty(len(words), dtype=np.int64)
         keys = _keys(text, offsets)
         find_words(text, offsets, keys, self._text, self._offsets, self._keys, self._rows, found)
@@ -135,9 +140,11 @@ class Vocabulary(Sequence[str]):
 
 def _lines(words: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return words as one text, a line feed behind each, and where each begins."""
-    text = np.frombuffer(("\n".join(words) + "\n" if words else "").encode(), dtype=np.uint8)
-    offsets = np.zeros(len(words) + 1, dtype=np.int64)
-    offsets[1:] = np.flatnonzero(text == 10) + 1
+    joined = ("\n".join(words) + "\n" if words else "").encode(errors="surrogatepass")
+    text = np.frombuffer(joined, dtype=np.uint8)
+    ends = np.flatnonzero(text == 10) + 1
+    offsets = np.zeros(len(ends) + 1, dtype=np.int64)
+    offsets[1:] = ends
     return text, offsets
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gem_index.errors import VectorFormatError
+from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.testing import VectorSourceContract
 from gem_index.vectors.registry import open_source
 
@@ -45,6 +45,15 @@ class TestLetters(VectorSourceContract):
 
     def test_takes_part_in_combinations(self):
         assert open_source("letters*0.5+wordllama", {}).dimension == 26 + 256
+
+    def test_is_used_and_not_copied(self, home):
+        with pytest.raises(ConfigError, match="used as it is: --vectors letters"):
+            home.add_vectors("copy", "letters")
+        with pytest.raises(ConfigError, match="offered by an installed package"):
+            home.export_vectors("letters", "x.vec")
+        assert home.fit_vocabulary("cut", ["the river"], vectors="letters").words == 2
+        with pytest.raises(VectorFormatError, match="cannot be opened: ZeroDivisionError"):
+            open_source("failing", {})
 
     def test_what_is_no_source_is_refused(self):
         with pytest.raises(VectorFormatError, match="gave a object; expected a VectorSource"):

@@ -30,6 +30,10 @@ class Server:
     ranges: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    shift: int = 0  # of the first answer with a part
+    unasked: bool = False
+    most: int | None = None  # bytes of an answer with a part
+    empty: bool = False
 
 
 @pytest.fixture
@@ -55,7 +59,13 @@ def server(monkeypatch):
             if self.path not in state.content:
                 self.send_error(404)
                 return
+            if state.empty:
+                self.send_response(204)
+                self.end_headers()
+                return
             content = state.content[self.path]
+            if state.unasked:
+                asked = "bytes=0-"
             begin = 0
             if asked and state.ranges and self.headers.get("If-Range") in (state.tag, None):
                 begin = int(asked.removeprefix("bytes=").removesuffix("-"))
@@ -65,10 +75,12 @@ def server(monkeypatch):
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
+                begin += state.shift
+                state.shift = state.shift if state.unasked else 0
+                end = len(content) if state.most is None else min(len(content), begin + state.most)
                 self.send_response(206)
-                self.send_header(
-                    "Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}"
-                )
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+                content = content[:end]
             else:
                 self.send_response(200)
             if state.tag:
@@ -168,6 +180,33 @@ class TestDownload:
             download(remote(server, sha256=SHA256), tmp_path)
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize("shift", [5, -5])
+    def test_another_part_than_the_one_asked_for(self, server, tmp_path, shift):
+        server.cuts, server.shift = [100_000], shift
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+
+    def test_a_part_that_nobody_asked_for(self, server, tmp_path):
+        server.shift, server.unasked = 7, True
+        with pytest.raises(DownloadError, match="another part was sent"):
+            download(remote(server), tmp_path)
+
+    def test_parts_that_are_shorter_than_asked_for(self, server, tmp_path):
+        server.cuts, server.most = [100_000], 90_000
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT
+        assert len(server.requests) == 7
+
+    def test_a_server_that_never_gets_further(self, server, tmp_path):
+        server.ranges = False
+        server.cuts = [50_000, 60_000] * 50
+        with pytest.raises(DownloadError, match="stopped after"):
+            download(remote(server), tmp_path)
+        assert len(server.requests) < 20
+
+    def test_an_answer_without_content(self, server, tmp_path):
+        server.empty = True
+        with pytest.raises(DownloadError, match="answers 204"):
+            download(remote(server), tmp_path)
+
     def test_another_size_than_the_known_one(self, server, tmp_path):
         with pytest.raises(DownloadError, match="has 600,000 bytes; expected 600,001"):
             download(remote(server, size=600_001), tmp_path)
@@ -252,13 +291,12 @@ class TestAddingFromAServer:
         assert {stage.split()[0] for stage, _, _ in seen} == {"download", "words"}
         assert not [path for path in (home.root / "downloads").rglob("*") if path.suffix != ".lock"]
 
-    def test_what_was_downloaded_is_kept_when_it_cannot_be_read(self, server, home):
+    def test_what_nothing_vouches_for_is_not_kept_when_it_cannot_be_read(self, server, home):
         server.content = {"/v": b"1 2\n3 4\n"}
         with pytest.raises(VectorFormatError, match="holds 1 numbers"):
             home.add_vectors("mine", f"{server.address}/v")
-        server.requests.clear()
-        assert home.add_vectors("mine", f"{server.address}/v", format="glove").words == 2
-        assert server.requests == []
+        server.content = {"/v": GLOVE}
+        assert home.add_vectors("mine", f"{server.address}/v").words == 3
 
     def test_well_known_vectors_from_a_mirror(self, server, home, monkeypatch, tmp_path):
         import zipfile
@@ -319,6 +357,51 @@ class TestAddingFromAServer:
         )
         assert by_url.fingerprint == info.fingerprint
         assert by_url.licence == "MIT"
+
+    def test_a_sentence_transformers_model_of_the_hub(self, server, home, monkeypatch):
+        import json
+
+        from safetensors.numpy import save
+        from tokenizers import Tokenizer
+        from tokenizers.models import WordLevel
+        from tokenizers.pre_tokenizers import WhitespaceSplit
+
+        from gem_index.vectors import catalogue
+
+        tokenizer = Tokenizer(WordLevel({"the": 0, "river": 1}, unk_token="the"))
+        tokenizer.pre_tokenizer = WhitespaceSplit()
+        module = {
+            "path": "0_StaticEmbedding",
+            "type": "sentence_transformers.models.StaticEmbedding",
+        }
+        base = "/o/st/resolve/main"
+        table = save({"embedding.weight": np.eye(2, dtype=np.float32)})
+        server.content = {
+            f"{base}/modules.json": json.dumps([module]).encode(),
+            f"{base}/0_StaticEmbedding/model.safetensors": table,
+            f"{base}/0_StaticEmbedding/tokenizer.json": tokenizer.to_str().encode(),
+        }
+        monkeypatch.setattr(catalogue, "HUB", server.address)
+        info = home.add_vectors("mine", "o/st")
+        assert info.format == "static-embedding"
+        np.testing.assert_array_equal(home.open_vectors("mine").lookup(["river"])[0], [[0, 1]])
+
+    @pytest.mark.parametrize("name", ["vectors/absent.vec", "tests/absent"])
+    def test_a_mistyped_path_is_no_hub_model(self, home, name, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "tests").mkdir()
+        with pytest.raises(UnknownNameError, match="no file, address or known vectors"):
+            home.add_vectors("mine", name)
+
+    @pytest.mark.parametrize("address", ["http://", "http:///x", "http://h:abc/x", "http://[::1"])
+    def test_addresses_that_are_none(self, home, address):
+        with pytest.raises(ConfigError, match="the address is"):
+            home.add_vectors("mine", address)
+
+    def test_addresses_are_escaped(self, server, home):
+        server.content = {"/%C3%BC%20b.txt": GLOVE}
+        address = server.address.replace("http", "HTTP")
+        assert home.add_vectors("mine", f"{address}/\u00fc b.txt").words == 3
 
     def test_a_hub_file_that_is_not_what_the_hub_promised(self, server, home, monkeypatch):
         from gem_index.vectors import catalogue

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from gem_index.errors import CorruptionError
+from gem_index.errors import ConfigError, CorruptionError
 from gem_index.index.dense import DenseIndex
-from gem_index.index.snapshot import Snapshot
+from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
+from gem_index.index.lexical import LexicalIndex, LexicalTail, terms_of
+from gem_index.index.snapshot import Generation, Snapshot
+
+FLAT = IndexKind("flat", "Flat")
+KINDS = (
+    "flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "RaBitQfs", "IVF4,Flat", "IVF4,RaBitQ", "PCA8,SQ8", "SQ8,Refine(Flat)"
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +26,14 @@ def best(scores, accepted, k):
     return order[:k]
 
 
+def build(vectors, kind=FLAT, blocks=3):
+    parts = np.array_split(vectors, blocks) if len(vectors) else []
+    return DenseIndex.build(16, kind, parts, lambda: vectors)
+
+
 @pytest.mark.parametrize("k", [1, 7, 300, 1000])
 def test_equals_brute_force(vectors, k):
-    index = DenseIndex.build(16, [vectors[:100], vectors[100:]])
+    index = build(vectors)
     positions, scores = index.search(vectors[3], k)
     products = vectors @ vectors[3]
     assert positions.tolist() == best(products, np.ones(300, bool), k)
@@ -32,21 +44,191 @@ def test_equals_brute_force(vectors, k):
 def test_a_mask_gives_k_results_whenever_k_are_accepted(vectors, share):
     accepted = np.random.default_rng(1).random(300) < share
     accepted[17] = True
-    positions, _ = DenseIndex.build(16, [vectors]).search(vectors[3], 10, accepted)
+    positions, _ = build(vectors).search(vectors[3], 10, accepted)
     assert positions.tolist() == best(vectors @ vectors[3], accepted, 10)
 
 
 def test_an_empty_index_finds_nothing():
-    positions, scores = DenseIndex.build(4, []).search(np.zeros(4, np.float32), 5)
+    positions, scores = build(np.zeros((0, 16), np.float32)).search(np.zeros(16, np.float32), 5)
     assert len(positions) == len(scores) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestKinds:
+    def test_scores_near_and_finds_what_a_mask_leaves(self, vectors, kind):
+        kind = resolve_kind(kind, len(vectors))
+        index = build(vectors, kind)
+        accepted = np.zeros(300, bool)
+        accepted[[3, 50, 299]] = True
+        positions, _ = index.search(vectors[3], 10, accepted)
+        assert set(positions.tolist()) == {3, 50, 299}
+        positions, _ = index.search(vectors[3], 5, np.zeros(300, bool))
+        assert len(positions) == 0
+        positions, _ = index.search(vectors[3], kind.candidates(1))
+        assert 3 in positions
+        everything, _ = index.search(vectors[3], 10_000)
+        assert sorted(everything.tolist()) == list(range(300))
+
+    def test_survives_its_file(self, vectors, kind, tmp_path):
+        index = build(vectors, resolve_kind(kind, len(vectors)))
+        index.write(tmp_path / "i")
+        again = DenseIndex.open(tmp_path / "i")
+        for row in (0, 7, 200):
+            np.testing.assert_array_equal(
+                again.search(vectors[row], 20)[0], index.search(vectors[row], 20)[0]
+            )
+
+    def test_extends_where_vectors_stand_behind_each_other(self, vectors, kind, tmp_path):
+        kind = resolve_kind(kind, 200)
+        build(vectors[:200], kind).write(tmp_path / "i")
+        kept = np.ones(200, bool)
+        kept[[0, 5, 199]] = False
+        index = DenseIndex.extend(tmp_path / "i", kept, [vectors[200:250], vectors[250:]])
+        if index is None:
+            assert kind.factory not in ("Flat", "RaBitQ", "SQ8", "PQ8x4")
+            return
+        assert len(index) == 297
+        rows = np.concatenate([vectors[:200][kept], vectors[200:]])
+        for row in (0, 150, 296):
+            positions, _ = index.search(rows[row], kind.candidates(1))
+            assert row in positions
+
+
+def test_kinds_are_chosen_by_size():
+    assert resolve_kind("auto", 1000).name == "flat"
+    assert resolve_kind("auto", 1_000_000).name == "rabitq"
+    assert resolve_kind("flat", 1_000_000).exact
+    assert resolve_kind("ivf", 1_000_000).factory == "IVF4000,SQ8"
+    assert resolve_kind("ivf", 10).factory == "IVF1,SQ8"
+    assert resolve_kind("OPQ8,PQ8", 5).factory == "OPQ8,PQ8"
+
+
+def test_kinds_that_faiss_cannot_make():
+    check_kind("SQ4", 16)
+    for kind in ("nonsense", "PQ7", ""):
+        with pytest.raises(ConfigError, match="expected auto, flat"):
+            check_kind(kind, 16)
+
+
+def test_too_few_documents_to_learn_from(vectors):
+    with pytest.raises(ConfigError, match="FAISS cannot make the index 'IVF4096,Flat'"):
+        build(vectors, IndexKind("IVF4096,Flat", "IVF4096,Flat"))
+
+
+TEXTS = [
+    "the river bank was flooded",
+    "a bank account for students",
+    "opening accounts at banks",
+    "nothing of the kind",
+    "the the the",
+    "bank bank bank",
+]
+
+
+def bm25(texts, query):
+    """BM25 written plainly: k1 1.2, b 0.75, the logarithm of Robertson and Zaragoza plus one."""
+    documents = [terms_of(text) for text in texts]
+    mean = sum(map(len, documents)) / len(documents)
+    scores = np.zeros(len(texts))
+    for term in set(terms_of(query)):
+        n = sum(term in document for document in documents)
+        idf = np.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+        for i, document in enumerate(documents):
+            f = document.count(term)
+            scores[i] += idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * len(document) / mean))
+    return scores
+
+
+class TestLexical:
+    IDS = np.array([2, 3, 5, 7, 11, 13])
+
+    @pytest.fixture
+    def index(self, tmp_path):
+        assert LexicalIndex.write(tmp_path / "w", [(self.IDS, TEXTS)]) == (6, 24)
+        return LexicalIndex.open(tmp_path / "w")
+
+    @pytest.mark.parametrize(
+        "query", ["banks", "an account of the bank", "rivers flooding", "zebra"]
+    )
+    def test_files_and_memory_score_as_plain_bm25(self, index, query):
+        expected = bm25(TEXTS, query)
+        order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
+        tail = LexicalTail(self.IDS, TEXTS)
+        for found in (
+            index.search(terms_of(query), 10, None, self.IDS),
+            tail.search(terms_of(query), 10, None, None, 1.0),
+            tail.search(terms_of(query), 10, None, index, 24 / 6),
+        ):
+            assert [score for _, score in found] == pytest.approx(
+                sorted(expected[order])[::-1], rel=1e-5
+            )
+            assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
+
+    def test_only_accepted_and_living_documents(self, index, monkeypatch):
+        for named in (0, 20_000):
+            monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
+            found = index.search(["bank"], 10, np.array([3, 13]), self.IDS)
+            assert [identifier for identifier, _ in found] == [13, 3]
+            alive = self.IDS[self.IDS != 13]
+            assert 13 not in dict(index.search(["bank"], 1, None, alive))
+            assert len(index.search(["bank"], 1, None, alive)) == 1
+
+    def test_extends_without_what_died(self, index, tmp_path):
+        folder = tmp_path / "w"
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        new = (np.array([20]), ["a new bank"])
+        LexicalIndex.write(tmp_path / "v", [new], folder, np.array([13]))
+        extended = LexicalIndex.open(tmp_path / "v")
+        found = dict(extended.search(["bank"], 10, None, np.array([*self.IDS, 20])))
+        assert set(found) == {2, 3, 5, 20}
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert 13 in dict(LexicalIndex.open(folder).search(["bank"], 10, None, self.IDS))
+
+    def test_damage_is_refused(self, tmp_path):
+        (tmp_path / "w").mkdir()
+        with pytest.raises(CorruptionError):
+            LexicalIndex.open(tmp_path / "w")
+
+
+def generation(ids, vectors, kind=FLAT):
+    texts = [f"text {number}" for number in range(len(ids))]
+    places = {text: place for place, text in enumerate(texts)}
+    encoded = []
+
+    def blocks(after):
+        keep = np.flatnonzero(ids > after)
+        for part in np.array_split(keep, 2):
+            yield ids[part], [texts[i] for i in part]
+
+    def encode(block):
+        encoded.extend(block)
+        return vectors[[places[text] for text in block]]
+
+    return Generation(kind, 16, "f" * 64, blocks, encode, lambda: vectors), encoded
 
 
 @pytest.fixture
 def written(tmp_path, vectors):
     ids = np.arange(1, 601, 2)
-    blocks = [(ids[:200], vectors[:200]), (ids[200:], vectors[200:])]
-    files = Snapshot.write(tmp_path / "c" / "gen", blocks, 16, "f" * 64)
+    files = Snapshot.write(tmp_path / "c" / "gen", generation(ids, vectors)[0])
     return tmp_path / "c" / "gen", files, ids
+
+
+def test_a_generation_takes_over_what_lives(written, vectors):
+    directory, _, ids = written
+    more = np.random.default_rng(0).normal(size=(50, 16)).astype(np.float32)
+    more = np.concatenate([vectors, more / np.linalg.norm(more, axis=1, keepdims=True)])
+    all_ids = np.concatenate([ids, np.arange(700, 750)])
+    alive = np.delete(all_ids, [0, 10, 299])
+    new, encoded = generation(all_ids, more)
+    files = Snapshot.write(directory.parent / "next", new, (directory, alive))
+    snapshot = Snapshot.open(directory.parent / "next", files)
+    np.testing.assert_array_equal(snapshot.ids, alive)
+    assert len(encoded) == 50
+    for row in (1, 200, 320):
+        positions, scores = snapshot.index.search(more[row], 1)
+        assert snapshot.ids[positions[0]] == all_ids[row]
+        assert scores[0] == pytest.approx(1, rel=1e-5)
 
 
 def test_opens_what_it_wrote(written, vectors):
@@ -85,10 +267,11 @@ def test_missing_and_cut_files_are_refused_at_open(written):
 
 
 def test_a_failing_writer_leaves_nothing(tmp_path):
-    def blocks():
-        yield np.array([1]), np.ones((1, 4), np.float32)
+    def blocks(after):
+        yield np.array([1]), ["a"]
         raise OSError(28, "No space left on device")
 
+    new = Generation(FLAT, 4, "f", blocks, lambda texts: np.ones((len(texts), 4), np.float32), list)
     with pytest.raises(OSError, match="No space"):
-        Snapshot.write(tmp_path / "c" / "gen", blocks(), 4, "f")
+        Snapshot.write(tmp_path / "c" / "gen", new)
     assert not list((tmp_path / "c").iterdir())

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import pickle
 import struct
 import sys
@@ -103,6 +104,44 @@ class TestGensim:
         assert words == model.wv.index_to_key
         np.testing.assert_array_equal(rows, model.wv.vectors)
 
+    @pytest.mark.parametrize("separately", [[], ["vectors_vocab", "vectors_ngrams"]])
+    def test_fasttext_of_gensim(self, tmp_path, separately):
+        from gensim.models import FastText
+
+        model = FastText(
+            [["a", "river", "bank", "\u00e9t\u00e9"]] * 5, vector_size=4, min_count=1, workers=1,
+            bucket=50, min_n=2, max_n=4,
+        )  # fmt: skip
+        model.save(str(tmp_path / "model"), separately=separately)
+        model.wv.save(str(tmp_path / "kv"), separately=separately)
+        for name in ("model", "kv"):
+            file = read_vectors(tmp_path / name)
+            words, rows = content_of(file)
+            assert words == model.wv.index_to_key
+            np.testing.assert_allclose(rows, model.wv.vectors, atol=1e-6)
+            source = open_unstored(file, SourceOptions(oov="subword"))
+            unknown = ["rivers", "banking", "\u6771\u4eac"]
+            expected = np.stack([model.wv.get_vector(word) for word in unknown])
+            np.testing.assert_allclose(source.lookup(unknown)[0], expected, atol=1e-6)
+
+    def test_compressed_native_file(self, tmp_path):
+        keyed_vectors().save(str(tmp_path / "v.kv.gz"), separately=["vectors"])
+        assert (tmp_path / "v.kv.gz.vectors.npz").is_file()
+        np.testing.assert_array_equal(content_of(read_vectors(tmp_path / "v.kv.gz"))[1], MATRIX)
+
+    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    def test_every_protocol(self, tmp_path, protocol):
+        keyed_vectors().save(str(tmp_path / "v.kv"), pickle_protocol=protocol)
+        np.testing.assert_array_equal(content_of(read_vectors(tmp_path / "v.kv"))[1], MATRIX)
+
+    def test_whole_models_and_other_objects_in_memory(self, home):
+        from gensim.models import Word2Vec
+
+        model = Word2Vec([["a", "river", "bank"]] * 5, vector_size=4, min_count=1, workers=1)
+        assert home.add_vectors("m", model).words == 3
+        with pytest.raises(ConfigError, match="found a dict as word vectors"):
+            home.add_vectors("x", {})
+
     def test_array_file_is_missing(self, tmp_path):
         keyed_vectors().save(str(tmp_path / "v.kv"), separately=["vectors"])
         (tmp_path / "v.kv.vectors.npy").unlink()
@@ -115,6 +154,13 @@ class TestGensim:
         rows, unknown = source.lookup(["river", "nowhere"])
         np.testing.assert_array_equal(rows[0], keyed["river"])
         assert unknown.tolist() == [False, True]
+
+
+def test_what_can_be_read_only_once_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for source in (tmp_path / "pipe", "-"):
+        with pytest.raises(InputError, match="can be read only once"):
+            read_vectors(source)
 
 
 class TestPickles:
@@ -179,9 +225,9 @@ def fasttext_model(request, tmp_path_factory):
     lines = ["the river bank \u00e9t\u00e9 \u6771\u4eac", "a bank account at the river"] * 20
     (folder / "corpus.txt").write_text("\n".join(lines))
     shortest, longest, buckets = request.param
-    # fasttext 0.9.3 initialises a tenth of its rows for each thread
+    # fasttext 0.9.3 initialises a tenth of its numbers, rounded down, for each thread
     model = fasttext.train_unsupervised(
-        str(folder / "corpus.txt"), dim=7, minn=shortest, maxn=longest, bucket=buckets,
+        str(folder / "corpus.txt"), dim=10, minn=shortest, maxn=longest, bucket=buckets,
         minCount=1, epoch=2, thread=10, verbose=0,
     )  # fmt: skip
     path = folder / "model.bin"
@@ -252,7 +298,7 @@ class TestFastText:
             "__label__x the river bank\n__label__y of money and more\n" * 30
         )
         model = fasttext.train_supervised(
-            str(tmp_path / "corpus.txt"), dim=5, lr=0.01, epoch=1, minCount=1, verbose=0, thread=10
+            str(tmp_path / "corpus.txt"), dim=10, lr=0.01, epoch=1, minCount=1, verbose=0, thread=10
         )
         model.save_model(str(tmp_path / "m.bin"))
         words, rows = content_of(read_vectors(tmp_path / "m.bin"))
@@ -268,7 +314,7 @@ class TestFastText:
         ]
         (tmp_path / "corpus.txt").write_text("\n".join(lines))
         model = fasttext.train_supervised(
-            str(tmp_path / "corpus.txt"), dim=4, lr=0.01, epoch=1, verbose=0, thread=10
+            str(tmp_path / "corpus.txt"), dim=10, lr=0.01, epoch=1, verbose=0, thread=10
         )
         model.quantize()
         model.save_model(str(tmp_path / "m.ftz"))
@@ -283,7 +329,16 @@ class TestFastText:
             read_vectors(tmp_path / "cut.bin", "fasttext")
 
     @pytest.mark.parametrize(
-        ("field", "value"), [(2, -5), (2, 10**9), (10, -1), (15, 2**31 - 1), (15, -3)]
+        ("field", "value"),
+        [
+            (2, -5),
+            (2, 10**9),
+            (10, -1),
+            (12, -1),
+            (12, 10**6),
+            (15, 2**31 - 1),
+            (15, -3),
+        ],
     )
     def test_absurd_headers_cost_nothing(self, fasttext_model, tmp_path, field, value):
         _, path = fasttext_model
@@ -378,10 +433,41 @@ class TestModel2vec:
         with pytest.raises(VectorFormatError, match="names no StaticEmbedding"):
             read_vectors(tmp_path)
 
-    @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-    def test_damaged_folders_are_refused(self, model, tmp_path, name):
+    def test_int8_rows(self, model, tmp_path):
+        from model2vec import StaticModel
+
+        table = np.rint(model.embedding * 40).astype(np.int8)
+        StaticModel(table, model.tokenizer, {"normalize": False}).save_pretrained(tmp_path / "m")
+        rows, _ = open_unstored(read_vectors(tmp_path / "m")).lookup(["river", "rivers"])
+        np.testing.assert_allclose(rows[0], table[2])
+        np.testing.assert_allclose(rows[1], (table[2].astype(float) + table[4]) / 2)
+
+    def test_a_table_with_too_few_rows(self, model, tmp_path):
         model.save_pretrained(tmp_path / "m")
-        (tmp_path / "m" / name).write_bytes(b"{ nothing")
+        save_file({"embeddings": model.embedding[:5]}, tmp_path / "m" / "model.safetensors")
+        with pytest.raises(VectorFormatError, match="the piece 9 and the table 5 rows"):
+            read_vectors(tmp_path / "m", "model2vec")
+
+    def test_words_and_pieces_that_do_not_fit(self, model, tmp_path):
+        spaced = MappedVectors.from_words(["new york", "b"], np.eye(2, dtype=np.float32))
+        with pytest.raises(VectorFormatError, match="'new york' is not one run of letters"):
+            write_vectors(spaced.as_file("x", "glove"), tmp_path / "x", "model2vec")
+        inner = tmp_path / "st"
+        inner.mkdir()
+        (inner / "modules.json").write_text('[{"path": "", "type": "x.StaticEmbedding"}]')
+        save_file({"embedding.weight": model.embedding}, inner / "model.safetensors")
+        model.tokenizer.save(str(inner / "tokenizer.json"))
+        source = import_vectors(read_vectors(inner), tmp_path / "v")
+        with pytest.raises(VectorFormatError, match="counts unknown pieces"):
+            write_vectors(source.as_file("x", "static-embedding"), tmp_path / "x", "model2vec")
+
+    @pytest.mark.parametrize("content", [b"{ nothing", b'{"model": {"vocab": {}}}', None])
+    @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+    def test_damaged_folders_are_refused(self, model, tmp_path, name, content):
+        model.save_pretrained(tmp_path / "m")
+        (tmp_path / "m" / name).unlink()
+        if content is not None:
+            (tmp_path / "m" / name).write_bytes(content)
         with pytest.raises(VectorFormatError, match=name):
             read_vectors(tmp_path / "m", "model2vec")
 
@@ -432,6 +518,24 @@ class TestSpacy:
         assert len(words) == 40
         np.testing.assert_array_equal(rows[3], pipeline.vocab.get_vector(words[3]))
 
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("vectors.cfg", b"garbage"), ("vectors.cfg", b"[]"), ("key2row", b"\x01"),
+            ("vectors", b"x"), ("strings.json", b"3"),
+        ],
+    )  # fmt: skip
+    def test_damaged_pipelines(self, package, tmp_path, name, content):
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        (folder / "vocab" / name).write_bytes(content)
+        with pytest.raises(VectorFormatError, match="cannot be read"):
+            read_vectors(folder)
+
+    @pytest.mark.parametrize("name", ["__main__", "json"])
+    def test_names_that_are_no_pipelines(self, home, name):
+        with pytest.raises(InputError, match="no file, address or known vectors"):
+            home.add_vectors("x", name)
+
     def test_pipeline_without_vectors(self, tmp_path):
         import spacy
 
@@ -455,6 +559,28 @@ class TestArrays:
             assert words == WORDS
             assert rows.dtype == (np.float16 if dtype == np.float16 else np.float32)
             np.testing.assert_array_equal(rows, matrix.astype(rows.dtype))
+
+    def test_packed_and_odd_numbers(self, tmp_path):
+        np.save(tmp_path / "a.npy", MATRIX)
+        save_file({"vectors": MATRIX}, tmp_path / "b.safetensors")
+        (tmp_path / "words.txt").write_text("\n".join(WORDS))
+        for name in ("a.npy", "b.safetensors"):
+            packed = tmp_path / f"{name}.xz"
+            packed.write_bytes(lzma.compress((tmp_path / name).read_bytes()))
+            np.testing.assert_array_equal(content_of(read_vectors(packed))[1], MATRIX)
+        np.save(tmp_path / "c.npy", np.full((7, 2), 1e300))
+        with pytest.raises(VectorFormatError, match="row 1 holds NaN or infinity"):
+            open_unstored(read_vectors(tmp_path / "c.npy"))
+        header = b'{"v":{"dtype":"BF16","shape":[7,1],"data_offsets":[0,14]}}'
+        content = len(header).to_bytes(8, "little") + header + bytes(14)
+        (tmp_path / "d.safetensors").write_bytes(content)
+        with pytest.raises(VectorFormatError, match=r"d\.safetensors"):
+            read_vectors(tmp_path / "d.safetensors")
+        damaged = bytearray((tmp_path / "a.npy").read_bytes())
+        damaged[10:40] = b"{'descr': (((((((((((((((((((("
+        (tmp_path / "e.npy").write_bytes(damaged)
+        with pytest.raises(VectorFormatError, match="not a NumPy array file"):
+            read_vectors(tmp_path / "e.npy")
 
     def test_matrix_without_words(self, tmp_path):
         np.save(tmp_path / "a.npy", MATRIX)
@@ -507,6 +633,15 @@ class TestParquet:
         pq.write_table(pa.table(columns), tmp_path / "v.parquet")
         with pytest.raises(VectorFormatError, match=message):
             open_unstored(read_vectors(tmp_path / "v.parquet"))
+
+    def test_packed(self, tmp_path):
+        source = MappedVectors.from_words(WORDS, MATRIX)
+        write_vectors(source.as_file("x", "glove"), tmp_path / "v.parquet")
+        packed = gzip.compress((tmp_path / "v.parquet").read_bytes())
+        (tmp_path / "v.parquet.gz").write_bytes(packed)
+        np.testing.assert_array_equal(
+            content_of(read_vectors(tmp_path / "v.parquet.gz"))[1], MATRIX
+        )
 
     def test_cut_file(self, tmp_path):
         pq.write_table(pa.table({"word": ["a"], "v": [[1.0]]}), tmp_path / "v.parquet")
@@ -571,6 +706,12 @@ class TestText:
             read_vectors(tmp_path / "two.zip")
         with pytest.raises(InputError, match="is not there: the zip file holds"):
             read_vectors(tmp_path / "two.zip" / "v.25d.txt")
+        locked = bytearray((tmp_path / "one.zip").read_bytes())
+        struct.pack_into("<H", locked, 6, 1)  # the member says that it is encrypted
+        struct.pack_into("<H", locked, locked.find(b"PK\x01\x02") + 8, 1)
+        (tmp_path / "locked.zip").write_bytes(locked)
+        with pytest.raises(InputError, match="without password"):
+            read_vectors(tmp_path / "locked.zip")
         (tmp_path / "broken.zip").write_bytes((tmp_path / "one.zip").read_bytes()[:40])
         with pytest.raises(InputError, match="not a whole zip file"):
             read_vectors(tmp_path / "broken.zip")
@@ -578,6 +719,10 @@ class TestText:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
+            (b"99999999999999999999999 3\na 1 2 3\n", "announces 99999999999999999999999 words"),
+            (b"10 300", "announces 10 words, found 0"),
+            (b"a 1 2\nb 1 2 3\n", "line 2 holds more than a word and 2 numbers"),
+            (b"2 2\nthe 1 2\nnew york 3 4\n", "line 3 holds more than a word and 2 numbers"),
             (b"1000000000000 3\nthe 1 2 3\n", "announces 1000000000000 words, found 1"),
             (b"2 60000\nthe 1\nof 2\n", "line 2 holds 1 numbers; expected 60000"),
             (b"2 3\nthe 1 2 3\nof 1_0 2 3\n", "line 3 holds '1_0' where a number was expected"),
@@ -664,6 +809,11 @@ class TestWriting:
     def test_what_cannot_be_written(self, tmp_path, vectors):
         with pytest.raises(InputError, match="the format is 'spacy'"):
             write_vectors(vectors.as_file("mine", "glove"), tmp_path / "v", "spacy")
+        for name in ("v.xz", "v.npy", "v.parquet.gz", "v.csv", "-"):
+            with pytest.raises(InputError, match="expected a name ending in"):
+                write_vectors(vectors.as_file("mine", "glove"), tmp_path / name)
+        with pytest.raises(InputError, match=r"cannot write .*v\.vec: no such file"):
+            write_vectors(vectors.as_file("mine", "glove"), tmp_path / "absent" / "v.vec")
         (tmp_path / "there").mkdir()
         with pytest.raises(InputError, match="exists already"):
             write_vectors(vectors.as_file("mine", "glove"), tmp_path / "there")

@@ -35,6 +35,18 @@ class TestLookup:
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [3, 3, 0], rtol=1e-6)
         np.testing.assert_allclose(rows[0], 3 * MATRIX[1] / np.linalg.norm(MATRIX[1]), rtol=1e-6)
 
+    def test_unit_of_very_small_and_large_vectors(self):
+        matrix = np.array([[1e-30, 1e-30], [1e25, 1e25], [3, 4]], np.float32)
+        source = MappedVectors.from_words(["a", "b", "c"], matrix, SourceOptions(unit=True))
+        rows, _ = source.lookup(["a", "b", "c"])
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
+
+    def test_words_that_no_line_can_hold(self, folder, tmp_path):
+        source, _ = stored(folder, tmp_path)
+        rows, unknown = source.lookup(["river", "a\nb", "", "\ud800", "bank\n"])
+        assert unknown.tolist() == [False, True, True, True, True]
+        np.testing.assert_array_equal(rows[0], MATRIX[1])
+
     def test_scale_alone_multiplies(self, folder, tmp_path):
         source, _ = stored(folder, tmp_path, scale=0.5)
         np.testing.assert_array_equal(source.lookup(["bank"])[0][0], MATRIX[4] * np.float32(0.5))
@@ -158,7 +170,8 @@ class TestFingerprint:
 @pytest.mark.parametrize(
     "options",
     [
-        {"scale": 0}, {"scale": -1}, {"scale": float("inf")}, {"scale": "x"}, {"limit": 0},
+        {"scale": 0}, {"scale": 1e39}, {"scale": 1e-60},
+        {"scale": -1}, {"scale": float("inf")}, {"scale": "x"}, {"limit": 0},
         {"oov": "guess"}, {"case": "upper"}, {"dtype": "float64"},
     ],
 )  # fmt: skip
@@ -201,7 +214,9 @@ class TestWeights:
         with pytest.raises(ConfigError):
             CombinedVectors([source, source], weights)
 
-    @pytest.mark.parametrize("spec", ["a*", "*2", "a*x", "a*0", "a*-1", "a*inf", "a*2*3+", "a*nan"])
+    @pytest.mark.parametrize(
+        "spec", ["a*", "*2", "a*x", "a*0", "a*-1", "a*inf", "a*1e39", "a*2*3+", "a*nan"]
+    )
     def test_bad_specifications(self, spec, home):
         with pytest.raises(ConfigError, match="expected names or paths joined by"):
             home.open_vectors(spec)

@@ -67,6 +67,8 @@ _ENDINGS = {
     ".bin": "word2vec-binary",
     ".parquet": "parquet",
 }
+_COMMON_ENDINGS = "xz bz2 zip gz npy npz safetensors csv tsv json jsonl kv model pkl"
+_UNWRITABLE = frozenset(f".{ending}" for ending in _COMMON_ENDINGS.split())
 _SAMPLE = 65_536  # bytes from which a format is told
 
 
@@ -89,6 +91,10 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
     """
     if not isinstance(source, str | Path):
         return of_keyed_vectors(source)
+    if str(source) == "-" or _is_stream(Path(source).expanduser()):
+        raise InputError(
+            f"{source} can be read only once; expected a file: save it first and add the file"
+        )
     if format is not None and ALIASES.get(format, format) not in FORMATS:
         known = ", ".join((*FORMATS, *ALIASES))
         raise InputError(f"the format is {format!r}; expected one of {known}")
@@ -100,6 +106,13 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
         raise VectorFormatError(
             f"{source} cannot be read ({error}); expected a readable, undamaged file"
         ) from error
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:
+        return False  # opening it tells what is wrong
 
 
 def _recognise(path: str) -> str:
@@ -136,7 +149,7 @@ def _format_of_content(file: io.BufferedReader) -> str:
 
 def _continues_as_text(sample: bytes, dimension: int) -> bool:
     """Tell whether numbers follow the header as text: a second line of them, or nothing but printable bytes."""
-    second = sample.split(b"\n", 2)[1]
+    second = [*sample.split(b"\n", 2), b""][1]
     numbers = second.split()[-dimension:]
     if len(numbers) == dimension and all(map(is_number, numbers)):
         return True
@@ -145,8 +158,9 @@ def _continues_as_text(sample: bytes, dimension: int) -> bool:
 
 def format_of_name(path: Path) -> str:
     """Return the format that a file to write has by its name: without a known ending it is a folder."""
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
-    return _ENDINGS.get(plain.suffix.lower(), "folder")
+    if path.suffix == ".gz" and path.with_suffix("").suffix.lower() in (".txt", ".vec", ".bin"):
+        path = path.with_suffix("")
+    return _ENDINGS.get(path.suffix.lower(), "folder")
 
 
 def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) -> None:
@@ -168,6 +182,13 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
         If a word does not fit into the format.
     """
     name = ALIASES.get(format, format) if format is not None else format_of_name(path)
+    if format is None and (
+        path.name == "-" or (name == "folder" and path.suffix.lower() in _UNWRITABLE)
+    ):
+        raise InputError(
+            f"the output is {path}; expected a name ending in {', '.join(_ENDINGS)} (all but .parquet also .gz), or "
+            "one without an ending for a folder"
+        )
     if name not in WRITABLE:
         raise InputError(f"the format is {name!r}; expected one of {', '.join(WRITABLE)}")
     if isinstance(vectors.composition, Pieces) and name != "model2vec":
@@ -175,9 +196,18 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
             f"{vectors.origin} composes words from pieces; expected words: cut it to words with "
             "gem-index vectors fit-vocabulary first, or write the format model2vec"
         )
+    if path.is_dir() or (path.exists() and name in ("folder", "model2vec")):
+        raise InputError(f"{path} exists already; expected the name of a new file or folder")
+    try:
+        _write(vectors, path, name)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {(error.strerror or str(error)).lower()}; expected a writable folder with room"
+        ) from error
+
+
+def _write(vectors: VectorFile, path: Path, name: str) -> None:
     if name in ("folder", "model2vec"):
-        if path.exists():
-            raise InputError(f"{path} exists already; expected the name of a new folder")
         write = write_folder if name == "folder" else write_model2vec
         publish_directory(path, lambda folder: write(folder, vectors))
     elif name == "parquet":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
+from gem_index.files import COMPRESSED, plain_file
 from gem_index.vectors.formats.base import VectorFile, check_matrix, matrix_chunks
 
 __all__ = ["of_arrays", "read_folder", "read_npy", "read_safetensors", "write_folder"]
@@ -30,12 +32,16 @@ def read_folder(path: str) -> VectorFile:
 
 def read_npy(path: str) -> VectorFile:
     """Open a NumPy matrix with its word list beside it."""
-    return of_arrays(path, "npy", _words_beside(Path(path)), _npy(Path(path)))
+    words = _words_beside(Path(path))
+    with plain_file(path) as plain:
+        return of_arrays(path, "npy", words, _npy(plain), path)
 
 
 def read_safetensors(path: str) -> VectorFile:
     """Open a safetensors file that holds one matrix, with its word list beside it."""
-    return of_arrays(path, "safetensors", _words_beside(Path(path)), _tensor(Path(path)))
+    words = _words_beside(Path(path))
+    with plain_file(path) as plain:
+        return of_arrays(path, "safetensors", words, _tensor(plain), path)
 
 
 def of_arrays(
@@ -65,7 +71,7 @@ def of_arrays(
 def _npy(path: Path) -> npt.NDArray[Any]:
     try:
         matrix: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OverflowError) as error:
+    except (ValueError, EOFError, OverflowError, SyntaxError, TypeError, TokenError) as error:
         raise VectorFormatError(f"{path} is not a NumPy array file: {error}") from error
     return matrix
 
@@ -83,10 +89,16 @@ def _tensor(path: Path) -> npt.NDArray[Any]:
             matrix: npt.NDArray[Any] = file.get_tensor(names[0])
     except (SafetensorError, OSError) as error:
         raise VectorFormatError(f"{path} is not a safetensors file: {error}") from error
+    except (TypeError, AttributeError) as error:
+        raise VectorFormatError(
+            f"{path} holds numbers of a kind that NumPy does not have ({error}); expected float16 or float32"
+        ) from error
     return matrix
 
 
 def _words_beside(path: Path) -> list[str]:
+    if path.suffix in COMPRESSED:
+        path = path.with_suffix("")
     names = (f"{path.stem}.words.txt", f"{path.stem}.txt", f"{path.stem}.vocab", "words.txt")
     for name in names:
         if (path.parent / name).is_file():

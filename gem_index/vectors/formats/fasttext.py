@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import io
 import struct
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import is_compressed, open_input
+from gem_index.files import plain_file
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     Ngrams,
@@ -30,7 +27,7 @@ from gem_index.vectors.formats.base import (
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.rows import Rows
 
-__all__ = ["FASTTEXT_MAGIC", "read_fasttext"]
+__all__ = ["FASTTEXT_MAGIC", "of_ngram_model", "read_fasttext"]
 
 _MAGIC_NUMBER = 793712314
 FASTTEXT_MAGIC = struct.pack("<i", _MAGIC_NUMBER)
@@ -39,6 +36,7 @@ _WORD, _LABEL = 0, 1
 _END_OF_SENTENCE = b"</s>"  # has no n-grams
 _LONGEST_WORD = 1 << 20  # bytes
 _MOST_NGRAMS = 1 << 31
+_LONGEST_NGRAM = 100  # characters
 
 
 class _Model:
@@ -57,6 +55,11 @@ class _Model:
         self.buckets, self.shortest, self.longest = args[8], args[9], args[10]
         if version == 11 and supervised:
             self.longest = 0  # as fastText reads its older classifiers
+        if not 0 <= self.shortest <= self.longest <= _LONGEST_NGRAM and self.longest:
+            raise VectorFormatError(
+                f"{path} byte 44 announces n-grams of {self.shortest} to {self.longest} characters; "
+                f"expected at most {_LONGEST_NGRAM}"
+            )
         size, words, _labels, _tokens, pruned = self._unpack(file, "<iiiqq")
         if not 0 < words <= size or not 0 <= self.buckets < _MOST_NGRAMS or pruned > 0:
             kind = "is quantised or pruned" if pruned > 0 else f"announces {words} words of {size}"
@@ -127,60 +130,58 @@ class _Model:
 
 def read_fasttext(path: str) -> VectorFile:
     """Open a fastText model: a word's vector is the mean of its own and of its n-grams', as fastText computes it."""
-    with _plain(path) as file:
+    with plain_file(path) as plain, plain.open("rb") as file:
         model = _Model(path, file)
         # the mapping outlives the file
         matrix: npt.NDArray[np.float32] = np.memmap(
             file, "<f4", "r", offset=model.offset, shape=(model.rows, model.dimension)
         )
+    return of_ngram_model(
+        path, "fasttext", model.words, matrix[: len(model.words)], matrix[len(model.words) :],
+        model.shortest, model.longest, without_ngrams=_END_OF_SENTENCE,
+    )  # fmt: skip
+
+
+def of_ngram_model(
+    origin: str,
+    format: str,
+    words: Sequence[bytes],
+    own: npt.NDArray[np.floating],
+    buckets: npt.NDArray[np.floating],
+    shortest: int,
+    longest: int,
+    without_ngrams: bytes | None = None,
+) -> VectorFile:
+    """Return words, their own vectors and those of their n-grams as a vector file; longest is 0 where there are none."""
     oddities: Counter[str] = Counter()
-    words = model.words
-    ngrams = matrix[len(words) :]
-    table = NgramTable(Rows(ngrams), model.shortest, model.longest)
+    table = NgramTable(Rows(buckets), shortest, longest)
 
     def chunks() -> Iterator[VectorChunk]:
         oddities.clear()
         for begin in range(0, len(words), ROWS_AT_ONCE):
             part = words[begin : begin + ROWS_AT_ONCE]
-            rows = np.array(matrix[begin : begin + len(part)])
-            if model.longest:
-                bounded = [b"" if word == _END_OF_SENTENCE else b"<%b>" % word for word in part]
+            rows = np.array(own[begin : begin + len(part)], dtype=np.float32)
+            if longest:
+                bounded = [b"" if word == without_ngrams else b"<%b>" % word for word in part]
                 sums, counts = table.sums(bounded)
                 rows += sums
                 rows /= (counts + 1)[:, None].astype(np.float32)
-            refuse_not_finite(rows, f"{path} word", begin + 1)
+            refuse_not_finite(rows, f"{origin} word", begin + 1)
             yield [word_of_bytes(word, oddities) for word in part], rows
 
-    def buckets() -> Iterator[npt.NDArray[np.floating]]:
-        for begin in range(0, len(ngrams), ROWS_AT_ONCE):
-            block = np.array(ngrams[begin : begin + ROWS_AT_ONCE])
-            refuse_not_finite(block, f"{path} n-gram bucket", begin + 1)
+    def blocks() -> Iterator[npt.NDArray[np.floating]]:
+        for begin in range(0, len(buckets), ROWS_AT_ONCE):
+            block = np.array(buckets[begin : begin + ROWS_AT_ONCE], dtype=np.float32)
+            refuse_not_finite(block, f"{origin} n-gram bucket", begin + 1)
             yield block
 
-    composition = Ngrams(model.shortest, model.longest, buckets) if model.longest else None
     return VectorFile(
-        path,
-        "fasttext",
-        model.dimension,
+        origin,
+        format,
+        own.shape[1],
         np.dtype(np.float32),
         chunks,
         words=len(words),
-        composition=composition,
+        composition=Ngrams(shortest, longest, blocks) if longest else None,
         oddities=oddities,
     )
-
-
-@contextmanager
-def _plain(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file so that it can be mapped: a compressed one is unpacked into a temporary file first."""
-    plain = Path(path).expanduser()
-    if plain.is_file() and not is_compressed(plain):
-        with plain.open("rb") as file:
-            yield file
-        return
-    import shutil
-
-    with open_input(path) as packed, tempfile.TemporaryFile() as unpacked:
-        shutil.copyfileobj(packed, unpacked, 1 << 20)
-        unpacked.seek(0)
-        yield unpacked  # type: ignore[misc]  # a temporary file on POSIX is a BufferedRandom

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import VectorFormatError
+from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.files import open_input
 from gem_index.vectors.formats.arrays import of_arrays
 from gem_index.vectors.formats.base import VectorFile
+from gem_index.vectors.formats.fasttext import of_ngram_model
 from gem_index.vectors.formats.pickled import Record, array_of, read_plain_data
 
 __all__ = ["KeyedVectorsLike", "of_keyed_vectors", "read_gensim"]
@@ -26,14 +27,25 @@ class KeyedVectorsLike(Protocol):
     vectors: npt.NDArray[Any]
 
 
-def of_keyed_vectors(vectors: KeyedVectorsLike) -> VectorFile:
-    """Return a gensim object's words and rows."""
+def of_keyed_vectors(vectors: object) -> VectorFile:
+    """Return a gensim object's words and rows; of a whole model those of its word vectors.
+
+    Raises
+    ------
+    ConfigError
+        If it is no such object.
+    """
+    vectors = getattr(vectors, "wv", vectors)
+    if not isinstance(vectors, KeyedVectorsLike):
+        raise ConfigError(
+            f"found a {type(vectors).__name__} as word vectors; expected a path, a name, or gensim's KeyedVectors"
+        )
     words = [str(word) for word in vectors.index_to_key]
     return of_arrays(type(vectors).__name__, "gensim", words, np.asarray(vectors.vectors))
 
 
 def read_gensim(path: str) -> VectorFile:
-    """Open what ``KeyedVectors.save`` or ``Word2Vec.save`` wrote, with the array files that lie beside it."""
+    """Open what ``KeyedVectors.save`` or a model's ``save`` wrote, with the array files that lie beside it."""
     with open_input(path) as file:
         saved = read_plain_data(file, path)
     prefix = path
@@ -42,27 +54,47 @@ def read_gensim(path: str) -> VectorFile:
     if not isinstance(saved, Record) or "index_to_key" not in saved.state:
         found = saved.name if isinstance(saved, Record) else type(saved).__name__
         raise VectorFormatError(f"{path} holds a {found}; expected gensim's KeyedVectors")
-    return of_arrays(path, "gensim", _words(saved, path), _matrix(saved, prefix))
-
-
-def _words(saved: Record, path: str) -> Sequence[str]:
     words = saved.state["index_to_key"]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise VectorFormatError(f"{path}: the words are no list of strings; expected gensim's")
-    return words
+    if saved.name.endswith("FastTextKeyedVectors"):
+        return _fasttext(saved, words, prefix, path)
+    return of_arrays(path, "gensim", words, _array(saved, "vectors", prefix))
 
 
-def _matrix(saved: Record, prefix: str) -> npt.NDArray[Any]:
-    inside = array_of(saved.state.get("vectors"))
+def _fasttext(saved: Record, words: list[str], prefix: str, path: str) -> VectorFile:
+    """Return gensim's FastText vectors: it saves the parts from which it computes a word's vector."""
+    own, buckets = (_array(saved, name, prefix) for name in ("vectors_vocab", "vectors_ngrams"))
+    shortest, longest = saved.state.get("min_n"), saved.state.get("max_n")
+    if not (
+        isinstance(shortest, int) and isinstance(longest, int) and 0 < shortest <= longest <= 100
+    ):
+        raise VectorFormatError(
+            f"{path}: n-grams of {shortest} to {longest} characters; expected 1 to 100"
+        )
+    if own.ndim != 2 or own.shape[0] != len(words) or own.shape[1:] != buckets.shape[1:]:
+        raise VectorFormatError(
+            f"{path} holds {len(words)} words, vectors {own.shape} and n-grams {buckets.shape}; expected them to agree"
+        )
+    spelled = [word.encode(errors="surrogatepass") for word in words]
+    return of_ngram_model(path, "gensim", spelled, own, buckets, shortest, longest)
+
+
+def _array(saved: Record, name: str, prefix: str) -> npt.NDArray[Any]:
+    """Return an array that a pickle holds itself, or names in a file beside it."""
+    inside = array_of(saved.state.get(name))
     if inside is not None:
         return inside
-    beside = Path(f"{prefix}.vectors.npy")
-    if not beside.is_file():
-        raise VectorFormatError(
-            f"{prefix} names its vectors in a file of their own; expected {beside.name} beside it"
-        )
-    try:
-        matrix: npt.NDArray[Any] = np.load(beside, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise VectorFormatError(f"{beside} is not a NumPy array file: {error}") from error
-    return matrix
+    for ending in ("npy", "npz"):
+        beside = Path(f"{prefix}.{name}.{ending}")
+        if not beside.is_file():
+            continue
+        try:
+            found: Any = np.load(beside, mmap_mode="r", allow_pickle=False)
+            array: npt.NDArray[Any] = found["val"] if ending == "npz" else found
+        except (ValueError, EOFError, LookupError, BadZipFile) as error:
+            raise VectorFormatError(f"{beside} is not a NumPy array file: {error}") from error
+        return array
+    raise VectorFormatError(
+        f"{prefix} names its vectors in a file of their own; expected {Path(prefix).name}.{name}.npy beside it"
+    )

@@ -211,6 +211,8 @@ def array_of(value: Any) -> npt.NDArray[Any] | None:
             by_columns = order == "F"
         else:
             return None
+        if isinstance(data, Record) and data.name == "_codecs.encode":
+            data = str(data.arguments[0]).encode("latin-1")  # bytes, before pickles had them
         dtype = np.dtype(f"{kind.raw_state[1]}{kind.arguments[0]}")
         if dtype.kind not in "fi" or not isinstance(data, bytes | bytearray):
             return None

@@ -23,7 +23,10 @@ def of_pieces(
     origin: str, format: str, table: npt.NDArray[Any], tokenizer: Path, rule: str
 ) -> VectorFile:
     """Return a table of pieces and its tokenizer as a vector file; the unknown piece counts, except for model2vec."""
+    if table.dtype.kind == "i":
+        table = table.astype(np.float32)  # model2vec averages its int8 rows as they are
     dtype = check_matrix(table, origin)
+    _check_tokenizer(tokenizer, len(table))
     left_out = _unknown_piece(tokenizer) if format == "model2vec" else None
     return VectorFile(
         origin,
@@ -36,9 +39,23 @@ def of_pieces(
     )
 
 
+def _check_tokenizer(path: Path, rows: int) -> None:
+    """Hold a tokenizer to the table: every piece has a row."""
+    from tokenizers import Tokenizer
+
+    try:
+        pieces = Tokenizer.from_file(str(path)).get_vocab()
+    except Exception as error:
+        raise VectorFormatError(f"{path} is not a tokenizer in JSON: {error}") from error
+    if pieces and max(pieces.values()) >= rows:
+        raise VectorFormatError(
+            f"{path} has the piece {max(pieces.values())} and the table {rows} rows; expected a row for each piece"
+        )
+
+
 def read_model2vec(path: str) -> VectorFile:
     """Open a model2vec folder; a word is the mean of its pieces, as its ``StaticModel`` encodes it before normalising."""
-    return _read(path, Path(path), "model2vec", _MODEL2VEC)
+    return _read(path, Path(path), "static-embedding", _MODEL2VEC)
 
 
 def read_static(path: str) -> VectorFile:
@@ -130,8 +147,22 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
                 f"{vectors.origin} sums its pieces, model2vec averages them; expected a source that averages, "
                 "or words: cut it to words with gem-index vectors fit-vocabulary"
             )
+        if (
+            vectors.composition.left_out is None
+            and _unknown_piece(vectors.composition.tokenizer) is not None
+        ):
+            raise VectorFormatError(
+                f"{vectors.origin} counts unknown pieces, model2vec leaves them out; expected a model2vec source, or "
+                "words: cut it to words with gem-index vectors fit-vocabulary"
+            )
         tokenizer = vectors.composition.tokenizer.read_text(encoding="utf-8")
     else:
+        for word in words:
+            if word.split() != [word]:
+                raise VectorFormatError(
+                    f"the word {word!r} is not one run of letters, which model2vec's tokenizer would split; expected "
+                    "another format: glove, folder or parquet"
+                )
         # a row for each piece: a word that came again has none, unknown text has one that is never counted
         places = {word: row for row, word in reversed(list(enumerate(words)))}
         kept = sorted(places.values())

@@ -21,7 +21,10 @@ def find_pipeline(name: str) -> Path | None:
     if not folder.is_dir():
         if not name.isidentifier():
             return None
-        found = importlib.util.find_spec(name)  # finds, does not import
+        try:
+            found = importlib.util.find_spec(name)  # finds, does not import
+        except (ImportError, ValueError):
+            return None
         if found is None or found.origin is None:
             return None
         folder = Path(found.origin).parent
@@ -51,14 +54,15 @@ def read_spacy(name: str) -> VectorFile:
         raise MissingExtraError("reading a spaCy pipeline", "spacy") from error
     vocab = folder / "vocab"
     settings = vocab / "vectors.cfg"
-    if settings.is_file() and json.loads(settings.read_text()).get("mode") == "floret":
-        raise VectorFormatError(
-            f"{name} has floret vectors, which have no words; expected a pipeline with a word table"
-        )
     try:
+        mode = json.loads(settings.read_text()).get("mode") if settings.is_file() else None
+        if mode == "floret":
+            raise VectorFormatError(
+                f"{name} has floret vectors, which have no words; expected a pipeline with a word table"
+            )
         strings = StringStore().from_disk(vocab / "strings.json")
         vectors = Vectors(strings=strings).from_disk(vocab, exclude=["strings"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise VectorFormatError(f"the vectors of {name} cannot be read: {error}") from error
     matrix = np.asarray(vectors.data)
     if not matrix.size:

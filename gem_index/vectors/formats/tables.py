@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import MissingExtraError, VectorFormatError
+from gem_index.files import plain_file
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     VectorChunk,
@@ -24,7 +25,8 @@ def read_parquet(path: str) -> VectorFile:
     """Open a Parquet file: its one string column holds the words, its one column of number lists the vectors."""
     pyarrow, parquet = _pyarrow("reading")
     try:
-        table = parquet.ParquetFile(path)
+        with plain_file(path) as plain:
+            table = parquet.ParquetFile(plain)
     except (pyarrow.ArrowException, OSError) as error:
         raise VectorFormatError(f"{path} is not a whole Parquet file: {error}") from error
     types = pyarrow.types

@@ -28,7 +28,7 @@ _BYTES = 4 * 1024 * 1024
 _LONGEST_LINE = 1 << 20
 _SAMPLE = 50  # lines
 _BOM = b"\xef\xbb\xbf"
-_HEADER = re.compile(rb"\s*(\d{1,18})\s+(\d{1,18})\s*")
+_HEADER = re.compile(rb"\s*(\d{1,100})\s+(\d{1,100})\s*")
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
@@ -88,7 +88,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
                 lines = block.count(b"\n") + (not block.endswith(b"\n"))
                 chunk = parse_quickly(block, lines, dimension)
                 if chunk is None:
-                    chunk = _parse(path, block, begin, dimension, oddities)
+                    chunk = _parse(path, block, begin, dimension, header, oddities)
                 total += len(chunk[0])
                 begin += lines
                 yield chunk
@@ -139,7 +139,7 @@ def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | Non
 
 
 def _parse(
-    path: str, block: bytes, begin: int, dimension: int, oddities: Counter[str]
+    path: str, block: bytes, begin: int, dimension: int, header: bool, oddities: Counter[str]
 ) -> VectorChunk:
     """Parse lines ``word v_1 … v_d``; a word may hold spaces (GloVe 840B), its vector is the last d fields."""
     words: list[str] = []
@@ -159,7 +159,15 @@ def _parse(
                     f"{path} line {line_number} holds {field.decode(errors='replace')!r} "
                     "where a number was expected"
                 )
-        words.append(word_of_bytes(fields[0].rstrip(b" "), oddities))
+        word = fields[0].rstrip(b" ")
+        if b" " in word:
+            # GloVe 840B holds such words; a number before the numbers is a row that is too long
+            if header or is_number(word.rpartition(b" ")[2]):
+                raise VectorFormatError(
+                    f"{path} line {line_number} holds more than a word and {dimension} numbers; expected {dimension}"
+                )
+            oddities["spaced"] += 1
+        words.append(word_of_bytes(word, oddities))
         numbers.append(b" ".join(fields[1:]).decode())
     with np.errstate(over="ignore"):
         rows = np.loadtxt(numbers, dtype=np.float32, comments=None, delimiter=" ", ndmin=2)

@@ -69,6 +69,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer, nullable=False),
         sa.Column("collection_id", sa.Integer, nullable=False),
         sa.Column("directory", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
         sa.Column("last_seq", sa.Integer, nullable=False),
         sa.Column("vectors", sa.Integer, nullable=False),
         sa.Column("model_fingerprint", sa.Text, nullable=False),

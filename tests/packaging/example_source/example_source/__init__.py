@@ -35,3 +35,8 @@ def open_letters() -> VectorSource:
 def open_broken() -> object:
     """Give something else, as a package with a fault would."""
     return object()
+
+
+def open_failing() -> VectorSource:
+    """Fail, as a package with another fault would."""
+    raise ZeroDivisionError

@@ -1,0 +1,77 @@
+"""Distinct real English sentences for large runs, from documentation that Debian packages carry.
+
+``python -m benchmarks.sentences FOLDER OUTPUT.txt [LIMIT]`` reads every text, HTML and WordNet file below a folder
+(unpacked packages) and writes one sentence a line, each once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_TAGS = re.compile(r"<(script|style|pre)\b.*?</\1>|<[^>]+>", re.S | re.I)
+_BLOCKS = re.compile(r"</?(p|li|td|th|dd|dt|div|h\d|br|tr)\b[^>]*>", re.I)
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n|\n\s*[*+-]\s")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Iterate over what looks like a sentence: 5 to 40 English-looking words, little else."""
+    for part in _SENTENCE.split(text):
+        line = " ".join(part.split())
+        words = _WORD.findall(line)
+        letters = sum(map(len, words))
+        if 5 <= len(words) <= 40 and letters > 0.7 * len(line.replace(" ", "")):
+            yield line
+
+
+def texts(folder: Path) -> Iterator[str]:
+    """Iterate over the readable texts below a folder."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.is_symlink() or path.stat().st_size > 30_000_000:
+            continue
+        name = path.name.removesuffix(".gz")
+        if path.suffix in (
+            ".png",
+            ".svg",
+            ".js",
+            ".css",
+            ".zip",
+            ".jar",
+            ".woff2",
+            ".woff",
+            ".gif",
+        ):
+            continue
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            continue
+        if name.endswith((".html", ".htm", ".xhtml")):
+            text = html.unescape(_TAGS.sub(" ", _BLOCKS.sub("\n\n", text)))
+        elif name.startswith("data."):
+            text = "\n\n".join(line.partition("|")[2] for line in text.splitlines())
+        yield text
+
+
+def main() -> None:
+    folder, output = Path(sys.argv[1]), Path(sys.argv[2])
+    limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    seen = dict.fromkeys(line for text in texts(folder) for line in sentences(text))
+    lines = list(seen)
+    random.Random(0).shuffle(lines)
+    lines = lines[:limit]
+    output.write_text("".join(f"{line}\n" for line in lines))
+    print(f"{len(lines)} sentences in {output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Search by words: BM25 over stemmed tokens, by tantivy, and the same scores for the few documents outside of its files."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import CorruptionError
+from gem_index.text import tokenize
+
+__all__ = ["LexicalIndex", "LexicalTail", "terms_of"]
+
+Ids = npt.NDArray[np.int64]
+Hits = list[tuple[int, float]]
+
+_ANALYSER = "gem_index"
+_TEXT, _ID = "text", "id"
+_WRITER_BYTES = 64_000_000
+_LONGEST_TERM = 200  # bytes
+_K1, _B = 1.2, 0.75  # tantivy's
+_NAMED_IDS = 20_000  # up to so many accepted ids are made part of the query
+
+
+@cache
+def _analyser() -> Any:
+    import tantivy
+
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        .filter(tantivy.Filter.remove_long(_LONGEST_TERM))
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )
+
+
+@cache
+def _schema() -> Any:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(_TEXT, stored=False, tokenizer_name=_ANALYSER, index_option="freq")
+    builder.add_unsigned_field(_ID, stored=False, indexed=True, fast=True)
+    return builder.build()
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the stemmed words of a text, in order."""
+    terms: list[str] = _analyser().analyze(" ".join(tokenize(text)))
+    return terms
+
+
+class LexicalIndex:
+    """The words of documents, in files that are written once.
+
+    Parameters
+    ----------
+    index : tantivy.Index
+    """
+
+    def __init__(self, index: Any) -> None:
+        index.register_tokenizer(_ANALYSER, _analyser())
+        index.config_reader(reload_policy="manual")
+        self._searcher = index.searcher()
+
+    def __len__(self) -> int:
+        return int(self._searcher.num_docs)
+
+    @staticmethod
+    def write(
+        folder: Path,
+        blocks: Iterable[tuple[Ids, Sequence[str]]],
+        old: Path | None = None,
+        dead: Ids | None = None,
+    ) -> tuple[int, int]:
+        """Index blocks of ids and texts in a new folder.
+
+        Parameters
+        ----------
+        folder : Path
+        blocks : iterable of (ids, texts)
+        old : Path, optional
+            Another such folder, whose documents are taken over: its files are immutable and become links.
+        dead : int64 array, optional
+            The ids of the old folder that are left out.
+
+        Returns
+        -------
+        tuple of int
+            How many documents were added, and how many words they hold.
+        """
+        import tantivy
+
+        folder.mkdir()
+        if old is not None:
+            for path in old.iterdir():
+                if path.name.endswith(".json"):  # the list of files is replaced, not linked
+                    shutil.copyfile(path, folder / path.name)
+                elif path.suffix != ".lock":
+                    (folder / path.name).hardlink_to(path)
+            index = tantivy.Index.open(str(folder))
+        else:
+            index = tantivy.Index(_schema(), path=str(folder))
+        index.register_tokenizer(_ANALYSER, _analyser())
+        writer = index.writer(_WRITER_BYTES, 1)
+        if dead is not None and len(dead):
+            writer.delete_documents_by_query(
+                tantivy.Query.term_set_query(_schema(), _ID, dead.tolist())
+            )
+        documents = terms = 0
+        for ids, texts in blocks:
+            for identifier, text in zip(ids.tolist(), texts, strict=True):
+                tokens = tokenize(text)
+                terms += len(tokens)
+                document = tantivy.Document()
+                document.add_text(_TEXT, " ".join(tokens))
+                document.add_unsigned(_ID, identifier)
+                writer.add_document(document)
+            documents += len(ids)
+        writer.commit()
+        writer.wait_merging_threads()
+        return documents, terms
+
+    @classmethod
+    def open(cls, folder: Path) -> LexicalIndex:
+        """Open the files that :meth:`write` wrote.
+
+        Raises
+        ------
+        CorruptionError
+            If they cannot be read.
+        """
+        import tantivy
+
+        try:
+            return cls(tantivy.Index.open(str(folder)))
+        except ValueError as error:
+            raise CorruptionError(f"{folder} cannot be read: {error}") from error
+
+    def frequency(self, term: str) -> int:
+        """Return how many documents hold a term."""
+        return int(self._searcher.doc_freq(_TEXT, term))
+
+    def search(self, terms: Sequence[str], k: int, accepted: Ids | None, held: Ids) -> Hits:
+        """Return the k best (id, score), best first.
+
+        Parameters
+        ----------
+        terms : sequence of str
+            As :func:`terms_of` gives them.
+        k : int
+        accepted : int64 array, optional
+            Ascending ids; no other is returned.
+        held : int64 array
+            The ids that live, ascending; among the files may be others.
+        """
+        import tantivy
+
+        query = tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, tantivy.Query.term_query(_schema(), _TEXT, term, "freq"))
+                for term in terms
+            ]
+        )
+        wanted = held if accepted is None else accepted
+        if len(wanted) <= _NAMED_IDS < len(self):
+            named = tantivy.Query.term_set_query(_schema(), _ID, wanted.tolist())
+            query = tantivy.Query.boolean_query(
+                [
+                    (tantivy.Occur.Must, query),
+                    (tantivy.Occur.Must, tantivy.Query.const_score_query(named, 0.0)),
+                ]
+            )
+        asked = k
+        while True:
+            hits = self._searcher.search(query, min(asked, max(len(self), 1)), count=False).hits
+            ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
+            alive = _among(np.array(ids, dtype=np.int64), wanted)
+            found = [
+                (int(identifier), float(score))
+                for identifier, (score, _), ok in zip(ids, hits, alive, strict=True)
+                if ok
+            ]
+            if len(found) >= k or len(hits) < asked:
+                return found[:k]
+            asked *= 4
+
+
+class LexicalTail:
+    """BM25 over documents that are not in the files yet, in memory.
+
+    Scores are those that the documents would have in the files: the same constants, and the files' statistics where there
+    are files.
+
+    Parameters
+    ----------
+    ids : int64 array (n,)
+    texts : sequence of str
+    """
+
+    def __init__(self, ids: Ids, texts: Sequence[str]) -> None:
+        self._ids = ids
+        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        lengths = []
+        for place, text in enumerate(texts):
+            terms = terms_of(text)
+            lengths.append(len(terms))
+            for term, times in Counter(terms).items():
+                self._postings[term].append((place, times))
+        self._lengths = np.array(lengths, dtype=np.float64)
+
+    def search(
+        self,
+        terms: Sequence[str],
+        k: int,
+        accepted: Ids | None,
+        files: LexicalIndex | None,
+        mean_length: float,
+    ) -> Hits:
+        """Return the k best (id, score), best first; see :meth:`LexicalIndex.search`."""
+        scores = np.zeros(len(self._ids))
+        if files is None or not len(files):
+            files, total = None, len(self._ids)
+            mean_length = float(self._lengths.mean()) if total else 1.0
+        else:
+            total = len(files)
+        for term in terms:
+            postings = self._postings.get(term, [])
+            if not postings:
+                continue
+            places, times = np.array(postings, dtype=np.int64).T
+            frequency = len(postings) if files is None else files.frequency(term)
+            weight = math.log1p((total - frequency + 0.5) / (frequency + 0.5))
+            norm = _K1 * (1 - _B + _B * self._lengths[places] / max(mean_length, 1e-9))
+            scores[places] += weight * (1 + _K1) * times / (times + norm)
+        found = scores > 0
+        if accepted is not None:
+            found &= _among(self._ids, accepted)
+        places = np.flatnonzero(found)
+        best = places[np.argsort(-scores[places], kind="stable")][:k]
+        return [(int(self._ids[place]), float(scores[place])) for place in best]
+
+
+def _among(ids: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
+    """Return which ids are among the wanted ones, which ascend."""
+    if not len(wanted):
+        return np.zeros(len(ids), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
+    return np.asarray(wanted[places] == ids)
