@@ -10,7 +10,7 @@ from typing import Any
 
 from gem_index.errors import InputError
 
-__all__ = ["Document"]
+__all__ = ["Document", "content_hash"]
 
 _LONGEST_ID = 512
 
@@ -83,9 +83,14 @@ class Document:
     @property
     def content_hash(self) -> bytes:
         """SHA-256 over text and metadata: equal where an upsert has nothing to do."""
-        state = hashlib.sha256(self.text.encode())
-        state.update(b"\0" + self.metadata_json.encode())
-        return state.digest()
+        return content_hash(self.text, self.metadata_json)
+
+
+def content_hash(text: str, metadata_json: str) -> bytes:
+    """Return the SHA-256 over a document's text and metadata as they are stored."""
+    state = hashlib.sha256(text.encode())
+    state.update(b"\0" + metadata_json.encode())
+    return state.digest()
 
 
 def _json_kind(value: object) -> str:

@@ -185,12 +185,14 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make every file below a directory, and all names, durable."""
+    """Make every file below a directory, and all names, durable, for their owner alone."""
     for child in path.iterdir():
         if child.is_dir():
+            child.chmod(0o700)
             sync_tree(child)
             continue
         with child.open("rb") as file:
+            os.fchmod(file.fileno(), 0o600)
             os.fsync(file.fileno())
     sync_directory(path)
 
@@ -225,7 +227,9 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     # imported here: shutil pulls in every archive format, which a command that writes nothing should not pay for
     import shutil
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(mode=0o700, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)

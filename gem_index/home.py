@@ -10,17 +10,21 @@ from pathlib import Path
 from gem_index.collection import Collection
 from gem_index.collection.publish import Progress
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
+from gem_index.collection.transfer import read_export
 from gem_index.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,
+    InputError,
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.files import publish_directory
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.settings import load_settings
+from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
 from gem_index.vector_library import VectorInfo, VectorLibrary
@@ -267,6 +271,102 @@ class Home:
             folder = self._workspace.collection_folder(record.id)
             if folder.is_dir():
                 shutil.rmtree(folder)
+
+    def compact(self, name: str | None = None, progress: Progress | None = None) -> None:
+        """Drop what was deleted for good: from the indexes of one or all collections, and from the database.
+
+        Afterwards no file of the home holds a byte of a deleted text.
+
+        Raises
+        ------
+        HomeBusyError
+            If readers keep the database's old state for too long; run it again.
+        """
+        with self._workspace.write_lock():
+            names = [name] if name is not None else [s.name for s in self.collections()]
+            for each in names:
+                self.collection(each).compact(progress)
+            self._workspace.database.vacuum()
+
+    def restore(
+        self, path: str | Path, name: str | None = None, progress: Progress | None = None
+    ) -> Collection:
+        """Make a collection of an exported file, as it was: documents in order, model bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+        name : str, optional
+            By default the exported collection's.
+
+        Raises
+        ------
+        NameTakenError
+            If a collection of that name exists.
+        FingerprintMismatchError
+            If this home's word vectors of the model's name are others.
+        InputError
+            If the file is no export; nothing is kept.
+        """
+        export = read_export(Path(path).expanduser())
+        name = check_name("collection", name or export.name)
+        with self._workspace.write_lock():
+            if self._find(name) is not None:
+                raise NameTakenError(
+                    f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
+                )
+            encoder = self._workspace.encoder(export.model)  # refuses other vectors
+            check_kind(export.index_kind, encoder.dimension)
+            with self._workspace.database.writing() as connection:
+                names = CollectionRepository(connection)
+                model_id = ModelRepository(connection).add(export.model)
+                record = names.add(name, model_id, export.index_kind)
+                documents = DocumentRepository(connection, record.id)
+                documents.upsert(export.documents())
+                if encoder.fitted:
+                    names.use_model(record.id, model_id, documents.last_seq(), documents.count())
+            collection = self.collection(name)
+            collection.compact(progress)
+        return collection
+
+    def backup(self, target: str | Path, progress: Progress | None = None) -> None:
+        """Copy the home, while it is in use, to a new folder that is a home itself.
+
+        Writers wait, readers do not.
+
+        Raises
+        ------
+        InputError
+            If the folder exists or cannot be written.
+        """
+        folder = Path(target).expanduser()
+        if folder.exists():
+            raise InputError(f"{folder} exists already; expected the name of a new folder")
+
+        def fill(new: Path) -> None:
+            database = new / self._workspace.database.path.name
+            self._workspace.database.copy_to(database)
+            folders = ("vectors", "collections")
+            files = [
+                path
+                for name in folders
+                for path in sorted((self.root / name).rglob("*"))
+                if path.is_file() and path.suffix != ".lock"
+            ]
+            for done, path in enumerate(files, 1):
+                copy = new / path.relative_to(self.root)
+                copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+                if progress is not None:
+                    progress("backup", done, len(files))
+
+        try:
+            with self._workspace.write_lock():
+                publish_directory(folder.absolute(), fill)
+        except OSError as error:
+            raise InputError(
+                f"cannot write {folder}: {(error.strerror or str(error)).lower()}; expected a folder with room"
+            ) from error
 
     def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import Field, ValidationError
@@ -27,6 +28,10 @@ class Settings(BaseSettings):
 
     max_record_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     """The longest line of an input file, in bytes; a longer one is refused by name."""
+
+    synchronous: Literal["full", "normal"] = "full"
+    """``full``: a batch is on the disk when it is acknowledged. ``normal`` is faster; a power cut may take back the last
+    acknowledged batches, whole ones, a crash of the process none."""
 
     lock_timeout: float = Field(default=60.0, ge=0)
     """Seconds to wait while another process writes to the home."""

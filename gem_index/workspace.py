@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +74,10 @@ class Workspace:
         except OSError as error:
             raise self._not_writable(error) from error
         self.database = Database(
-            root / "gem-index.sqlite3", busy_timeout=settings.lock_timeout, upgrade=upgrade
+            root / "gem-index.sqlite3",
+            busy_timeout=settings.lock_timeout,
+            upgrade=upgrade,
+            synchronous=settings.synchronous,
         )
 
     @property
@@ -97,21 +102,38 @@ class Workspace:
         from filelock import FileLock, Timeout
 
         lock = FileLock(
-            self.root / "write.lock", timeout=self.settings.lock_timeout, is_singleton=True
+            self.root / "write.lock",
+            timeout=self.settings.lock_timeout,
+            mode=0o600,
+            is_singleton=True,
         )
         try:
             lock.acquire()
         except Timeout as error:
             raise HomeBusyError(
-                f"another process has been writing to {self.root} for {self.settings.lock_timeout:g} s; "
+                f"{self._writer()} has been writing to {self.root} for {self.settings.lock_timeout:g} s; "
                 "wait for it, or raise GEM_INDEX_LOCK_TIMEOUT"
             ) from error
         except OSError as error:
             raise self._not_writable(error) from error
+        note = self.root / "write.lock.json"
         try:
+            if lock.lock_counter == 1:
+                command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
+                note.write_text(json.dumps({"process": os.getpid(), "command": command}))
             yield
         finally:
+            if lock.lock_counter == 1:
+                note.unlink(missing_ok=True)
             lock.release()
+
+    def _writer(self) -> str:
+        """Return who holds the write lock, as its note says."""
+        try:
+            note = json.loads((self.root / "write.lock.json").read_text())
+            return f"process {note['process']} ({note['command']})"
+        except (OSError, ValueError, LookupError, TypeError):
+            return "another process"
 
     def open_vectors(self, spec: str, connection: Connection | None = None) -> VectorSource:
         """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -266,7 +267,87 @@ def drop(
         say(f"{collection} is gone with {documents} documents.")
 
 
+def compact(
+    context: typer.Context,
+    collection: Annotated[
+        str | None,
+        typer.Argument(metavar="[COLLECTION]", help="One collection; all by default."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Drop deleted texts for good: no file holds a byte of them afterwards."""
+    home = home_of(context)
+    with progress_bar("encode") as progress:
+        home.compact(collection, progress)
+    names = [collection] if collection else [status.name for status in home.collections()]
+    if as_json:
+        print_json({"compacted": names})
+    else:
+        say(f"Compacted: {', '.join(names) or 'the database'}.")
+
+
+def export(
+    context: typer.Context,
+    collection: Name,
+    output: Annotated[Path, typer.Option("-o", "--output", help="A .jsonl or .parquet file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a collection to a file, with its vectors and its model."""
+    with progress_bar("export") as progress:
+        documents = home_of(context).collection(collection).export(output, progress)
+    if as_json:
+        print_json({"collection": collection, "documents": documents, "output": str(output)})
+    else:
+        say(f"{documents} documents of {collection} in {output}.")
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote.")],
+    collection: Annotated[
+        str | None,
+        typer.Argument(metavar="[COLLECTION]", help="Its name; by default the exported one."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of an exported file, as it was."""
+    with progress_bar("encode") as progress:
+        made = home_of(context).restore(file, collection, progress)
+    _print_status([made.status()], as_json)
+
+
+def backup(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy the home, while it is in use, to a new folder that is a home itself."""
+    with progress_bar("backup") as progress:
+        home_of(context).backup(folder, progress)
+    if as_json:
+        print_json({"backup": str(folder)})
+    else:
+        say(f"The home is in {folder}: use it with --home, or copy it back.")
+
+
+def drift(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
+    """Tell how far the texts have moved from those that the model was fitted on, and whether to refit."""
+    found = home_of(context).collection(collection).drift()
+    if as_json:
+        print_json(found)
+        return
+    angle = f"{found.angles[-1]:.1f}" if found.angles else "-"
+    say(
+        f"{found.since_fit} of {found.documents} documents came after the fit. Largest angle between the directions: "
+        f"{angle} degrees. A cosine would change by {found.score_change:.3f} on average."
+    )
+    say(f"Refit it: gem-index refit {collection}" if found.refit else "No refit is needed.")
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (build, add, search, delete, refit, status, verify, drop):
+    for command in (build, add, search, delete, refit, status, drift, verify):
         app.command()(command)
+    for command in (compact, export, backup, drop):
+        app.command()(command)
+    app.command("import")(restore)

@@ -6,13 +6,13 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection
 
-from gem_index.collection.fusion import DEPTH, fuse
+from gem_index.collection.drift import Drift, measure_drift
 from gem_index.collection.publish import Progress, publish
 from gem_index.collection.results import (
     CollectionStatus,
@@ -22,18 +22,25 @@ from gem_index.collection.results import (
     Problem,
     SearchResult,
 )
-from gem_index.collection.view import Hits, View, ViewKeeper
+from gem_index.collection.searching import MODES, Search
+from gem_index.collection.transfer import write_export
+from gem_index.collection.view import Hits, SnapshotReplacedError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
-from gem_index.errors import EmptyTextError, GemIndexError, InputError, UnknownNameError
+from gem_index.errors import (
+    CorruptionError,
+    EmptyTextError,
+    GemIndexError,
+    InputError,
+    UnknownNameError,
+)
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.kinds import check_kind
-from gem_index.index.lexical import terms_of
 from gem_index.index.snapshot import Snapshot
 from gem_index.reranking import Candidate, RerankResult, rerank
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.records import CollectionRecord
+from gem_index.store.records import CollectionRecord, StoredDocument
 from gem_index.text import tokenize
 from gem_index.workspace import Workspace
 
@@ -43,10 +50,6 @@ _LOG = logging.getLogger(__name__)
 
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
-_RANGE = 100  # hits that a search without a k begins with
-
-MODES = ("dense", "lexical", "hybrid")
-"""How a collection is searched."""
 
 
 class Collection:
@@ -149,6 +152,55 @@ class Collection:
             record_of_new = self._workspace.model_record(encoder, model.vectors)
             publish(self._workspace, self._id, encoder, record_of_new, progress)
 
+    def compact(self, progress: Progress | None = None) -> None:
+        """Make the index anew from the living documents, so that it holds nothing of deleted ones."""
+        with self._workspace.write_lock():
+            publish(self._workspace, self._id, self.encoder, None, progress, afresh=True)
+
+    def export(self, path: str | Path, progress: Progress | None = None) -> int:
+        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.transfer`.
+
+        Returns
+        -------
+        int
+            How many documents it holds.
+        """
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            model = ModelRepository(connection).get(record.model_id)
+            documents = DocumentRepository(connection, self._id)
+            encoder = self._views.encoder(connection, record)
+            return write_export(
+                Path(path).expanduser(), record, model, documents, encoder, progress
+            )
+
+    def drift(self, sample: int = 5000) -> Drift:
+        """Measure how far the texts have moved from those that the model was fitted on.
+
+        Parameters
+        ----------
+        sample : int
+            At most so many of the present documents are looked at, evenly spread.
+
+        Raises
+        ------
+        InputError
+            If there are no documents.
+        """
+        with self._workspace.database.reading() as connection:
+            record = self._record(connection)
+            documents = DocumentRepository(connection, self._id)
+            seqs = documents.seqs()
+            encoder = self._views.encoder(connection, record)
+            if not len(seqs):
+                raise InputError(
+                    f"the collection {self.name} holds no documents; expected some to compare"
+                )
+            places = np.linspace(0, len(seqs) - 1, min(sample, len(seqs)), dtype=np.int64)
+            found = documents.by_seq(seqs[places].tolist())
+        since = int((seqs > record.fitted_seq).sum())
+        return measure_drift(encoder, [found[seq].text for seq in sorted(found)], len(seqs), since)
+
     def use_index(self, kind: str) -> bool:
         """Take another kind of index for the snapshots to come; tell whether it is another one than before.
 
@@ -235,13 +287,12 @@ class Collection:
             raise InputError(f"the mode is {mode!r}; expected {', '.join(MODES)}")
         if not tokenize(query):
             raise EmptyTextError(query)
-        with self._workspace.database.reading() as connection:
-            view = self._views.at(connection, self._record(connection))
-            documents = DocumentRepository(connection, self._id)
-            allowed = None if where is None or where == {} else documents.matching(where)
-            wanted = _Wanted(view, documents, query, allowed, mode, fusion)
-            best = wanted.best(k, min_score)
-            stored = documents.by_seq([seq for seq, _ in best])
+        while True:
+            try:
+                best, stored = self._search_once(query, k, where, mode, min_score, fusion)
+                break
+            except SnapshotReplacedError:
+                continue  # a newer one is in use: its state is the one to answer from
         return [
             SearchResult(
                 stored[seq].document_id,
@@ -251,6 +302,29 @@ class Collection:
             )
             for seq, score in best
         ]
+
+    def _search_once(
+        self,
+        query: str,
+        k: int | None,
+        where: Mapping[str, Any] | None,
+        mode: str,
+        min_score: float | None,
+        fusion: str,
+    ) -> tuple[Hits, dict[int, StoredDocument]]:
+        """Search one state of the collection."""
+        with self._workspace.database.reading() as connection:
+            view = self._views.at(connection, self._record(connection))
+            documents = DocumentRepository(connection, self._id)
+            allowed = None if where is None or where == {} else documents.matching(where)
+            search = Search(view, documents, query, allowed, mode, fusion)
+            try:
+                best = search.best(k, min_score)
+            except CorruptionError as error:
+                if self._views.replaced(view.directory):
+                    raise SnapshotReplacedError from error
+                raise
+            return best, documents.by_seq([seq for seq, _ in best])
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
@@ -296,7 +370,7 @@ class Collection:
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False) -> list[Problem]:
-        """Compare the index files with what was written, and their ids with the stored documents.
+        """Compare index files and documents with the hashes of what was written, and the index's ids with the documents'.
 
         Parameters
         ----------
@@ -312,7 +386,17 @@ class Collection:
         if details and fix:
             with self._workspace.write_lock():
                 publish(self._workspace, self._id, self.encoder)
-        return [Problem("index", f"{self.name}: {detail}", fix) for detail in details]
+        problems = [Problem("index", f"{self.name}: {detail}", fix) for detail in details]
+        with self._workspace.database.reading() as connection:
+            damaged = list(DocumentRepository(connection, self._id).damaged())
+        return problems + [
+            Problem(
+                "documents",
+                f"the document {identifier!r} of {self.name} is not what was stored; add it again or restore a backup",
+                False,
+            )
+            for identifier in damaged
+        ]
 
     def _index_problems(self) -> list[str]:
         with self._workspace.database.reading() as connection:
@@ -351,59 +435,6 @@ class Collection:
                 "make one with: gem-index build NAME FILE",
             )
         return record
-
-
-class _Wanted:
-    """One search: what is asked for, of one state of the collection."""
-
-    def __init__(
-        self,
-        view: View,
-        documents: DocumentRepository,
-        query: str,
-        allowed: npt.NDArray[np.int64] | None,
-        mode: str,
-        fusion: str,
-    ) -> None:
-        self._view = view
-        self._documents = documents
-        self._allowed = allowed
-        self._mode = mode
-        self._fusion = fusion
-        self._vector = view.encoder.encode([query])[0] if mode != "lexical" else None
-        self._terms = list(dict.fromkeys(terms_of(query))) if mode != "dense" else []
-
-    def best(self, k: int | None, min_score: float | None) -> Hits:
-        """Return the k best hits, or all that reach a score."""
-        if min_score is None:
-            assert k is not None
-            return self._search(k)
-        asked = k or _RANGE
-        while True:
-            hits = self._search(asked)
-            good = [hit for hit in hits if hit[1] >= min_score]
-            if k is not None or len(good) < len(hits) or len(hits) < asked:
-                return good
-            asked *= 4
-
-    def _search(self, k: int) -> Hits:
-        if self._mode == "dense":
-            return self._dense(k)
-        if self._mode == "lexical":
-            return self._lexical(k)
-        depth = max(DEPTH, k)
-        return fuse(self._dense(depth), self._lexical(depth), k, self._fusion)
-
-    def _dense(self, k: int) -> Hits:
-        assert self._vector is not None
-        return self._view.search(self._vector, k, self._allowed, self._texts)
-
-    def _lexical(self, k: int) -> Hits:
-        return self._view.search_words(self._terms, k, self._allowed) if self._terms else []
-
-    def _texts(self, seqs: npt.NDArray[np.int64]) -> list[str]:
-        found = self._documents.by_seq(seqs.tolist())
-        return [found[seq].text for seq in seqs.tolist()]
 
 
 def _watched(

@@ -40,6 +40,8 @@ def publish(
     encoder: GemEncoder,
     model: ModelRecord | None = None,
     progress: Progress | None = None,
+    *,
+    afresh: bool = False,
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
@@ -55,6 +57,8 @@ def publish(
     model : ModelRecord, optional
         The encoder as it is stored, where it is a new one, fitted on the same texts.
     progress : callable, optional
+    afresh : bool
+        Take nothing over from the snapshot in use.
     """
     started = time.monotonic()
     folder = workspace.collection_folder(collection_id)
@@ -86,7 +90,7 @@ def publish(
             encode=encode,
             sample=sample,
         )
-        old = _reusable(folder, names.snapshot(collection_id), generation)
+        old = None if afresh else _reusable(folder, names.snapshot(collection_id), generation)
         directory = folder / uuid.uuid4().hex[:12]
         try:
             files = Snapshot.write(directory, generation, None if old is None else (old, seqs))

@@ -23,7 +23,7 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, SnapshotRecord
 from gem_index.workspace import Workspace
 
-__all__ = ["Hits", "View", "ViewKeeper", "best_of"]
+__all__ = ["Hits", "SnapshotReplacedError", "View", "ViewKeeper", "best_of"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,6 +32,10 @@ Mask = npt.NDArray[np.bool_]
 Hits = list[tuple[int, float]]
 
 _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
+
+
+class SnapshotReplacedError(Exception):
+    """A snapshot's files were removed while a reader opened them: a newer one is there to be read."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,12 @@ class ViewKeeper:
             return view.encoder
         return self._workspace.encoder(ModelRepository(connection).get(record.model_id), connection)
 
+    def replaced(self, directory: str | None) -> bool:
+        """Tell whether a newer snapshot is in use than the one a transaction saw, whose files are then removed."""
+        with self._workspace.database.reading() as connection:
+            row = CollectionRepository(connection).snapshot(self._collection_id)
+        return row is None or row.directory != directory
+
     def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
         if view is None or view.model_id != record.model_id or view.directory != record.directory:
             row = CollectionRepository(connection).snapshot(self._collection_id)
@@ -234,6 +244,8 @@ class ViewKeeper:
             try:
                 snapshot = Snapshot.open(folder, json.loads(row.files))
             except CorruptionError as error:
+                if self.replaced(row.directory):
+                    raise SnapshotReplacedError from error
                 # The texts are the truth: search goes on from them, verify --fix makes the files anew.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(

@@ -98,7 +98,7 @@ class LexicalIndex:
         """
         import tantivy
 
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         if old is not None:
             for path in old.iterdir():
                 if path.name.endswith(".json"):  # the list of files is replaced, not linked
@@ -142,7 +142,9 @@ class LexicalIndex:
         try:
             return cls(tantivy.Index.open(str(folder)))
         except ValueError as error:
-            raise CorruptionError(f"{folder} cannot be read: {error}") from error
+            raise CorruptionError(
+                f"{folder} cannot be read: {error}; make it anew with verify --fix"
+            ) from error
 
     def frequency(self, term: str) -> int:
         """Return how many documents hold a term."""

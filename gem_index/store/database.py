@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ class Database:
         Seconds to wait for another process' transaction.
     upgrade : bool
         Bring an older schema up to date on opening; False leaves that to :meth:`upgrade`.
+    synchronous : str
+        SQLite's ``full`` or ``normal``.
 
     Raises
     ------
@@ -48,11 +51,25 @@ class Database:
         If the file is not an SQLite database, or is damaged.
     """
 
-    def __init__(self, path: Path, *, busy_timeout: float = 60.0, upgrade: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout: float = 60.0,
+        upgrade: bool = True,
+        synchronous: str = "full",
+    ) -> None:
         self.path = path
-        self._engine = _engine(path, busy_timeout)
+        self._make_private(path)
+        self._engine = _engine(path, busy_timeout, synchronous)
         if upgrade and self.revision != HEAD_REVISION:
             self.upgrade()
+
+    @staticmethod
+    def _make_private(path: Path) -> None:
+        """Make the file, readable by its owner alone; SQLite gives the files beside it the same mode."""
+        with suppress(OSError):  # there, or not to be written: SQLite tells
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     @property
     def revision(self) -> str | None:
@@ -138,12 +155,44 @@ class Database:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [line for line in found if line != "ok"]
 
+    def vacuum(self) -> None:
+        """Write the database anew without what was deleted, and empty its log.
+
+        Raises
+        ------
+        HomeBusyError
+            If others keep reading the old state for too long.
+        """
+        try:
+            with self._engine.connect() as connection:
+                plain = connection.connection.cursor()
+                plain.execute("VACUUM")
+                busy, _, _ = plain.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (DatabaseError, sqlite3.DatabaseError) as error:
+            raise self._explained(
+                error if isinstance(error, DatabaseError) else DatabaseError(None, None, error)
+            ) from error
+        if busy:
+            raise HomeBusyError(
+                f"readers kept {self.path} busy, and what was deleted is still in its log; run compact again"
+            )
+
+    def copy_to(self, path: Path) -> None:
+        """Write the present state to another file, while others read and write."""
+        with (
+            self._engine.connect() as connection,
+            closing(sqlite3.connect(path)) as target,
+        ):
+            source = connection.connection.driver_connection
+            assert isinstance(source, sqlite3.Connection)
+            source.backup(target)
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
 
 
-def _engine(path: Path, busy_timeout: float) -> Engine:
+def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_timeout})
 
     @event.listens_for(engine, "connect")
@@ -152,7 +201,8 @@ def _engine(path: Path, busy_timeout: float) -> Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode = WAL")
-        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute(f"PRAGMA synchronous = {synchronous}")
+        cursor.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         cursor.close()

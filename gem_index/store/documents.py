@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, delete, func, insert, select
 
-from gem_index.documents import Document
+from gem_index.documents import Document, content_hash
 from gem_index.errors import DuplicateIdError
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
@@ -156,6 +156,18 @@ class DocumentRepository:
             query.where(self._mine, documents.c.seq > seq)
         ).all():
             yield from ((row.seq, row.text) for row in rows)
+            seq = rows[-1].seq
+
+    def damaged(self) -> Iterator[str]:
+        """Iterate over the ids of documents whose text or metadata is not what was stored."""
+        seq = 0
+        query = select(*_STORED, documents.c.content_hash).order_by(documents.c.seq).limit(_BATCH)
+        while rows := self._connection.execute(
+            query.where(self._mine, documents.c.seq > seq)
+        ).all():
+            for row in rows:
+                if content_hash(row.text, row.metadata) != row.content_hash:
+                    yield row.document_id
             seq = rows[-1].seq
 
     # ----------------------------------------------------------------- reading

@@ -26,7 +26,7 @@ __all__ = [
     "vector_sources",
 ]
 
-HEAD_REVISION = "0001"
+HEAD_REVISION = "0002"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -49,12 +49,10 @@ vector_sources = Table(
     Column("format", Text, nullable=False),
     Column("origin", Text, nullable=False),
     Column("licence", Text, nullable=False),
-    Column("options", Text, nullable=False),  # JSON
-    Column(
-        "findings", Text, nullable=False
-    ),  # JSON: what reading the file tolerated, what storing it lost
     Column("location", Text, nullable=False),  # folder below the home's vectors/
     Column("created_at", Text, nullable=False),
+    Column("options", Text, nullable=False),  # JSON
+    Column("findings", Text, nullable=False),  # JSON: what reading tolerated, what storing lost
 )
 
 models = Table(
@@ -100,13 +98,13 @@ snapshots = Table(
         unique=True,
     ),
     Column("directory", Text, nullable=False),
-    Column("kind", Text, nullable=False),  # of the index; a collection's own may be "auto"
     Column("last_seq", Integer, nullable=False),
     Column("vectors", Integer, nullable=False),
     Column("model_fingerprint", Text, nullable=False),
     Column("files", Text, nullable=False),  # JSON: name -> {"sha256", "bytes"}
     Column("created_at", Text, nullable=False),
     Column("seconds", Float, nullable=False),
+    Column("kind", Text, nullable=False),  # of the index; a collection's own may be "auto"
 )
 
 documents = Table(

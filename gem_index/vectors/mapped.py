@@ -64,7 +64,7 @@ class MappedVectors:
             raise ConfigError(
                 "oov is 'subword' and these vectors have no n-grams; expected hash or zero"
             )
-        self.fingerprint = fingerprint or fingerprint_of("words", self.options, self._contents())
+        self.fingerprint = fingerprint or fingerprint_of(self._contents(), self.options)
 
     @property
     def dimension(self) -> int:
@@ -173,20 +173,24 @@ class MappedVectors:
             yield buckets.take(places) * np.float32(self.options.scale)
 
     def _contents(self) -> Iterator[bytes]:
+        yield f"gem-index word vectors {self.rows.form}\n".encode()
         yield from self.rows.contents()
         yield from self.vocabulary.contents()
         if self.row_of_word is not None:
+            yield b"rows of words\n"
             yield np.ascontiguousarray(self.row_of_word, dtype="<i8").tobytes()
         if self.ngrams is not None:
-            yield f"ngrams {self.ngrams.shortest} {self.ngrams.longest}\n".encode()
+            form = f"{self.ngrams.shortest} {self.ngrams.longest} {self.ngrams.buckets.form}"
+            yield f"ngrams {form}\n".encode()
             yield from self.ngrams.buckets.contents()
 
 
-def fingerprint_of(kind: str, options: SourceOptions, contents: Iterable[bytes]) -> str:
+def fingerprint_of(contents: Iterable[bytes], options: SourceOptions) -> str:
     """Return the SHA-256 over what decides a look-up's result; ``limit`` and ``dtype`` are in the contents."""
-    used = [f"{name}={value}" for name, value in options.given().items()]
-    used = [entry for entry in used if not entry.startswith(("limit=", "dtype="))]
-    state = hashlib.sha256(f"gem-index word vectors {kind} {' '.join(used)}\n".encode())
+    state = hashlib.sha256()
     for part in contents:
         state.update(part)
+    for name, value in options.given().items():
+        if name not in ("limit", "dtype"):
+            state.update(f"\n{name}={value}".encode())
     return state.hexdigest()

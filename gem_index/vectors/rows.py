@@ -61,11 +61,15 @@ class Rows:
             taken *= self.factors[rows][:, None]
         return taken
 
+    @property
+    def form(self) -> str:
+        """Kind and shape of the matrix."""
+        return f"{self.matrix.dtype.str} {self.matrix.shape}"
+
     def contents(self) -> Iterator[bytes]:
-        """Iterate over what identifies the rows: kind, shape and bytes."""
+        """Iterate over the bytes of the rows and of their factors."""
         for array in (self.matrix, self.factors):
             if array is not None:
-                yield f"{array.dtype.str} {array.shape}\n".encode()
                 for begin in range(0, len(array), _BLOCK):
                     yield np.ascontiguousarray(array[begin : begin + _BLOCK]).tobytes()
 

@@ -38,7 +38,8 @@ __all__ = [
 StoredVectors: TypeAlias = MappedVectors | SubwordVectors
 
 _MAGIC = "gem-index word vectors"
-_VERSION = 1
+_VERSION = 2
+_READABLE = (1, 2)  # version 1 knew words alone, without options
 _META = "vectors.json"
 _TOKENIZER = "tokenizer.json"
 _ROW_OF_WORD = "row_of_word.npy"
@@ -206,7 +207,7 @@ def open_stored(folder: Path) -> StoredVectors:
     """
     try:
         meta = _meta(folder)
-        if meta["magic"] != _MAGIC or meta["version"] != _VERSION:
+        if meta["magic"] != _MAGIC or meta["version"] not in _READABLE:
             raise CorruptionError(
                 f"{folder} is {meta['magic']!r} version {meta['version']}; expected {_MAGIC!r} version {_VERSION}"
             )
@@ -218,10 +219,10 @@ def open_stored(folder: Path) -> StoredVectors:
 
 
 def _open_parts(folder: Path, meta: dict[str, Any]) -> StoredVectors:
-    options = SourceOptions(**meta["options"])
+    options = SourceOptions(**meta.get("options", {}))
     fingerprint = meta.get("fingerprint")
     rows = Rows.open(folder, "matrix")
-    if meta["kind"] == "pieces":
+    if meta.get("kind") == "pieces":
         return SubwordVectors(
             rows,
             Pieces(folder / _TOKENIZER, **meta["pieces"]),

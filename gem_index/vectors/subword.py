@@ -21,6 +21,9 @@ from gem_index.vectors.rows import Rows
 __all__ = ["SubwordVectors", "open_wordllama", "wordllama_file"]
 
 
+_REMEMBERED_WORDS = 200_000
+
+
 class SubwordVectors:
     """A word's vector is the sum or mean of the vectors of its pieces; with byte pieces no word is unknown.
 
@@ -57,6 +60,7 @@ class SubwordVectors:
                 "expected case=keep or lower, and no limit"
             )
         self._fingerprint = fingerprint
+        self._split: dict[str, list[int]] = {}
 
     @property
     def dimension(self) -> int:
@@ -66,7 +70,7 @@ class SubwordVectors:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the table, the tokenizer, the rule and the options."""
-        return self._fingerprint or fingerprint_of("pieces", self.options, self._contents())
+        return self._fingerprint or fingerprint_of(self._contents(), self.options)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -81,10 +85,7 @@ class SubwordVectors:
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the sums or means of the words' pieces; see :class:`~gem_index.vectors.base.VectorSource`."""
         words = self.options.spelled(tokens)
-        # One word at a time: encode_batch would start threads that survive, and warn at the next fork.
-        pieces = [self._tokenizer.encode(word, add_special_tokens=False).ids for word in words]
-        if (left_out := self.pieces.left_out) is not None:
-            pieces = [[piece for piece in ids if piece != left_out] for ids in pieces]
+        pieces = [self._pieces_of(word) for word in words]
         counts = np.array([len(ids) for ids in pieces], dtype=np.int64)
         vectors = np.zeros((len(words), self.dimension), dtype=np.float32)
         filled = np.flatnonzero(counts)
@@ -100,6 +101,19 @@ class SubwordVectors:
             rows = [row_of_unknown(words[i], len(self.rows)) for i in missing.tolist()]
             vectors[missing] = self.rows.take(np.array(rows, dtype=np.int64))
         return self.options.adjust(vectors), unknown
+
+    def _pieces_of(self, word: str) -> list[int]:
+        """Return the pieces of a word; words come again and again, and splitting one costs ten look-ups."""
+        known = self._split.get(word)
+        if known is None:
+            # One word at a time: encode_batch would start threads that survive, and warn at the next fork.
+            known = self._tokenizer.encode(word, add_special_tokens=False).ids
+            if (left_out := self.pieces.left_out) is not None:
+                known = [piece for piece in known if piece != left_out]
+            if len(self._split) >= _REMEMBERED_WORDS:
+                self._split.clear()
+            self._split[word] = known
+        return known
 
     def frequent_words(self) -> Sequence[str] | None:
         """Return None: pieces have no order of word frequency."""
@@ -132,9 +146,12 @@ class SubwordVectors:
         )
 
     def _contents(self) -> Iterator[bytes]:
-        yield f"{self.pieces.rule} {self.pieces.left_out}\n".encode()
+        matrix = self.rows.matrix
+        yield f"subword {self.pieces.rule} {matrix.dtype} {matrix.shape}\n".encode()
         yield from self.rows.contents()
         yield self.pieces.tokenizer.read_bytes()
+        if self.pieces.left_out is not None:
+            yield f"\nwithout {self.pieces.left_out}".encode()
 
 
 def open_wordllama() -> SubwordVectors:

@@ -107,8 +107,7 @@ class Vocabulary(Sequence[str]):
         return int((found != suspects).sum())
 
     def contents(self) -> Iterator[bytes]:
-        """Iterate over what identifies the words: their number and text."""
-        yield f"{len(self)} words\n".encode()
+        """Iterate over the words' text."""
         for begin in range(0, len(self._text), 1 << 24):
             yield self._text[begin : begin + (1 << 24)].tobytes()
 

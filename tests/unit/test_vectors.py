@@ -285,8 +285,8 @@ class TestImport:
         folder = tmp_path / "mapped"
         import_vectors(read_vectors(vectors_folder), folder)
         meta = json.loads((folder / "vectors.json").read_text())
-        (folder / "vectors.json").write_text(json.dumps(meta | {"version": 2}))
-        with pytest.raises(CorruptionError, match="version 2; expected .* version 1"):
+        (folder / "vectors.json").write_text(json.dumps(meta | {"version": 3}))
+        with pytest.raises(CorruptionError, match="version 3; expected .* version 2"):
             open_stored(folder)
 
 

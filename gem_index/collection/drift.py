@@ -1,0 +1,61 @@
+"""How far a collection's texts have moved from those that its model was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from gem_index.gem.encoder import GemEncoder
+
+__all__ = ["Drift", "measure_drift"]
+
+_CHANGE = 0.02
+"""Mean change of a cosine from which a refit is recommended (docs/operating.md)."""
+
+_PAIRS = 2000
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What a refit would change.
+
+    Attributes
+    ----------
+    documents, since_fit : int
+        All, and those that came after the fit.
+    angles : tuple of float
+        Principal angles between the model's directions and those of the present texts, in degrees, ascending.
+    score_change : float
+        Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
+    refit : bool
+        Whether a refit is recommended.
+    """
+
+    documents: int
+    since_fit: int
+    angles: tuple[float, ...]
+    score_change: float
+    refit: bool
+
+
+def measure_drift(
+    encoder: GemEncoder, texts: Sequence[str], documents: int, since_fit: int
+) -> Drift:
+    """Compare an encoder with one fitted on some texts, on pairs of these texts."""
+    fresh = GemEncoder(encoder.vectors, encoder.config).fit(texts)
+    angles: tuple[float, ...] = ()
+    ours, theirs = encoder.components.directions, fresh.components.directions
+    if len(ours) and len(theirs):
+        angles = tuple(
+            float(angle)
+            for angle in np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T))[::-1]
+        )
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, len(texts), (2, _PAIRS))
+    old, new = encoder.encode(texts), fresh.encode(texts)
+    change = np.abs((old[left] * old[right]).sum(axis=1) - (new[left] * new[right]).sum(axis=1))
+    mean = float(change.mean())
+    return Drift(documents, since_fit, angles, mean, mean > _CHANGE)

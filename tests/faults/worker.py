@@ -1,0 +1,84 @@
+"""A process that writes to a home until it is killed, telling what it is about to do and what was acknowledged.
+
+``python worker.py HOME SEED``: one JSON line before each step ({"begin": step}) and one after it ({"done": number}).
+"""
+
+import json
+import random
+import sys
+
+from gem_index import Document, Home
+from gem_index.collection import collection as module
+
+WORDS = [
+    "how",
+    "where",
+    "renew",
+    "visa",
+    "bank",
+    "account",
+    "open",
+    "money",
+    "school",
+    "river",
+    "two",
+    "ducks",
+    "tea",
+    "cup",
+    "phone",
+    "plan",
+]
+
+
+def step_of(rng: random.Random, number: int, known: list[str]) -> dict:
+    kind = rng.choices(["ingest", "delete", "refit", "compact"], [6, 2, 1, 1])[0]
+    if kind == "delete" and known:
+        return {"kind": kind, "ids": rng.sample(known, min(len(known), rng.randint(1, 15)))}
+    if kind in ("refit", "compact") and known:
+        return {"kind": kind}
+    texts = {}
+    for i in range(rng.randint(1, 40)):
+        name = rng.choice(known) if known and rng.random() < 0.2 else f"d{number}-{i}"
+        texts[name] = f"{' '.join(rng.choices(WORDS, k=rng.randint(3, 9)))} {number} {i}"
+    return {"kind": "ingest", "texts": texts}
+
+
+def apply(state: dict[str, str], step: dict) -> dict[str, str]:
+    """Return the state after a step."""
+    if step["kind"] == "ingest":
+        return state | step["texts"]
+    return {name: text for name, text in state.items() if name not in step.get("ids", ())}
+
+
+def main() -> None:
+    home, seed = Home(sys.argv[1]), int(sys.argv[2])
+    module._TAIL_LIMIT = 40  # so that snapshots come often
+    rng = random.Random(seed)
+    names = [status.name for status in home.collections()]
+    collection = home.collection("c") if "c" in names else home.create_collection("c")
+    state = stored(home)
+    for number in range(seed * 1000, seed * 1000 + 1000):
+        step = step_of(rng, number, list(state))
+        print(json.dumps({"begin": step}), flush=True)
+        if step["kind"] == "ingest":
+            collection.ingest(Document(id=i, text=text) for i, text in step["texts"].items())
+        elif step["kind"] == "delete":
+            collection.delete(step["ids"])
+        elif step["kind"] == "refit":
+            collection.refit()
+        else:
+            home.compact("c")
+        state = apply(state, step)
+        print(json.dumps({"done": number}), flush=True)
+
+
+def stored(home: Home) -> dict[str, str]:
+    """Return what a home's collection holds, by id."""
+    import sqlite3
+
+    with sqlite3.connect(home.root / "gem-index.sqlite3") as connection:
+        return dict(connection.execute("SELECT document_id, text FROM documents ORDER BY seq"))
+
+
+if __name__ == "__main__":
+    main()

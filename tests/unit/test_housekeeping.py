@@ -1,0 +1,203 @@
+"""Compacting, exporting and restoring, backups, drift, modes of files and of writing."""
+
+import json
+import os
+import stat
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gem_index import Document, GemConfig, Home
+from gem_index.errors import ConfigError, FingerprintMismatchError, InputError, NameTakenError
+
+TEXTS = [f"how do I renew visa number {i} at the bank of the river" for i in range(50)]
+SECRET = "xylophonequartz"
+
+
+@pytest.fixture
+def built(home, vectors_folder):
+    documents = [
+        Document(
+            id=f"\u00e9{i}", text=text, metadata={"n": i, "deep": {"list": [1, None, "\u6771"]}}
+        )
+        for i, text in enumerate(TEXTS)
+    ]
+    home.build("c", documents, vectors=str(vectors_folder), config=GemConfig.cqa(window=3))
+    return home
+
+
+def everything(root):
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def holds(root, text):
+    found = {text.encode(), text.upper().encode(), text.encode("utf-16-le")}
+    return [path for path, content in everything(root).items() if any(f in content for f in found)]
+
+
+class TestCompact:
+    @pytest.mark.parametrize("one", [True, False])
+    def test_no_byte_of_a_deleted_text_stays(self, built, one):
+        collection = built.collection("c")
+        collection.ingest(
+            [Document(id="secret", text=f"the {SECRET} of the bank", metadata={"k": SECRET * 2})]
+        )
+        collection.refit()
+        collection.ingest([Document(id="replaced", text=f"another {SECRET}")])
+        collection.ingest([Document(id="replaced", text="harmless")])
+        assert holds(built.root, SECRET)
+        collection.delete(["secret"])
+        built.compact("c" if one else None)
+        assert holds(built.root, SECRET) == []
+        assert collection.search("harmless bank", k=100, mode="dense")[0].id
+        assert built.verify() == []
+
+    def test_keeps_every_answer(self, built):
+        collection = built.collection("c")
+        collection.delete([f"\u00e9{i}" for i in range(0, 50, 3)])
+        before = collection.search("renew a visa", k=50)
+        built.compact("c")
+        assert collection.search("renew a visa", k=50) == before
+        assert collection.status().index.tail == 0
+
+
+class TestExport:
+    @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+    def test_restores_bit_for_bit(self, built, tmp_path, ending):
+        collection = built.collection("c")
+        collection.ingest([Document(id="late", text="a bank", metadata={})])
+        collection.delete(["\u00e97"])
+        path = tmp_path / f"c{ending}"
+        built.compact("c")
+        assert collection.export(path) == 50
+        again = built.restore(path, "again")
+        old, new = collection.status(), again.status()
+        assert (new.fingerprint, new.documents, new.fitted) == (old.fingerprint, 50, old.fitted)
+        assert again.search("renew a visa", k=60) == collection.search("renew a visa", k=60)
+        again.export(tmp_path / f"again{ending}")
+        if ending == ".jsonl":
+            first, second = (
+                (tmp_path / f"{name}.jsonl").read_text().splitlines() for name in ("c", "again")
+            )
+            assert first[1:] == second[1:]
+            head = json.loads(first[0])
+            assert head == json.loads(second[0]) | {"collection": "c"}
+            assert head["fingerprint"] == old.fingerprint
+            vectors = np.array([json.loads(line)["vector"] for line in first[1:]], np.float32)
+        else:
+            table = pq.read_table(path)
+            assert table.equals(pq.read_table(tmp_path / "again.parquet"))
+            vectors = np.array(table["vector"].to_pylist(), np.float32)
+        texts = [hit for hit in TEXTS if " 7 " not in hit] + ["a bank"]
+        np.testing.assert_array_equal(vectors, collection.encoder.encode(texts))
+
+    def test_into_another_home(self, built, tmp_path, vectors_folder):
+        built.collection("c").export(tmp_path / "c.jsonl")
+        other = Home(tmp_path / "other")
+        with pytest.raises(InputError, match="no vectors is named 'tiny-24d'"):
+            other.restore(tmp_path / "c.jsonl")
+        other.add_vectors("tiny-24d", vectors_folder)
+        assert other.restore(tmp_path / "c.jsonl").name == "c"
+        wrong = Home(tmp_path / "wrong")
+        np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") + 1)
+        wrong.add_vectors("tiny-24d", vectors_folder)
+        with pytest.raises(FingerprintMismatchError):
+            wrong.restore(tmp_path / "c.jsonl")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"", "is no exported collection"),
+            (b'{"id": 1}\n', "is no exported collection"),
+            (b"\x1f\x8b\x08nothing", "is no exported collection"),
+        ],
+    )
+    def test_other_files_are_refused(self, home, tmp_path, content, message):
+        (tmp_path / "x.jsonl").write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            home.restore(tmp_path / "x.jsonl")
+        (tmp_path / "x.parquet").write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            home.restore(tmp_path / "x.parquet")
+
+    def test_a_damaged_export_leaves_nothing(self, built, tmp_path):
+        path = tmp_path / "c.jsonl"
+        built.collection("c").export(path)
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([*lines[:20], lines[20][:30]]))
+        with pytest.raises(InputError, match="is damaged"):
+            built.restore(path, "again")
+        with pytest.raises(NameTakenError):
+            built.restore(path)
+        with pytest.raises(ConfigError, match="name is"):
+            built.restore(path, "../evil")
+        assert [status.name for status in built.collections()] == ["c"]
+        for name in ("c.txt", "absent/c.jsonl"):
+            with pytest.raises(InputError):
+                built.collection("c").export(tmp_path / name)
+
+
+def test_backup_refuses_what_is_there(built, tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        built.backup(tmp_path / "there")
+    built.backup(tmp_path / "b")
+    assert Home(tmp_path / "b").collection("c").search("visa", k=3) == built.collection("c").search(
+        "visa", k=3
+    )
+
+
+class TestDrift:
+    def test_more_of_the_same_is_none_and_another_subject_is_some(self, home, vectors_folder):
+        rng = np.random.default_rng(0)
+        subjects = [
+            ["bank", "account", "open", "money", "loan"],
+            ["river", "two", "ducks", "swimming", "water", "tea", "cup"],
+        ]
+
+        def texts(subject, count, begin):
+            return [
+                Document(id=str(begin + i), text=" ".join(rng.choice(subjects[subject], 5)))
+                for i in range(count)
+            ]
+
+        home.build("c", texts(0, 300, 0), vectors=str(vectors_folder), prior=0)
+        collection = home.collection("c")
+        same = collection.drift()
+        assert (same.documents, same.since_fit, same.refit) == (300, 0, False)
+        assert same.score_change == pytest.approx(0, abs=1e-5)
+        collection.ingest(texts(1, 600, 1000))
+        moved = collection.drift()
+        assert (moved.since_fit, moved.refit) == (600, True)
+        assert moved.angles == tuple(sorted(moved.angles))
+        collection.refit()
+        assert not collection.drift().refit
+
+    def test_of_nothing(self, home):
+        with pytest.raises(InputError, match="holds no documents"):
+            home.create_collection("c").drift()
+
+
+def test_files_are_their_owners_alone(built):
+    built.backup(built.root.parent / "b")
+    for root in (built.root, built.root.parent / "b"):
+        for path in (root, *root.rglob("*")):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if path.suffix == ".lock" and "words" in path.parts:
+                continue  # tantivy's own, empty
+            assert mode & 0o077 == 0, (path, oct(mode))
+
+
+def test_the_faster_mode_is_a_choice(tmp_path, monkeypatch):
+    def mode(home):
+        with home._workspace.database.reading() as connection:
+            return connection.exec_driver_sql("PRAGMA synchronous").scalar()
+
+    assert mode(Home(tmp_path / "a")) == 2
+    monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
+    assert mode(Home(tmp_path / "b")) == 1
+    monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "off")
+    with pytest.raises(ConfigError, match="GEM_INDEX_SYNCHRONOUS"):
+        Home(tmp_path / "c")
+    assert os.environ["GEM_INDEX_SYNCHRONOUS"] == "off"
