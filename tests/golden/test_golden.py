@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from gem_index import Document, GemConfig, GemEncoder
+from gem_index import Components, Document, GemConfig, GemEncoder, open_vectors
 
 pytestmark = pytest.mark.shared_data
 
