@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from gem_index.kernels.compiled import compiled
 
-__all__ = ["find_words", "hash_words"]
+__all__ = ["find_words", "hash_words", "sum_rows"]
 
+F32 = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Ids64 = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -67,3 +68,15 @@ def find_words(
                 out[i] = row
                 break
             low += 1
+
+
+@compiled
+def sum_rows(table: F32, rows: Ids64, counts: Ids64, out: F32) -> None:
+    """Add to out (n, d) the rows of a table (R, d) that belong to each: counts[i] of them, one after the other in rows."""
+    place = 0
+    for i in range(out.shape[0]):
+        for _ in range(counts[i]):
+            row = rows[place]
+            for x in range(out.shape[1]):
+                out[i, x] += table[row, x]
+            place += 1

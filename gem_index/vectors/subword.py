@@ -22,6 +22,7 @@ __all__ = ["SubwordVectors", "open_wordllama", "wordllama_file"]
 
 
 _REMEMBERED_WORDS = 200_000
+_FEW_PIECES = 2000  # for fewer, the whole table is not brought to float32
 
 
 class SubwordVectors:
@@ -82,19 +83,25 @@ class SubwordVectors:
         tokenizer.no_padding()
         return tokenizer
 
+    @cached_property
+    def _table(self) -> FloatArray:
+        return self.rows.take(np.arange(len(self.rows)))
+
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the sums or means of the words' pieces; see :class:`~gem_index.vectors.base.VectorSource`."""
+        from gem_index.kernels.words import sum_rows
+
         words = self.options.spelled(tokens)
         pieces = [self._pieces_of(word) for word in words]
         counts = np.array([len(ids) for ids in pieces], dtype=np.int64)
         vectors = np.zeros((len(words), self.dimension), dtype=np.float32)
-        filled = np.flatnonzero(counts)
-        if len(filled):
-            flat = np.fromiter((i for ids in pieces for i in ids), dtype=np.int64)
-            begins = (np.cumsum(counts) - counts)[filled]
-            vectors[filled] = np.add.reduceat(self.rows.take(flat), begins, axis=0)
-            if self.pieces.rule == "mean":
-                vectors[filled] /= counts[filled][:, None].astype(np.float32)
+        flat = np.fromiter((i for ids in pieces for i in ids), dtype=np.int64)
+        if len(flat) < _FEW_PIECES:
+            sum_rows(self.rows.take(flat), np.arange(len(flat)), counts, vectors)
+        else:
+            sum_rows(self._table, flat, counts, vectors)
+        if self.pieces.rule == "mean":
+            vectors /= np.maximum(counts, 1)[:, None].astype(np.float32)
         unknown = counts == 0
         if self.options.oov == "hash" and unknown.any():
             missing = np.flatnonzero(unknown)

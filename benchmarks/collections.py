@@ -1,0 +1,188 @@
+"""Collections at scale: kinds of index, cost of ingest, and peers given the same vectors.
+
+``python -m benchmarks.collections kinds|ingest|peer SENTENCES.txt [N]``; the sentences come from
+``python -m benchmarks.sentences``. ``peer`` runs in an environment that has chromadb or txtai and the vectors that
+``kinds`` left in ``/tmp`` (``GEM_INDEX_BENCH``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+WORK = Path(os.environ.get("GEM_INDEX_BENCH", "/tmp/gem-index-bench"))
+KINDS = ("flat", "sq8", "rabitq", "ivf", "hnsw")
+QUERIES = 200
+
+
+def read(path: str, count: int) -> list[str]:
+    with Path(path).open() as file:
+        return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """Queries: sentences of the collection with a quarter of their words left out."""
+    rng = random.Random(1)
+    chosen = rng.sample(lines, QUERIES)
+    return [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
+
+
+def kinds(lines: list[str]) -> None:
+    from gem_index import Document, Home
+
+    WORK.mkdir(exist_ok=True)
+    shutil.rmtree(WORK / "home", ignore_errors=True)
+    home = Home(WORK / "home")
+    queries = shortened(lines)
+    truth: list[list[float]] = []
+    rows = []
+    for kind in os.environ.get("KINDS", ",".join(KINDS)).split(","):
+        started = time.perf_counter()
+        documents = (Document(id=str(i), text=line) for i, line in enumerate(lines))
+        if not home.collections():
+            home.build("c", documents, index=kind)
+        else:
+            home.collection("c").use_index(kind)
+            home.collection("c").compact()
+        seconds = time.perf_counter() - started
+        collection = Home(WORK / "home").collection("c")
+        collection.search(queries[0])
+        times, scores = [], []
+        for query in queries:
+            begun = time.perf_counter()
+            hits = collection.search(query, k=10)
+            times.append(time.perf_counter() - begun)
+            scores.append([hit.score for hit in hits])
+        if not truth:
+            truth = scores
+            np.save(WORK / "vectors.npy", collection.encoder.encode(lines))
+            np.save(WORK / "queries.npy", collection.encoder.encode(queries))
+        # a hit counts where its cosine reaches the tenth best: sentences that differ in a comma have the same
+        recall = np.mean(
+            [[s >= t[-1] - 1e-6 for s in found] for found, t in zip(scores, truth, strict=True)]
+        )
+        index = next((WORK / "home" / "collections").rglob("vectors.faiss"))
+        rows.append(
+            {
+                "kind": kind,
+                "documents": len(lines),
+                "recall@10": round(float(recall), 4),
+                "p50 ms": round(1e3 * statistics.median(times), 2),
+                "p95 ms": round(1e3 * sorted(times)[int(0.95 * len(times))], 2),
+                "bytes/vector": round(index.stat().st_size / len(lines), 1),
+                "index s": round(seconds, 1),
+            }
+        )
+        print(json.dumps(rows[-1]), flush=True)
+
+
+def ingest(lines: list[str]) -> None:
+    """Time batches of 10,000 documents into a growing collection."""
+    from gem_index import Document, Home
+
+    shutil.rmtree(WORK / "growing", ignore_errors=True)
+    home = Home(WORK / "growing")
+    collection = home.create_collection("c")
+    started, size = time.perf_counter(), 0
+    marks = {10_000, 31_600, 100_000, 316_000, 1_000_000}
+    last, since = 0, started
+    for begin in range(0, len(lines), 1_000):
+        batch = lines[begin : begin + 1_000]
+        collection.ingest(Document(id=str(begin + i), text=t) for i, t in enumerate(batch))
+        size = begin + len(batch)
+        if size in marks or size == len(lines):
+            now = time.perf_counter()
+            rate = (size - last) / (now - since)
+            print(
+                json.dumps({"documents": size, "documents/s since the mark before": round(rate)}),
+                flush=True,
+            )
+            last, since = size, now
+
+
+def peer(name: str, lines: list[str]) -> None:
+    """Ingest and query the same vectors with a peer."""
+    vectors = np.load(WORK / "vectors.npy")[: len(lines)]
+    queries = np.load(WORK / "queries.npy")
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    started = time.perf_counter()
+    if name == "chroma":
+        import chromadb
+
+        client = chromadb.PersistentClient(str(folder))
+        made = client.create_collection("c", configuration={"hnsw": {"space": "ip"}})
+        for begin in range(0, len(lines), 5_000):
+            part = slice(begin, begin + 5_000)
+            ids = [str(i) for i in range(begin, begin + len(lines[part]))]
+            made.add(ids=ids, embeddings=vectors[part], documents=lines[part])
+        seconds = time.perf_counter() - started
+
+        def search(query: np.ndarray) -> None:
+            made.query(query_embeddings=query[None], n_results=10)
+    else:
+        import txtai
+
+        lookup = {"next": 0}
+
+        def transform(texts: list[str]) -> np.ndarray:
+            if isinstance(texts[0], np.ndarray):
+                return np.array(texts)
+            begin = lookup["next"]
+            lookup["next"] += len(texts)
+            return vectors[begin : begin + len(texts)]
+
+        made = txtai.Embeddings(
+            method="external", transform=transform, content=True, backend="faiss"
+        )
+        made.index((i, line, None) for i, line in enumerate(lines))
+        made.save(str(folder))
+        seconds = time.perf_counter() - started
+
+        def search(query: np.ndarray) -> None:
+            ids = made.ann.search(query[None].astype(np.float32), 10)[0]
+            made.database.search(
+                "SELECT text FROM txtai WHERE indexid IN (" + ",".join(str(i) for i, _ in ids) + ")"
+            )
+
+    times = []
+    for query in queries:
+        begun = time.perf_counter()
+        search(query)
+        times.append(time.perf_counter() - begun)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(
+        json.dumps(
+            {
+                "peer": name,
+                "documents": len(lines),
+                "documents/s": round(len(lines) / seconds),
+                "p50 ms": round(1e3 * statistics.median(times), 2),
+                "bytes/document": round(size / len(lines)),
+            }
+        ),
+        flush=True,
+    )
+
+
+def main() -> None:
+    what, path = sys.argv[1], sys.argv[2]
+    lines = read(path, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
+    if what == "kinds":
+        kinds(lines)
+    elif what == "ingest":
+        ingest(lines)
+    else:
+        peer(what, lines)
+
+
+if __name__ == "__main__":
+    main()
