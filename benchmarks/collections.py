@@ -119,7 +119,7 @@ def peer(name: str, lines: list[str]) -> None:
         import chromadb
 
         client = chromadb.PersistentClient(str(folder))
-        made = client.create_collection("c", configuration={"hnsw": {"space": "ip"}})
+        made = client.create_collection("bench", configuration={"hnsw": {"space": "ip"}})
         for begin in range(0, len(lines), 5_000):
             part = slice(begin, begin + 5_000)
             ids = [str(i) for i in range(begin, begin + len(lines[part]))]

@@ -67,5 +67,4 @@ class Search:
         return self._view.search_words(self._terms, k, self._allowed) if self._terms else []
 
     def _texts(self, seqs: npt.NDArray[np.int64]) -> list[str]:
-        found = self._documents.by_seq(seqs.tolist())
-        return [found[seq].text for seq in seqs.tolist()]
+        return self._documents.texts(seqs.tolist())

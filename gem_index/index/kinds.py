@@ -13,11 +13,11 @@ AUTOMATIC = "auto"
 KINDS = ("flat", "rabitq", "sq8", "ivf", "hnsw")
 """Names of ours; anything else is a FAISS factory string."""
 
-_BREAK_EVEN = 150_000
+_BREAK_EVEN = 200_000
 """Documents from which one bit a dimension, re-scored, answers sooner than a flat scan (docs/performance.md)."""
 
-_CANDIDATES = 300
-_CANDIDATES_PER_RESULT = 10
+_CANDIDATES = 200
+_CANDIDATES_PER_RESULT = 4
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,17 @@ class DocumentRepository:
         )
         return np.fromiter(rows.scalars(), dtype=np.int64)
 
+    def texts(self, seqs: Sequence[int]) -> list[str]:
+        """Return the texts of the documents with these seqs, all of which exist, in their order."""
+        found: dict[int, str] = {}
+        for begin in range(0, len(seqs), _BATCH):
+            wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH])
+            rows = self._connection.execute(
+                select(documents.c.seq, documents.c.text).where(self._mine, wanted)
+            )
+            found.update((seq, text) for seq, text in rows)
+        return [found[seq] for seq in seqs]
+
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
         """Return the documents with these seqs, those that exist."""
         found: dict[int, StoredDocument] = {}

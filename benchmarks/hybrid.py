@@ -1,0 +1,60 @@
+"""Search by meaning, by words, and by both: the CQA dev set's 500 questions as a collection, 50 questions as queries.
+
+``python -m benchmarks.hybrid SemEval2016-subtaskB-dev.jsonl [VECTORS]`` prints mean average precision and recall@10.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from gem_index import Document, GemConfig, Home
+from gem_index.collection import fusion
+
+
+def main() -> None:
+    rows = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+    documents = {row["relq_id"]: f"{row['relq_subject']}\n\n{row['relq_body']}" for row in rows}
+    queries: dict[str, str] = {}
+    relevant: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        queries[row["orgq_id"]] = f"{row['orgq_subject']}\n\n{row['orgq_body']}"
+        if str(row["relevant"]) == "1":
+            relevant[row["orgq_id"]].add(row["relq_id"])
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(folder)
+        home.build(
+            "cqa",
+            [Document(id=name, text=text) for name, text in documents.items()],
+            vectors=sys.argv[2] if len(sys.argv) > 2 else "wordllama",
+            config=GemConfig.cqa(),
+        )
+        collection = home.collection("cqa")
+
+        def report(name: str, **options: str) -> None:
+            precisions, recalls = [], []
+            for query, wanted in relevant.items():
+                hits = [hit.id for hit in collection.search(queries[query], k=100, **options)]
+                good = np.cumsum([hit in wanted for hit in hits])
+                found = [good[i] / (i + 1) for i, hit in enumerate(hits) if hit in wanted]
+                precisions.append(sum(found) / len(wanted))
+                recalls.append(len(wanted & set(hits[:10])) / len(wanted))
+            print(
+                f"{name:16} MAP {100 * np.mean(precisions):5.1f}  recall@10 {100 * np.mean(recalls):5.1f}"
+            )
+
+        report("dense", mode="dense")
+        report("lexical", mode="lexical")
+        report("hybrid rrf", mode="hybrid", fusion="rrf")
+        for weight in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+            fusion._DENSE_WEIGHT = weight
+            report(f"hybrid {weight}", mode="hybrid", fusion="weighted")
+
+
+if __name__ == "__main__":
+    main()
