@@ -208,7 +208,17 @@ def _print_status(found: list[Any], as_json: bool) -> None:
         print_json({"collections": [asdict(status) for status in found]})
         return
     print_table(
-        ("collection", ">documents", "vectors", "preset", ">fitted on", ">tail", ">index bytes"),
+        (
+            "collection",
+            ">documents",
+            "vectors",
+            "preset",
+            ">fitted on",
+            ">since",
+            "index",
+            ">tail",
+            ">index bytes",
+        ),
         (
             (
                 s.name,
@@ -216,6 +226,8 @@ def _print_status(found: list[Any], as_json: bool) -> None:
                 s.vectors,
                 s.preset,
                 s.fitted or "background",
+                s.since_fit,
+                s.index.kind,
                 s.index.tail,
                 s.bytes,
             )

@@ -348,6 +348,7 @@ class Collection:
             total = documents.count()
             last_seq = snapshot.last_seq if snapshot else 0
             covered = documents.count(last_seq) if snapshot else 0
+            since_fit = total - documents.count(record.fitted_seq)
         config = GemConfig.from_json(model.config)
         files = json.loads(snapshot.files) if snapshot else {}
         return CollectionStatus(
@@ -358,6 +359,7 @@ class Collection:
             preset=config.preset_name,
             prior=config.prior,
             fitted=model.sentences,
+            since_fit=since_fit,
             index=IndexStatus(
                 snapshot.kind if snapshot else record.index_kind,
                 snapshot.directory if snapshot else None,

@@ -61,8 +61,8 @@ class IndexStatus:
 class CollectionStatus:
     """A collection at a glance.
 
-    ``fitted`` counts the texts that its components were fitted on, 0 while it uses background components; ``bytes`` is the
-    size of its index files.
+    ``fitted`` counts the texts that its components were fitted on, 0 while it uses background components; ``since_fit``
+    the documents that came after; ``bytes`` is the size of its index files.
     """
 
     name: str
@@ -72,6 +72,7 @@ class CollectionStatus:
     preset: str
     prior: float
     fitted: int
+    since_fit: int
     index: IndexStatus
     bytes: int
 
