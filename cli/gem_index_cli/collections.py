@@ -214,8 +214,6 @@ def _print_status(found: list[Any], as_json: bool) -> None:
             "vectors",
             "preset",
             ">fitted on",
-            ">since",
-            "index",
             ">tail",
             ">index bytes",
         ),
@@ -226,8 +224,6 @@ def _print_status(found: list[Any], as_json: bool) -> None:
                 s.vectors,
                 s.preset,
                 s.fitted or "background",
-                s.since_fit,
-                s.index.kind,
                 s.index.tail,
                 s.bytes,
             )
