@@ -283,6 +283,8 @@ class Collection:
             raise InputError("found neither k nor min_score; expected one of them")
         if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
             raise InputError(f"k is {k!r}; expected a whole number of at least 1")
+        if min_score is not None and not isinstance(min_score, int | float):
+            raise InputError(f"min_score is {min_score!r}; expected a number")
         if mode not in MODES:
             raise InputError(f"the mode is {mode!r}; expected {', '.join(MODES)}")
         if not tokenize(query):

@@ -172,6 +172,9 @@ def read_export(path: Path) -> Export:
 def _export(path: Path, head: Any, rows: Callable[[], Iterator[dict[str, Any]]]) -> Export:
     if not isinstance(head, dict) or head.get("format") != _MAGIC:
         raise _not_an_export(path)
+    for name in ("collection", "index"):
+        if not isinstance(head.get(name), str):
+            raise _not_an_export(path)
     if head.get("version") != _VERSION:
         raise InputError(
             f"{path} is of version {head.get('version')}; expected {_VERSION}: upgrade gem-index"
@@ -185,13 +188,28 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[dict[str, Any]]])
             raise InputError(f"{path} is damaged: {error}; expected a whole export") from error
 
     try:
-        fields = dict(head["model"])
-        for name in _BINARY:
-            if fields[name] is not None:
-                fields[name] = base64.b64decode(fields[name], validate=True)
-        return Export(str(head["collection"]), str(head["index"]), ModelRecord(**fields), documents)
+        return Export(head["collection"], head["index"], _model(dict(head["model"])), documents)
     except (LookupError, TypeError, ValueError) as error:
-        raise _not_an_export(path) from error
+        raise InputError(
+            f"{path} is damaged: its first line holds no model ({error}); expected a whole export"
+        ) from error
+
+
+def _model(fields: dict[str, Any]) -> ModelRecord:
+    """Return the model that an export carries; ValueError where its parts do not agree."""
+    for name in _BINARY:
+        if fields[name] is not None:
+            fields[name] = base64.b64decode(fields[name], validate=True)
+    model = ModelRecord(**fields)
+    if not (isinstance(model.dimension, int) and model.dimension > 0):
+        raise ValueError(f"its dimension is {model.dimension!r}")
+    if not (isinstance(model.sentences, int) and model.sentences >= 0):
+        raise ValueError(f"its number of sentences is {model.sentences!r}")
+    if model.directions is not None and model.singular_values is not None:
+        expected = len(model.singular_values) * model.dimension
+        if len(model.singular_values) % 8 or len(model.directions) != expected:
+            raise ValueError("its directions are not as many as its singular values")
+    return model
 
 
 def _not_an_export(path: Path) -> InputError:

@@ -1,7 +1,8 @@
 """Well-known word vectors by name: where they are published, how large they are, their hash and their licence.
 
-Sizes and hashes of GloVe are those that torchtext and Embeddings.jl check against, those of fastText Embeddings.jl's;
-where nothing trustworthy is published, the field is None and the download is held only to the length the server tells.
+Hashes of GloVe are those that torchtext and Embeddings.jl check downloads against, those of fastText Embeddings.jl's; sizes
+are those that published logs of downloads show. Where none was found the field is None, and a download is held only to the
+length that the server tells.
 """
 
 from __future__ import annotations

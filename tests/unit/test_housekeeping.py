@@ -9,7 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from gem_index import Document, GemConfig, Home
-from gem_index.errors import ConfigError, FingerprintMismatchError, InputError, NameTakenError
+from gem_index.errors import (
+    ConfigError,
+    FingerprintMismatchError,
+    GemIndexError,
+    InputError,
+    NameTakenError,
+)
 
 TEXTS = [f"how do I renew visa number {i} at the bank of the river" for i in range(50)]
 SECRET = "xylophonequartz"
@@ -120,6 +126,32 @@ class TestExport:
         (tmp_path / "x.parquet").write_bytes(content)
         with pytest.raises(InputError, match=message):
             home.restore(tmp_path / "x.parquet")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"directions": "MTIzNDU2Nw=="}, {"directions": "?"}, {"dimension": 0}, {"dimension": 7},
+            {"sentences": "x"}, {"config": "nonsense"}, {"singular_values": ""}, {"more": 1},
+        ],
+    )  # fmt: skip
+    def test_a_damaged_model_leaves_nothing(self, built, tmp_path, change):
+        path = tmp_path / "c.jsonl"
+        built.collection("c").export(path)
+        head, *lines = path.read_text().splitlines()
+        fields = json.loads(head)
+        fields["model"] |= change
+        path.write_text("\n".join([json.dumps(fields), *lines]))
+        with pytest.raises(GemIndexError):
+            built.restore(path, "again")
+        assert [status.name for status in built.collections()] == ["c"]
+
+    def test_empty_collections_are_kept_house_for_too(self, home, tmp_path):
+        collection = home.create_collection("empty")
+        home.compact()
+        assert collection.search("a bank", mode="hybrid") == []
+        assert collection.export(tmp_path / "e.jsonl") == 0
+        assert home.restore(tmp_path / "e.jsonl", "again").status().documents == 0
+        assert home.verify() == []
 
     def test_a_damaged_export_leaves_nothing(self, built, tmp_path):
         path = tmp_path / "c.jsonl"
