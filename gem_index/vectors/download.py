@@ -156,6 +156,11 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
         try:
             _fetch(file, partial, progress)
             break
+        except (ValueError, http.client.InvalidURL) as error:  # a redirect to what is no address
+            raise DownloadError(
+                f"{file.address} leads to no address ({error}); expected the file: give another address or a "
+                "local copy with --from"
+            ) from error
         except (OSError, http.client.HTTPException) as error:
             if (
                 isinstance(error, urllib.error.HTTPError)

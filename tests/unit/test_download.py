@@ -223,7 +223,10 @@ class TestDownload:
         server.cuts = [1000]
         assert download(remote(server), tmp_path).read_bytes() == CONTENT
 
-    @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/v", "/v.bin"])
+    @pytest.mark.parametrize(
+        "target",
+        ["file:///etc/passwd", "ftp://127.0.0.1/v", "/v.bin", "http://[::1", "http://h:x/v"],
+    )
     def test_redirects_out_of_the_web_and_in_circles(self, server, tmp_path, target):
         server.redirects = {"/v.bin": target}
         with pytest.raises(DownloadError):
