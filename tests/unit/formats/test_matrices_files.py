@@ -1,0 +1,159 @@
+"""Matrices, Parquet, and everything that is written."""
+
+import gzip
+import lzma
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from gem_index.errors import InputError, VectorFormatError
+from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.mapped import MappedVectors
+from gem_index.vectors.stored import open_unstored
+from word_rows import MATRIX, WORDS, content_of
+
+
+class TestArrays:
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+    def test_npy_and_safetensors_with_a_word_list_beside(self, tmp_path, dtype):
+        matrix = MATRIX.astype(dtype)
+        np.save(tmp_path / "a.npy", matrix)
+        (tmp_path / "a.txt").write_text("\n".join(WORDS))
+        save_file({"vectors": matrix}, tmp_path / "b.safetensors")
+        (tmp_path / "words.txt").write_text("\ufeff" + "\r\n".join(WORDS) + "\r\n")
+        for name, expected in (("a.npy", "npy"), ("b.safetensors", "safetensors")):
+            file = read_vectors(tmp_path / name)
+            words, rows = content_of(file)
+            assert file.format == expected
+            assert words == WORDS
+            assert rows.dtype == (np.float16 if dtype == np.float16 else np.float32)
+            np.testing.assert_array_equal(rows, matrix.astype(rows.dtype))
+
+    def test_packed_and_odd_numbers(self, tmp_path):
+        np.save(tmp_path / "a.npy", MATRIX)
+        save_file({"vectors": MATRIX}, tmp_path / "b.safetensors")
+        (tmp_path / "words.txt").write_text("\n".join(WORDS))
+        for name in ("a.npy", "b.safetensors"):
+            packed = tmp_path / f"{name}.xz"
+            packed.write_bytes(lzma.compress((tmp_path / name).read_bytes()))
+            np.testing.assert_array_equal(content_of(read_vectors(packed))[1], MATRIX)
+        np.save(tmp_path / "c.npy", np.full((7, 2), 1e300))
+        with pytest.raises(VectorFormatError, match="row 1 holds NaN or infinity"):
+            open_unstored(read_vectors(tmp_path / "c.npy"))
+        header = b'{"v":{"dtype":"BF16","shape":[7,1],"data_offsets":[0,14]}}'
+        content = len(header).to_bytes(8, "little") + header + bytes(14)
+        (tmp_path / "d.safetensors").write_bytes(content)
+        with pytest.raises(VectorFormatError, match=r"d\.safetensors"):
+            read_vectors(tmp_path / "d.safetensors")
+        damaged = bytearray((tmp_path / "a.npy").read_bytes())
+        damaged[10:40] = b"{'descr': (((((((((((((((((((("
+        (tmp_path / "e.npy").write_bytes(damaged)
+        with pytest.raises(VectorFormatError, match="not a NumPy array file"):
+            read_vectors(tmp_path / "e.npy")
+
+    def test_matrix_without_words(self, tmp_path):
+        np.save(tmp_path / "a.npy", MATRIX)
+        with pytest.raises(VectorFormatError, match=r"a\.words\.txt or a\.txt"):
+            read_vectors(tmp_path / "a.npy")
+
+    def test_absurd_array_header(self, tmp_path):
+        with (tmp_path / "a.npy").open("wb") as file:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (10**12, 300)}
+            np.lib.format.write_array_header_1_0(file, header)
+        (tmp_path / "a.txt").write_text("a\n")
+        with pytest.raises(VectorFormatError, match="not a NumPy array file"):
+            read_vectors(tmp_path / "a.npy")
+
+    def test_safetensors_with_several_tensors(self, tmp_path):
+        save_file({"a": MATRIX, "b": MATRIX}, tmp_path / "a.safetensors")
+        (tmp_path / "a.txt").write_text("a\n")
+        with pytest.raises(VectorFormatError, match="holds the tensors a, b"):
+            read_vectors(tmp_path / "a.safetensors")
+
+
+class TestParquet:
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32])
+    def test_round_trip(self, tmp_path, dtype):
+        source = MappedVectors.from_words(WORDS, MATRIX.astype(dtype))
+        write_vectors(source.as_file("mine", "glove"), tmp_path / "v.parquet")
+        file = read_vectors(tmp_path / "v.parquet")
+        words, rows = content_of(file)
+        assert (file.format, words, rows.dtype) == ("parquet", WORDS, dtype)
+        np.testing.assert_array_equal(rows, MATRIX.astype(dtype))
+
+    def test_lists_of_any_size_and_double_numbers(self, tmp_path):
+        table = pa.table({"token": WORDS, "emb": MATRIX.astype(np.float64).tolist()})
+        pq.write_table(table, tmp_path / "v.parquet")
+        words, rows = content_of(read_vectors(tmp_path / "v.parquet"))
+        assert words == WORDS
+        np.testing.assert_array_equal(rows, MATRIX)
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            ({"word": ["a"], "other": ["b"], "v": [[1.0]]}, "expected one column of strings"),
+            ({"word": ["a"]}, "expected one column of strings"),
+            ({"word": ["a", None], "v": [[1.0], [2.0]]}, "row 2 holds no word"),
+            ({"word": ["a", "b"], "v": [[1.0], [2.0, 3.0]]}, "row 2 holds 2 numbers"),
+            ({"word": ["a", "b"], "v": [[1.0], [float("nan")]]}, "row 2 holds NaN"),
+        ],
+    )
+    def test_damage_is_named_by_row(self, tmp_path, columns, message):
+        pq.write_table(pa.table(columns), tmp_path / "v.parquet")
+        with pytest.raises(VectorFormatError, match=message):
+            open_unstored(read_vectors(tmp_path / "v.parquet"))
+
+    def test_packed(self, tmp_path):
+        source = MappedVectors.from_words(WORDS, MATRIX)
+        write_vectors(source.as_file("x", "glove"), tmp_path / "v.parquet")
+        packed = gzip.compress((tmp_path / "v.parquet").read_bytes())
+        (tmp_path / "v.parquet.gz").write_bytes(packed)
+        np.testing.assert_array_equal(
+            content_of(read_vectors(tmp_path / "v.parquet.gz"))[1], MATRIX
+        )
+
+    def test_cut_file(self, tmp_path):
+        pq.write_table(pa.table({"word": ["a"], "v": [[1.0]]}), tmp_path / "v.parquet")
+        (tmp_path / "v.parquet").write_bytes((tmp_path / "v.parquet").read_bytes()[:-9])
+        with pytest.raises(VectorFormatError, match="not a whole Parquet file"):
+            read_vectors(tmp_path / "v.parquet")
+
+
+class TestWriting:
+    @pytest.mark.parametrize(
+        "name", ["v.txt", "v.vec", "v.bin", "v.txt.gz", "v.bin.gz", "v.parquet", "folder"]
+    )
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32])
+    def test_every_number_comes_back(self, tmp_path, name, dtype):
+        rng = np.random.default_rng(1)
+        matrix = (rng.normal(size=(300, 4)) * 10.0 ** rng.integers(-4, 4, (300, 1))).astype(dtype)
+        words = [f"w{i}" for i in range(300)]
+        source = MappedVectors.from_words(words, matrix)
+        write_vectors(source.as_file("mine", "glove"), tmp_path / name)
+        found_words, rows = content_of(read_vectors(tmp_path / name))
+        assert found_words == words
+        np.testing.assert_array_equal(rows.astype(np.float32), matrix.astype(np.float32))
+
+    def test_words_that_do_not_fit(self, tmp_path):
+        source = MappedVectors.from_words(["at home", "b"], np.eye(2, dtype=np.float32))
+        for name in ("v.vec", "v.bin"):
+            with pytest.raises(VectorFormatError, match="'at home' holds a space"):
+                write_vectors(source.as_file("mine", "glove"), tmp_path / name)
+        write_vectors(source.as_file("mine", "glove"), tmp_path / "v.txt")
+        assert [path.name for path in tmp_path.iterdir()] == ["v.txt"]
+        assert content_of(read_vectors(tmp_path / "v.txt"))[0] == ["at home", "b"]
+
+    def test_what_cannot_be_written(self, tmp_path, vectors):
+        with pytest.raises(InputError, match="the format is 'spacy'"):
+            write_vectors(vectors.as_file("mine", "glove"), tmp_path / "v", "spacy")
+        for name in ("v.xz", "v.npy", "v.parquet.gz", "v.csv", "-"):
+            with pytest.raises(InputError, match="expected a name ending in"):
+                write_vectors(vectors.as_file("mine", "glove"), tmp_path / name)
+        with pytest.raises(InputError, match=r"cannot write .*v\.vec: no such file"):
+            write_vectors(vectors.as_file("mine", "glove"), tmp_path / "absent" / "v.vec")
+        (tmp_path / "there").mkdir()
+        with pytest.raises(InputError, match="exists already"):
+            write_vectors(vectors.as_file("mine", "glove"), tmp_path / "there")

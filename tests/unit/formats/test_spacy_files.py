@@ -1,0 +1,83 @@
+"""Pipelines, against spaCy."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from gem_index.errors import InputError, VectorFormatError
+from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.stored import import_vectors
+from word_rows import content_of
+
+
+class TestSpacy:
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """An installed pipeline package whose table was pruned: 40 words share 10 rows."""
+        import spacy
+
+        pipeline = spacy.blank("en")
+        rng = np.random.default_rng(9)
+        for i in range(40):
+            pipeline.vocab.set_vector(f"word{i}", rng.normal(size=6).astype(np.float32))
+            pipeline.vocab[f"word{i}"].is_oov  # noqa: B018 - lexemes are made when asked for
+        pipeline.vocab.prune_vectors(10)
+        name = "gem_test_pipeline"
+        folder = tmp_path / "site" / name
+        folder.mkdir(parents=True)
+        pipeline.to_disk(folder / f"{name}-1.0.0")
+        (folder / "__init__.py").write_text("raise RuntimeError('a pipeline is not imported')\n")
+        monkeypatch.syspath_prepend(str(tmp_path / "site"))
+        return name, pipeline
+
+    def test_pruned_pipeline_by_package_name(self, package, tmp_path):
+        name, pipeline = package
+        file = read_vectors(name, "spacy")
+        source = import_vectors(file, tmp_path / "v")
+        assert source.rows.matrix.shape == (10, 6)
+        assert len(source.vocabulary) == 40
+        words = [f"word{i}" for i in range(40)]
+        rows, unknown = source.lookup(words)
+        assert not unknown.any()
+        expected = np.stack([pipeline.vocab.get_vector(word) for word in words])
+        np.testing.assert_array_equal(rows, expected)
+        assert name not in sys.modules
+
+    def test_folder(self, package, tmp_path):
+        name, _ = package
+        folder = tmp_path / "site" / name / f"{name}-1.0.0"
+        assert read_vectors(folder).format == "spacy"
+
+    def test_exported_words_have_their_shared_rows(self, package, tmp_path):
+        name, pipeline = package
+        source = import_vectors(read_vectors(name, "spacy"), tmp_path / "v")
+        write_vectors(source.as_file("mine", "spacy"), tmp_path / "v.txt")
+        words, rows = content_of(read_vectors(tmp_path / "v.txt"))
+        assert len(words) == 40
+        np.testing.assert_array_equal(rows[3], pipeline.vocab.get_vector(words[3]))
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("vectors.cfg", b"garbage"), ("vectors.cfg", b"[]"), ("key2row", b"\x01"),
+            ("vectors", b"x"), ("strings.json", b"3"),
+        ],
+    )  # fmt: skip
+    def test_damaged_pipelines(self, package, tmp_path, name, content):
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        (folder / "vocab" / name).write_bytes(content)
+        with pytest.raises(VectorFormatError, match="cannot be read"):
+            read_vectors(folder)
+
+    @pytest.mark.parametrize("name", ["__main__", "json"])
+    def test_names_that_are_no_pipelines(self, home, name):
+        with pytest.raises(InputError, match="no file, address or known vectors"):
+            home.add_vectors("x", name)
+
+    def test_pipeline_without_vectors(self, tmp_path):
+        import spacy
+
+        spacy.blank("en").to_disk(tmp_path / "empty")
+        with pytest.raises(VectorFormatError, match="has no vectors"):
+            read_vectors(tmp_path / "empty")

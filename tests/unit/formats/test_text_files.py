@@ -1,0 +1,167 @@
+"""Text and word2vec files: what is tolerated, and what damaged ones get."""
+
+import bz2
+import gzip
+import lzma
+import os
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from gem_index.errors import InputError, VectorFormatError
+from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.stored import findings_of, import_vectors
+from word_rows import content_of
+
+
+class TestText:
+    def read(self, tmp_path, content, name="v.txt"):
+        (tmp_path / name).write_bytes(content)
+        return import_vectors(read_vectors(tmp_path / name), tmp_path / "out")
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"the 1 2\r\nof 3 4\r\n",
+            b"\xef\xbb\xbfthe 1 2\nof 3 4\n",
+            b"\xef\xbb\xbf2 2\nthe 1 2\nof 3 4",
+            b"the 1 2 \nof 3 4   \n",
+            b"2 2 \r\nthe 1 2 \r\nof 3 4 \r\n",
+            b"the\t1\t2\nof\t3\t4\n",
+            b"the 1  2\nof  3 4\n",
+        ],
+    )
+    def test_what_is_tolerated(self, tmp_path, content):
+        source = self.read(tmp_path, content)
+        assert list(source.vocabulary) == ["the", "of"]
+        np.testing.assert_array_equal(source.rows.matrix, [[1, 2], [3, 4]])
+
+    def test_duplicates_empty_words_and_latin1_are_counted(self, tmp_path):
+        content = b"the 1 2\nof 3 4\nthe 5 6\n 7 8\ncaf\xe9 9 10\nof 11 12\n"
+        source = self.read(tmp_path, content)
+        found = findings_of(tmp_path / "out")
+        assert (found.duplicates, found.empty, found.latin1) == (2, 1, 1)
+        rows, unknown = source.lookup(["the", "of", "caf\u00e9"])
+        np.testing.assert_array_equal(rows, [[1, 2], [3, 4], [9, 10]])
+        assert not unknown.any()
+
+    @pytest.mark.parametrize(
+        "pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"]
+    )
+    def test_compressed_and_cut(self, tmp_path, pack):
+        lines = b"".join(b"word%d %f %f\n" % (i, i, -i) for i in range(5000))
+        source = self.read(tmp_path, pack(lines))
+        assert len(source.vocabulary) == 5000
+        packed = pack(lines)
+        (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
+        with pytest.raises(VectorFormatError, match="cannot be read"):
+            import_vectors(read_vectors(tmp_path / "cut"), tmp_path / "never")
+        assert not (tmp_path / "never").exists()
+
+    def test_zip_files(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
+            archive.writestr("v.txt", "the 1 2\n")
+        with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+            archive.writestr("v.50d.txt", "the 1 2\n")
+            archive.writestr("v.100d.txt", "of 1 2 3\n")
+        assert read_vectors(tmp_path / "one.zip").dimension == 2
+        assert read_vectors(tmp_path / "two.zip" / "v.100d.txt").dimension == 3
+        with pytest.raises(InputError, match=r"holds v\.50d\.txt, v\.100d\.txt; expected one"):
+            read_vectors(tmp_path / "two.zip")
+        with pytest.raises(InputError, match="is not there: the zip file holds"):
+            read_vectors(tmp_path / "two.zip" / "v.25d.txt")
+        locked = bytearray((tmp_path / "one.zip").read_bytes())
+        struct.pack_into("<H", locked, 6, 1)  # the member says that it is encrypted
+        struct.pack_into("<H", locked, locked.find(b"PK\x01\x02") + 8, 1)
+        (tmp_path / "locked.zip").write_bytes(locked)
+        with pytest.raises(InputError, match="without password"):
+            read_vectors(tmp_path / "locked.zip")
+        (tmp_path / "broken.zip").write_bytes((tmp_path / "one.zip").read_bytes()[:40])
+        with pytest.raises(InputError, match="not a whole zip file"):
+            read_vectors(tmp_path / "broken.zip")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"99999999999999999999999 3\na 1 2 3\n", "announces 99999999999999999999999 words"),
+            (b"10 300", "announces 10 words, found 0"),
+            (b"a 1 2\nb 1 2 3\n", "line 2 holds more than a word and 2 numbers"),
+            (b"2 2\nthe 1 2\nnew york 3 4\n", "line 3 holds more than a word and 2 numbers"),
+            (b"1000000000000 3\nthe 1 2 3\n", "announces 1000000000000 words, found 1"),
+            (b"2 60000\nthe 1\nof 2\n", "line 2 holds 1 numbers; expected 60000"),
+            (b"2 3\nthe 1 2 3\nof 1_0 2 3\n", "line 3 holds '1_0' where a number was expected"),
+            (b"the 1 2\nof 3 4\n\xff\x00 5\n", "line 3 holds 1 numbers"),
+            (b"the 1 2\nof 1e400 2\n", "line 2 holds NaN or infinity"),
+        ],
+    )
+    def test_absurd_headers_and_damage(self, tmp_path, content, message):
+        with pytest.raises(VectorFormatError, match=message):
+            self.read(tmp_path, content)
+        assert not (tmp_path / "out").exists()
+
+
+class TestBinary:
+    def content(
+        self, words=b"3 2", rows=((b"the", 1, 2), (b"of", 3, 4), (b"caf\xe9", 5, 6)), end=b"\n"
+    ):
+        parts = [words + b"\n"]
+        parts += [word + b" " + struct.pack("<2f", a, b) + end for word, a, b in rows]
+        return b"".join(parts)
+
+    def read(self, tmp_path, content):
+        (tmp_path / "v.bin").write_bytes(content)
+        return import_vectors(read_vectors(tmp_path / "v.bin", "word2vec-binary"), tmp_path / "out")
+
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_with_and_without_line_feeds(self, tmp_path, end):
+        source = self.read(tmp_path, self.content(end=end))
+        assert list(source.vocabulary) == ["the", "of", "caf\u00e9"]
+        np.testing.assert_array_equal(source.rows.matrix, [[1, 2], [3, 4], [5, 6]])
+        assert findings_of(tmp_path / "out").latin1 == 1
+
+    def test_is_recognised(self, tmp_path):
+        (tmp_path / "v").write_bytes(self.content())
+        assert read_vectors(tmp_path / "v").format == "word2vec-binary"
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ({"words": b"5 2"}, "announces 5 words, found 3: the file ends inside word 4 at byte"),
+            ({"words": b"1000000000000 2"}, "announces 1000000000000 words, found 3"),
+            ({"words": b"2 2"}, "announces 2 words, found 13 more bytes at byte"),
+            ({"rows": [(b"a", 1, 2), (b"b", float("nan"), 1), (b"c", 1, 1)]}, "word 2 holds NaN"),
+            ({"rows": [(b"x" * 70_000, 1, 2)] * 3}, "byte 4: word 1 is longer than"),
+            ({"words": b"nothing"}, "begins with"),
+        ],
+    )
+    def test_damage_is_named(self, tmp_path, content, message):
+        with pytest.raises(VectorFormatError, match=message):
+            self.read(tmp_path, self.content(**content))
+        assert not (tmp_path / "out").exists()
+
+    def test_every_cut_is_noticed(self, tmp_path):
+        whole = self.content()
+        for cut in range(len(whole) - 1):
+            with pytest.raises(VectorFormatError):
+                self.read(tmp_path, whole[:cut])
+
+
+def test_format_can_be_named_and_is_held_to(tmp_path):
+    (tmp_path / "v.txt").write_text("3 1\n5 2\n7 3\n")
+    assert read_vectors(tmp_path / "v.txt").format == "word2vec-text"
+    file = read_vectors(tmp_path / "v.txt", "paragram")  # words that are numbers
+    assert content_of(file)[0] == ["3", "5", "7"]
+    for name in ("gensim", "fasttext", "npy", "safetensors", "parquet", "folder", "spacy"):
+        with pytest.raises(InputError):
+            read_vectors(tmp_path / "v.txt", name)
+    with pytest.raises(InputError, match="the format is 'nonsense'; expected one of glove"):
+        read_vectors(tmp_path / "v.txt", "nonsense")
+
+
+def test_what_can_be_read_only_once_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for source in (tmp_path / "pipe", "-"):
+        with pytest.raises(InputError, match="can be read only once"):
+            read_vectors(source)
