@@ -10,21 +10,18 @@ from pathlib import Path
 from gem_index.collection import Collection
 from gem_index.collection.publish import Progress
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.collection.transfer import read_export
+from gem_index.collection.transfer import read_export, restore_documents
 from gem_index.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,
-    InputError,
     NameTakenError,
     UnknownNameError,
 )
-from gem_index.files import publish_directory
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.settings import load_settings
-from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
 from gem_index.vector_library import VectorInfo, VectorLibrary
@@ -315,16 +312,7 @@ class Home:
                 raise NameTakenError(
                     f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
                 )
-            encoder = self._workspace.encoder(export.model)  # refuses other vectors
-            check_kind(export.index_kind, encoder.dimension)
-            with self._workspace.database.writing() as connection:
-                names = CollectionRepository(connection)
-                model_id = ModelRepository(connection).add(export.model)
-                record = names.add(name, model_id, export.index_kind)
-                documents = DocumentRepository(connection, record.id)
-                documents.upsert(export.documents())
-                if encoder.fitted:
-                    names.use_model(record.id, model_id, documents.last_seq(), documents.count())
+            restore_documents(self._workspace, export, name)
             collection = self.collection(name)
             collection.compact(progress)
         return collection
@@ -339,34 +327,8 @@ class Home:
         InputError
             If the folder exists or cannot be written.
         """
-        folder = Path(target).expanduser()
-        if folder.exists():
-            raise InputError(f"{folder} exists already; expected the name of a new folder")
-
-        def fill(new: Path) -> None:
-            database = new / self._workspace.database.path.name
-            self._workspace.database.copy_to(database)
-            folders = ("vectors", "collections")
-            files = [
-                path
-                for name in folders
-                for path in sorted((self.root / name).rglob("*"))
-                if path.is_file() and path.suffix != ".lock"
-            ]
-            for done, path in enumerate(files, 1):
-                copy = new / path.relative_to(self.root)
-                copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
-                if progress is not None:
-                    progress("backup", done, len(files))
-
-        try:
-            with self._workspace.write_lock():
-                publish_directory(folder.absolute(), fill)
-        except OSError as error:
-            raise InputError(
-                f"cannot write {folder}: {(error.strerror or str(error)).lower()}; expected a folder with room"
-            ) from error
+        with self._workspace.write_lock():
+            self._workspace.copy_to(Path(target).expanduser(), progress)
 
     def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.

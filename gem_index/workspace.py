@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from gem_index.errors import (
     FingerprintMismatchError,
     HomeBusyError,
     HomeNotWritableError,
+    InputError,
 )
+from gem_index.files import publish_directory
 from gem_index.gem.components import Components
 from gem_index.gem.encoder import GemEncoder
 from gem_index.settings import Settings
@@ -134,6 +137,48 @@ class Workspace:
             return f"process {note['process']} ({note['command']})"
         except (OSError, ValueError, LookupError, TypeError):
             return "another process"
+
+    def copy_to(
+        self, folder: Path, progress: Callable[[str, int, int], None] | None = None
+    ) -> None:
+        """Copy the home to a new folder, while others read; the caller holds the write lock.
+
+        Parameters
+        ----------
+        folder : Path
+            Wholly there when this returns, not at all when it raises.
+        progress : callable, optional
+            Called with stage, files done and files in all.
+
+        Raises
+        ------
+        InputError
+            If the folder exists or cannot be written.
+        """
+        if folder.exists():
+            raise InputError(f"{folder} exists already; expected the name of a new folder")
+
+        def fill(new: Path) -> None:
+            self.database.copy_to(new / self.database.path.name)
+            files = [
+                path
+                for kept in ("vectors", "collections")
+                for path in sorted((self.root / kept).rglob("*"))
+                if path.is_file() and path.suffix != ".lock"
+            ]
+            for done, path in enumerate(files, 1):
+                copy = new / path.relative_to(self.root)
+                copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+                if progress is not None:
+                    progress("backup", done, len(files))
+
+        try:
+            publish_directory(folder.absolute(), fill)
+        except OSError as error:
+            raise InputError(
+                f"cannot write {folder}: {(error.strerror or str(error)).lower()}; expected a folder with room"
+            ) from error
 
     def open_vectors(self, spec: str, connection: Connection | None = None) -> VectorSource:
         """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""

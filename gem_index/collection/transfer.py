@@ -21,10 +21,13 @@ from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.files import UNPACKING_ERRORS, open_input, publish_file
 from gem_index.gem.encoder import GemEncoder
+from gem_index.index.kinds import check_kind
 from gem_index.store.documents import DocumentRepository
+from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
+from gem_index.workspace import Workspace
 
-__all__ = ["Export", "read_export", "write_export"]
+__all__ = ["Export", "read_export", "restore_documents", "write_export"]
 
 Progress = Callable[[str, int, int], None]
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
@@ -210,6 +213,28 @@ def _model(fields: dict[str, Any]) -> ModelRecord:
         if len(model.singular_values) % 8 or len(model.directions) != expected:
             raise ValueError("its directions are not as many as its singular values")
     return model
+
+
+def restore_documents(workspace: Workspace, export: Export, name: str) -> None:
+    """Make a collection of an export's model and documents, in one transaction; it has no index yet.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If the home's word vectors of the model's name are others.
+    InputError
+        If a document is damaged.
+    """
+    encoder = workspace.encoder(export.model)
+    check_kind(export.index_kind, encoder.dimension)
+    with workspace.database.writing() as connection:
+        names = CollectionRepository(connection)
+        model_id = ModelRepository(connection).add(export.model)
+        record = names.add(name, model_id, export.index_kind)
+        documents = DocumentRepository(connection, record.id)
+        documents.upsert(export.documents())
+        if encoder.fitted:
+            names.use_model(record.id, model_id, documents.last_seq(), documents.count())
 
 
 def _not_an_export(path: Path) -> InputError:
