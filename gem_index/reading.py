@@ -7,12 +7,13 @@ import datetime
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
-from gem_index.errors import InputError, MissingExtraError, RecordError
+from gem_index.errors import DuplicateIdError, InputError, MissingExtraError, RecordError
 from gem_index.files import COMPRESSED, UNPACKING_ERRORS, open_input
 
 __all__ = ["FORMATS", "DocumentReader", "read_objects"]
@@ -39,7 +40,9 @@ class DocumentReader:
     text_fields : sequence of str
         The fields that hold the text; several are joined by a blank line.
     on_problem : callable, optional
-        Called with each bad record, which is then left out; without it the first one is raised.
+        Called with each bad record, which is then left out; without it the first one is raised. To leave out a second
+        document of one id, all ids are held in memory; without it finding those is left to who stores them, see
+        :meth:`naming_duplicates`.
     max_record_bytes : int
         The longest line that is read.
 
@@ -63,7 +66,7 @@ class DocumentReader:
     skipped: int = field(default=0, init=False)
 
     def __iter__(self) -> Iterator[Document]:
-        seen: dict[str, str] = {}
+        places: dict[str, str] = {}
         good = 0
         for name in self.names:
             empty = True
@@ -72,7 +75,9 @@ class DocumentReader:
                     continue  # a blank line between documents
                 empty = False
                 try:
-                    document = self._document(name, line, fields, seen)
+                    document = self._document(name, line, fields)
+                    if self.on_problem is not None:
+                        _check_new(document.id, places, name, line)
                 except RecordError as problem:
                     self._report(problem)
                     continue
@@ -82,6 +87,27 @@ class DocumentReader:
                 raise InputError(f"{name} holds no documents; expected at least one")
         if not good:
             raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+
+    @contextmanager
+    def naming_duplicates(self) -> Iterator[None]:
+        """Say which lines hold an id that whoever stores the documents found twice, by reading the files once more.
+
+        Raises
+        ------
+        RecordError
+            Instead of DuplicateIdError, where the inputs can be read again.
+        """
+        try:
+            yield
+        except DuplicateIdError as error:
+            if "-" in self.names:
+                raise
+            places: dict[str, str] = {}
+            for name in self.names:
+                for line, fields in self._records(name):
+                    if self._document(name, line, fields).id == error.document_id:
+                        _check_new(error.document_id, places, name, line)
+            raise
 
     def texts(self) -> Iterator[str]:
         """Iterate over the records' texts alone, in order; a blank line of plain text is an empty text."""
@@ -134,9 +160,7 @@ class DocumentReader:
             )
         return suffix
 
-    def _document(
-        self, name: str, line: int, fields: Fields | str, seen: dict[str, str]
-    ) -> Document:
+    def _document(self, name: str, line: int, fields: Fields | str) -> Document:
         if isinstance(fields, str):
             raise RecordError(name, line, fields)
         text = self._text(name, line, fields)
@@ -156,13 +180,6 @@ class DocumentReader:
             )
         except InputError as error:
             raise RecordError(name, line, str(error)) from error
-        if document.id in seen:
-            raise RecordError(
-                name,
-                line,
-                f"the id {document.id!r} came before in {seen[document.id]}; expected each id once",
-            )
-        seen[document.id] = f"{name} line {line}"
         return document
 
     def _text(self, name: str, line: int, fields: Fields) -> str:
@@ -175,6 +192,17 @@ class DocumentReader:
                     name, line, f"the field {key!r} is {json.dumps(value)[:40]}; expected a string"
                 )
         return "\n\n".join(value for _, value in present)
+
+
+def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
+    """Note where an id is; raise RecordError if it came before."""
+    if identifier in places:
+        raise RecordError(
+            name,
+            line,
+            f"the id {identifier!r} came before in {places[identifier]}; expected each id once",
+        )
+    places[identifier] = f"{name} line {line}"
 
 
 def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields]]:

@@ -54,7 +54,7 @@ def build(
     A collection that exists takes the texts in by id and is fitted anew.
     """
     reader = options.reader(inputs)
-    with progress_bar("store") as progress:
+    with progress_bar("store") as progress, reader.naming_duplicates():
         report = home_of(context).build(
             collection,
             reader,
@@ -84,7 +84,8 @@ def add(
 ) -> None:
     """Add texts to a collection, or replace those whose id exists; the model stays as it is."""
     reader = options.reader(inputs)
-    report = home_of(context).collection(collection).ingest(reader)
+    with reader.naming_duplicates():
+        report = home_of(context).collection(collection).ingest(reader)
     _print_ingest(report, reader.skipped, as_json)
 
 

@@ -24,6 +24,7 @@ from gem_index.collection.results import (
 )
 from gem_index.collection.searching import MODES, Search
 from gem_index.collection.transfer import write_export
+from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.view import Hits, SnapshotReplacedError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
@@ -126,7 +127,8 @@ class Collection:
     def refit(self, progress: Progress | None = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 
-        The old model and index serve until the new ones are whole.
+        The old model and index serve until the new ones are whole. After a kill the same call, on the same documents, goes
+        on from the fitted model and from a checkpoint a minute of encoding.
 
         Raises
         ------
@@ -138,19 +140,24 @@ class Collection:
                 record = self._record(connection)
                 model = ModelRepository(connection).get(record.model_id)
                 documents = DocumentRepository(connection, self._id)
-                total = documents.count()
-                if total == 0:
+                seqs = documents.seqs()
+                if not len(seqs):
                     raise InputError(
                         f"the collection {self.name} holds no documents; expected some to fit on: add them first"
                     )
-                encoder = GemEncoder(
+                fresh = GemEncoder(
                     self._workspace.open_vectors(model.vectors, connection),
                     GemConfig.from_json(model.config),
                     threads=self._workspace.settings.threads,
                 )
-                encoder.fit(_watched(documents.texts_after(0), total, progress))
+                folder = self._workspace.collection_folder(self._id)
+                unfinished = Unfinished(folder, seqs, fresh)
+                texts = _watched(documents.texts_after(0), len(seqs), progress)
+                encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
             record_of_new = self._workspace.model_record(encoder, model.vectors)
-            publish(self._workspace, self._id, encoder, record_of_new, progress)
+            publish(
+                self._workspace, self._id, encoder, record_of_new, progress, unfinished=unfinished
+            )
 
     def compact(self, progress: Progress | None = None) -> None:
         """Make the index anew from the living documents, so that it holds nothing of deleted ones."""
@@ -411,7 +418,7 @@ class Collection:
                 return []
             documents = DocumentRepository(connection, self._id)
             seqs = documents.seqs()
-            expected = set(seqs[seqs <= row.last_seq].tolist())
+            expected = seqs[seqs <= row.last_seq]
             dead, _ = documents.tombstones_after(0)
         folder = self._workspace.collection_folder(self._id) / row.directory
         files = json.loads(row.files)
@@ -421,10 +428,10 @@ class Collection:
                 f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
             )
         if not problems:
-            held = set(Snapshot.open(folder, files).ids.tolist())
-            if held - set(dead) != expected:
+            held = np.setdiff1d(Snapshot.open(folder, files).ids, dead)
+            if not np.array_equal(held, expected):
                 problems.append(
-                    f"the index holds {len(held - set(dead))} documents, the database {len(expected)}"
+                    f"the index holds {len(held)} documents, the database {len(expected)}"
                 )
         return problems
 

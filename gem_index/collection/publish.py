@@ -7,7 +7,7 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.collection.unfinished import Unfinished
 from gem_index.errors import ConfigError
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import TRAINING_VECTORS
@@ -42,6 +43,7 @@ def publish(
     progress: Progress | None = None,
     *,
     afresh: bool = False,
+    unfinished: Unfinished | None = None,
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
@@ -59,6 +61,8 @@ def publish(
     progress : callable, optional
     afresh : bool
         Take nothing over from the snapshot in use.
+    unfinished : Unfinished, optional
+        Where to go on from, and to leave what is done, in case this process is killed.
     """
     started = time.monotonic()
     folder = workspace.collection_folder(collection_id)
@@ -68,27 +72,26 @@ def publish(
         seqs = documents.seqs()
         _, last_change = documents.tombstones_after(0)
         record = next(other for other in names.all() if other.id == collection_id)
-        done = 0
 
-        def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-            nonlocal done
-            done += len(texts)
+        def report(stage: str, last: int) -> None:
             if progress is not None:
-                progress("encode", done, len(seqs))
-            return encoder.encode(texts)
+                progress(stage, int(np.searchsorted(seqs, last, "right")), len(seqs))
 
         def sample() -> npt.NDArray[np.float32]:
             places = np.linspace(0, len(seqs) - 1, min(TRAINING_VECTORS, len(seqs)), dtype=np.int64)
             found = documents.by_seq(seqs[places].tolist())
             return encoder.encode([found[seq].text for seq in sorted(found)])
 
+        kind = resolve_kind(record.index_kind, len(seqs))
         generation = Generation(
-            kind=resolve_kind(record.index_kind, len(seqs)),
+            kind=kind,
             dimension=encoder.dimension,
             fingerprint=encoder.fingerprint,
             texts=lambda after: _in_blocks(documents.texts_after(after)),
-            encode=encode,
+            encode=encoder.encode,
             sample=sample,
+            report=report,
+            checkpoint=None if unfinished is None else unfinished.checkpoint(kind),
         )
         old = None if afresh else _reusable(folder, names.snapshot(collection_id), generation)
         directory = folder / uuid.uuid4().hex[:12]
@@ -97,7 +100,8 @@ def publish(
         except ConfigError as error:
             # a kind that learns needs more documents than a young collection has
             _LOG.warning("%s; a flat one serves until then", error)
-            generation, done = replace(generation, kind=resolve_kind("flat", len(seqs))), 0
+            flat = resolve_kind("flat", len(seqs))
+            generation = replace(generation, kind=flat, checkpoint=None)
             files = Snapshot.write(directory, generation)
     with workspace.database.writing() as connection:
         names, models = CollectionRepository(connection), ModelRepository(connection)

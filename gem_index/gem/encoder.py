@@ -95,7 +95,7 @@ class GemEncoder:
             )
         self._components = components
         self._statistics: CorpusStatistics | None = None
-        self._threads = threads
+        self.threads = threads
 
     @property
     def dimension(self) -> int:
@@ -275,11 +275,11 @@ class GemEncoder:
         work: Callable[[TokenBatch, npt.NDArray[Any]], Result],
     ) -> list[Result]:
         """Return work(batch, rows of out) for consecutive parts of the texts, each in a thread where that pays."""
-        threads = self._threads
+        threads = self.threads
         if threads is None:
             from gem_index.settings import load_settings
 
-            threads = self._threads = load_settings().threads
+            threads = self.threads = load_settings().threads
         if sum(map(len, texts)) < _PARALLEL_CHARACTERS:
             threads = 1
 
@@ -318,7 +318,7 @@ class GemEncoder:
         )
 
     @classmethod
-    def load(cls, path: str | Path, vectors: VectorSource) -> Self:
+    def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:
         """Read what :meth:`save` wrote.
 
         Raises
@@ -355,7 +355,8 @@ class GemEncoder:
                 vectors.fingerprint,
                 "open the vectors it was fitted with",
             )
-        encoder = cls(vectors, GemConfig.from_json(meta["config"]), components=components)
+        config = GemConfig.from_json(meta["config"])
+        encoder = cls(vectors, config, components=components, threads=threads)
         if encoder.fingerprint != meta["fingerprint"]:
             raise CorruptionError(
                 f"{path} does not hold the components it was saved with; fit anew"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,20 +52,13 @@ class DenseIndex:
         return int(self._index.ntotal)
 
     @classmethod
-    def build(
-        cls,
-        dimension: int,
-        kind: IndexKind,
-        blocks: Iterable[F32],
-        sample: Callable[[], F32],
-    ) -> DenseIndex:
-        """Make an index of blocks of vectors (b, dimension).
+    def empty(cls, dimension: int, kind: IndexKind, sample: Callable[[], F32]) -> DenseIndex:
+        """Make an index that holds nothing yet and has learnt what it has to.
 
         Parameters
         ----------
         dimension : int
         kind : IndexKind
-        blocks : iterable of float32 arrays
         sample : callable
             Returns vectors to learn from; called only where the kind learns.
 
@@ -85,39 +78,28 @@ class DenseIndex:
                 f"FAISS cannot make the index {kind.factory!r} of these documents ({_first_line(error)}); "
                 "expected another --index, or auto"
             ) from error
-        for block in blocks:
-            index.add(block)
         return cls(index)
 
-    @classmethod
-    def extend(cls, path: Path, kept: Mask, blocks: Iterable[F32]) -> DenseIndex | None:
-        """Make an index of another one's vectors, without some, and of further ones.
+    def add(self, vectors: F32) -> None:
+        """Append vectors (b, dimension) to an index that was made or read, not opened."""
+        self._index.add(vectors)
 
-        Parameters
-        ----------
-        path : Path
-            The other index's file.
-        kept : bool array (n,)
-            False at the positions to leave out; the others move together.
-        blocks : iterable of float32 arrays
-            What comes after them.
+    def keep(self, kept: Mask) -> bool:
+        """Leave out the positions (n,) where ``kept`` is False; the others move together.
 
         Returns
         -------
-        DenseIndex or None
-            None where vectors of this kind do not stand one behind the other.
+        bool
+            False, and nothing is done, where vectors of this kind do not stand one behind the other.
         """
         faiss = _faiss()
 
-        index = faiss.read_index(str(path))
-        if not isinstance(faiss.downcast_index(index), faiss.IndexFlatCodes):
-            return None
+        if not isinstance(self._inner, faiss.IndexFlatCodes):
+            return False
         if not kept.all():
             bits = np.packbits(~kept, bitorder="little")
-            index.remove_ids(faiss.IDSelectorBitmap(bits))
-        for block in blocks:
-            index.add(block)
-        return cls(index)
+            self._index.remove_ids(faiss.IDSelectorBitmap(bits))
+        return True
 
     def write(self, path: Path) -> None:
         """Write the index to a file.
@@ -136,17 +118,26 @@ class DenseIndex:
 
     @classmethod
     def open(cls, path: Path) -> DenseIndex:
-        """Map an index file.
+        """Map an index file, to be searched.
 
         Raises
         ------
         CorruptionError
             If it is not an index.
         """
+        return cls._read(path, _faiss().IO_FLAG_MMAP_IFC)
+
+    @classmethod
+    def read(cls, path: Path) -> DenseIndex:
+        """Read an index file into memory, to be changed; raises as :meth:`open`."""
+        return cls._read(path, 0)
+
+    @classmethod
+    def _read(cls, path: Path, flags: int) -> DenseIndex:
         faiss = _faiss()
 
         try:
-            return cls(faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))
+            return cls(faiss.read_index(str(path), flags))
         except RuntimeError as error:
             raise CorruptionError(f"{path} is not a readable index") from error
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
+from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.dense import DenseIndex
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
@@ -43,6 +44,10 @@ class Generation:
         Texts to float32 vectors (b, dimension).
     sample : callable
         Returns vectors for an index to learn from.
+    report : callable
+        Called with the name of a stage and the id up to which it is done.
+    checkpoint : Checkpoint, optional
+        Where to go on from and what to leave on the way, for a long one.
     """
 
     kind: IndexKind
@@ -51,6 +56,8 @@ class Generation:
     texts: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]]
     encode: Callable[[Sequence[str]], npt.NDArray[np.float32]]
     sample: Callable[[], npt.NDArray[np.float32]]
+    report: Callable[[str, int], None] = lambda _stage, _last: None
+    checkpoint: Checkpoint | None = None
 
 
 class Snapshot:
@@ -110,9 +117,7 @@ class Snapshot:
 
         def fill(folder: Path) -> None:
             taken = None if old is None else _taken_over(*old)
-            index, ids = (None, None) if taken is None else _extended(new, taken)
-            if index is None or ids is None:
-                index, ids = _built(new)
+            index, ids = (_extended(new, taken) if taken is not None else None) or _built(new)
             index.write(folder / _INDEX)
             np.save(folder / _IDS, ids)
             documents, words = _write_words(folder / _WORDS, new, taken)
@@ -183,14 +188,22 @@ class Snapshot:
 
 
 def _built(new: Generation) -> tuple[DenseIndex, Ids]:
-    ids: list[Ids] = [np.zeros(0, np.int64)]
+    begun = None if new.checkpoint is None else new.checkpoint.load()
+    if begun is None:
+        begun = DenseIndex.empty(new.dimension, new.kind, new.sample), np.zeros(0, np.int64)
+    index, ids = begun
+    return _filled(new, index, ids, int(ids[-1]) if len(ids) else 0)
 
-    def vectors() -> Iterator[npt.NDArray[np.float32]]:
-        for block, texts in new.texts(0):
-            ids.append(block)
-            yield new.encode(texts)
 
-    index = DenseIndex.build(new.dimension, new.kind, vectors(), new.sample)
+def _filled(new: Generation, index: DenseIndex, begun: Ids, after: int) -> tuple[DenseIndex, Ids]:
+    """Add the documents after an id to an index that holds those before."""
+    ids = [begun]
+    for block, texts in new.texts(after):
+        index.add(new.encode(texts))
+        ids.append(block)
+        new.report("encode", int(block[-1]))
+        if new.checkpoint is not None:
+            new.checkpoint.keep(index, ids)
     return index, np.concatenate(ids)
 
 
@@ -212,23 +225,22 @@ def _taken_over(directory: Path, alive: Ids) -> _Old:
     return _Old(directory, np.asarray(ids), np.isin(ids, alive, assume_unique=True))
 
 
-def _extended(new: Generation, old: _Old) -> tuple[DenseIndex | None, Ids | None]:
-    ids: list[Ids] = [old.ids[old.kept]]
-
-    def vectors() -> Iterator[npt.NDArray[np.float32]]:
-        for block, texts in new.texts(old.last):
-            ids.append(block)
-            yield new.encode(texts)
-
-    index = DenseIndex.extend(old.directory / _INDEX, old.kept, vectors())
-    return index, None if index is None else np.concatenate(ids)
+def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
+    index = DenseIndex.read(old.directory / _INDEX)
+    return _filled(new, index, old.ids[old.kept], old.last) if index.keep(old.kept) else None
 
 
 def _write_words(folder: Path, new: Generation, old: _Old | None) -> tuple[int, int]:
     """Write the index over words; return the documents and words ever added to it, for their mean."""
+
+    def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        for block, texts in new.texts(after):
+            yield block, texts
+            new.report("index words", int(block[-1]))
+
     if old is None:
-        return LexicalIndex.write(folder, new.texts(0))
+        return LexicalIndex.write(folder, blocks(0))
     meta = json.loads((old.directory / _META).read_text())
     dead = old.ids[~old.kept]
-    documents, words = LexicalIndex.write(folder, new.texts(old.last), old.directory / _WORDS, dead)
+    documents, words = LexicalIndex.write(folder, blocks(old.last), old.directory / _WORDS, dead)
     return meta["documents"] + documents, meta["words"] + words

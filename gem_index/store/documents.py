@@ -57,14 +57,14 @@ class DocumentRepository:
         """
         counts = UpsertCounts()
         first_new = 1 + int(self._connection.scalar(select(func.max(documents.c.seq))) or 0)
-        unchanged: set[str] = set()
+        unchanged = bytearray(first_new // 8 + 1)  # a bit for each document there was
         iterator = iter(items)
         while batch := list(islice(iterator, _BATCH)):
             self._upsert_batch(batch, first_new, unchanged, counts)
         return counts
 
     def _upsert_batch(
-        self, batch: Sequence[Document], first_new: int, unchanged: set[str], counts: UpsertCounts
+        self, batch: Sequence[Document], first_new: int, unchanged: bytearray, counts: UpsertCounts
     ) -> None:
         present = self._present([document.id for document in batch])
         seen: set[str] = set()
@@ -72,15 +72,13 @@ class DocumentRepository:
         rows: list[dict[str, Any]] = []
         for document in batch:
             seq, content_hash = present.get(document.id, (None, None))
-            if (
-                document.id in seen
-                or document.id in unchanged
-                or (seq is not None and seq >= first_new)
+            if document.id in seen or (
+                seq is not None and (seq >= first_new or unchanged[seq >> 3] >> (seq & 7) & 1)
             ):
                 raise DuplicateIdError(document.id)
             seen.add(document.id)
-            if content_hash == document.content_hash:
-                unchanged.add(document.id)
+            if seq is not None and content_hash == document.content_hash:
+                unchanged[seq >> 3] |= 1 << (seq & 7)
                 counts.unchanged += 1
                 continue
             if seq is None:

@@ -8,7 +8,8 @@ import random
 import sys
 
 from gem_index import Document, Home
-from gem_index.collection import collection as module
+from gem_index.collection import collection, publish
+from gem_index.index import checkpoint
 
 WORDS = [
     "how",
@@ -52,20 +53,21 @@ def apply(state: dict[str, str], step: dict) -> dict[str, str]:
 
 def main() -> None:
     home, seed = Home(sys.argv[1]), int(sys.argv[2])
-    module._TAIL_LIMIT = 40  # so that snapshots come often
+    collection._TAIL_LIMIT = 40  # so that snapshots come often
+    publish._BLOCK, checkpoint._EVERY, checkpoint._SHARE = 30, 0, 0  # a checkpoint after each block
     rng = random.Random(seed)
     names = [status.name for status in home.collections()]
-    collection = home.collection("c") if "c" in names else home.create_collection("c")
+    made = home.collection("c") if "c" in names else home.create_collection("c")
     state = stored(home)
     for number in range(seed * 1000, seed * 1000 + 1000):
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
         if step["kind"] == "ingest":
-            collection.ingest(Document(id=i, text=text) for i, text in step["texts"].items())
+            made.ingest(Document(id=i, text=text) for i, text in step["texts"].items())
         elif step["kind"] == "delete":
-            collection.delete(step["ids"])
+            made.delete(step["ids"])
         elif step["kind"] == "refit":
-            collection.refit()
+            made.refit()
         else:
             home.compact("c")
         state = apply(state, step)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gem_index.documents import Document
-from gem_index.errors import InputError, RecordError
+from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.reading import DocumentReader, read_objects
 
 ROWS = [
@@ -118,12 +118,6 @@ BAD = [
     ("x.jsonl", '{"id": null, "text": "a"}\n', 1, "the id is None"),
     ("x.jsonl", '{"id": true, "text": "a"}\n', 1, "the id is True"),
     ("x.jsonl", '{"id": "", "text": "a"}\n', 1, "the id has 0 characters"),
-    (
-        "x.jsonl",
-        '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
-        2,
-        "the id '1' came before in",
-    ),
     ("x.jsonl", '{"text": "\\ud800"}\n', 1, "half of a surrogate pair"),
     ("x.jsonl", '{"text": "a", "x": NaN}\n', 1, "the metadata is not JSON"),
     ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', 2, "byte 11 is not UTF-8"),
@@ -168,8 +162,33 @@ class TestBadRecords:
 
     def test_the_same_file_twice(self, tmp_path):
         name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')
-        with pytest.raises(RecordError, match="line 1: the id '1' came before in .*x.jsonl line 1"):
-            read(name, name)
+        problems = []
+        reader = DocumentReader([name, name], on_problem=problems.append)
+        assert [d.text for d in reader] == ["a"]
+        reader = DocumentReader([name, name])
+        assert [d.text for d in reader] == ["a", "a"]
+        with (
+            pytest.raises(
+                RecordError, match="line 1: the id '1' came before in .*x.jsonl line 1"
+            ) as e,
+            reader.naming_duplicates(),
+        ):
+            raise DuplicateIdError("1")
+        assert str(problems[0]) == str(e.value)
+
+    def test_two_documents_of_one_id(self, tmp_path):
+        content = '{"id": 1, "text": "a"}\n\n{"id": 2, "text": "c"}\n{"id": "1", "text": "b"}\n'
+        reader = DocumentReader([write(tmp_path / "x.jsonl", content)])
+        with (
+            pytest.raises(RecordError, match="x.jsonl line 4: the id '1' came .*x.jsonl line 1;"),
+            reader.naming_duplicates(),
+        ):
+            raise DuplicateIdError("1")
+        with (
+            pytest.raises(DuplicateIdError, match="'1' came twice"),
+            DocumentReader(["-"]).naming_duplicates(),
+        ):
+            raise DuplicateIdError("1")
 
     def test_missing_id_field_that_was_asked_for(self, tmp_path):
         name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')

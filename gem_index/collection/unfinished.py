@@ -1,0 +1,66 @@
+"""What a refit has done so far, on the disk: after a kill the same refit goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import CorruptionError, InputError
+from gem_index.files import publish_directory
+from gem_index.gem.encoder import GemEncoder
+from gem_index.index.checkpoint import Checkpoint
+from gem_index.index.kinds import IndexKind
+
+__all__ = ["Unfinished"]
+
+_LOG = logging.getLogger(__name__)
+_MODEL = "model.safetensors"
+
+
+class Unfinished:
+    """The work of one refit: its model once it is fitted, and checkpoints of its index.
+
+    Kept in the collection's folder under a name made of everything the work depends on; work on other documents, vectors or
+    settings is not found, and removed. Like every directory that no row names it is gone after the next snapshot.
+
+    Parameters
+    ----------
+    folder : Path
+        The collection's.
+    seqs : int64 array (n,)
+        The documents; a seq names one content for ever.
+    encoder : GemEncoder
+        Not fitted yet: its vectors and configuration.
+    """
+
+    def __init__(self, folder: Path, seqs: npt.NDArray[np.int64], encoder: GemEncoder) -> None:
+        key = hashlib.sha256(f"{encoder.vectors.fingerprint} {encoder.config.to_json()} ".encode())
+        key.update(seqs.astype("<i8").tobytes())
+        self._folder = folder / "unfinished" / key.hexdigest()[:32]
+        if self._folder.parent.is_dir():
+            for other in self._folder.parent.iterdir():
+                if other != self._folder:
+                    shutil.rmtree(other)
+
+    def fitted(self, encoder: GemEncoder, fit: Callable[[], object]) -> GemEncoder:
+        """Return the encoder that was fitted before the kill, or this one, after ``fit`` has fitted it."""
+        model = self._folder / "model" / _MODEL
+        if model.exists():
+            try:
+                return GemEncoder.load(model, encoder.vectors, threads=encoder.threads)
+            except (CorruptionError, InputError) as error:
+                _LOG.warning("%s; fitting anew", error)
+                shutil.rmtree(self._folder)
+        fit()
+        publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
+        return encoder
+
+    def checkpoint(self, kind: IndexKind) -> Checkpoint:
+        """Return the checkpoints of the index."""
+        return Checkpoint(self._folder / "index", kind)

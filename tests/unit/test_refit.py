@@ -1,0 +1,140 @@
+"""A refit that was cut off goes on from where it was."""
+
+import numpy as np
+import pytest
+
+from gem_index import Document, GemEncoder, Home
+from gem_index.collection import publish
+from gem_index.index import checkpoint
+
+TEXTS = [f"how do I renew visa number {i} at the {word} bank" for i in range(50) for word in "ab"]
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(checkpoint, "_EVERY", 0)
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(publish, "_BLOCK", 10)
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """What was fitted and encoded, and after how many encoded texts the process dies."""
+
+    class Work:
+        encoded, fits, dies_after = 0, 0, 10**9
+
+    encode, fit = GemEncoder.encode, GemEncoder.fit
+
+    def counting_encode(self, texts):
+        if Work.encoded >= Work.dies_after:
+            raise KeyboardInterrupt
+        Work.encoded += len(texts)
+        return encode(self, texts)
+
+    def counting_fit(self, corpus):
+        Work.fits += 1
+        return fit(self, corpus)
+
+    monkeypatch.setattr(GemEncoder, "encode", counting_encode)
+    monkeypatch.setattr(GemEncoder, "fit", counting_fit)
+    return Work
+
+
+@pytest.fixture
+def made(tmp_path, vectors_folder):
+    """Two collections of the same documents in homes of their own."""
+
+    def make(name, kind="flat"):
+        home = Home(tmp_path / name)
+        collection = home.create_collection("c", vectors=str(vectors_folder), prior=0, index=kind)
+        collection.ingest(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
+        return collection
+
+    return make
+
+
+def cut(collection, work, after):
+    """Refit until so many texts are encoded."""
+    work.encoded, work.dies_after = 0, after
+    with pytest.raises(KeyboardInterrupt):
+        collection.refit()
+    work.encoded, work.dies_after, work.fits = 0, 10**9, 0
+
+
+def files(collection, pattern):
+    folder = collection._workspace.collection_folder(collection._id)
+    return sorted(path for path in folder.rglob(pattern) if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("kind", "sampled"), [("flat", 0), ("sq8", 100), ("rabitq", 100), ("hnsw", 100)]
+)
+def test_goes_on_from_the_model_and_the_last_checkpoint(made, work, kind, sampled):
+    whole, interrupted = made("whole", kind), made("interrupted", kind)
+    whole.refit()
+    before = interrupted.encoder.fingerprint
+    cut(interrupted, work, sampled + 60)
+    assert interrupted.encoder.fingerprint == before
+    assert interrupted.search("visa bank")[0].score > 0.5  # the old model serves
+    work.encoded = 0
+    interrupted.refit()
+    assert (work.fits, work.encoded) == (0, 40)
+    assert interrupted.encoder.fingerprint == whole.encoder.fingerprint
+    assert interrupted.verify() == []
+    for name in ("ids.npy", "vectors.faiss")[
+        : 1 if kind == "hnsw" else 2
+    ]:  # a graph's levels are drawn
+        (one,), (other,) = files(whole, name), files(interrupted, name)
+        assert one.read_bytes() == other.read_bytes()
+    assert files(interrupted, "unfinished/**/*") == []
+
+
+def test_begins_anew_when_the_documents_are_others(made, work):
+    collection = made("home")
+    cut(collection, work, 60)
+    collection.ingest([Document(id="new", text="a new document about a river")])
+    collection.refit()
+    assert (work.fits, work.encoded) == (1, 101)
+
+
+@pytest.mark.parametrize(
+    ("name", "fits", "encoded"),
+    [
+        ("model.safetensors", 1, 100),
+        ("vectors.faiss", 0, 100),
+        ("ids.npy", 0, 100),
+        ("checkpoint.json", 0, 100),
+    ],
+)
+def test_a_damaged_checkpoint_costs_time_alone(made, work, name, fits, encoded, caplog):
+    collection = made("home")
+    cut(collection, work, 60)
+    (path,) = files(collection, f"unfinished/**/{name}")
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 0x41
+    path.write_bytes(content)
+    collection.refit()
+    assert (work.fits, work.encoded) == (fits, encoded)
+    assert "anew" in caplog.text or "from the beginning" in caplog.text
+    assert collection.verify() == []
+
+
+def test_another_kind_begins_with_the_fitted_model(made, work):
+    collection = made("home")
+    cut(collection, work, 60)
+    collection.use_index("hnsw")
+    collection.refit()
+    assert (work.fits, work.encoded) == (0, 200)  # half of it to learn from
+
+
+def test_a_disk_that_refuses_a_checkpoint_costs_no_refit(made, work, monkeypatch, caplog):
+    def full(path, fill):
+        raise OSError(28, "No space left on device")
+
+    collection = made("home")
+    monkeypatch.setattr(checkpoint, "publish_directory", full)
+    collection.refit()
+    assert "no checkpoint was kept" in caplog.text
+    assert collection.verify() == []
+    assert np.isclose(collection.search(TEXTS[3], k=1)[0].score, 1.0, atol=1e-6)
