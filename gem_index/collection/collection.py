@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from gem_index.collection.drift import Drift, measure_drift
+from gem_index.collection.filters import FilterCache
 from gem_index.collection.publish import Progress, publish
 from gem_index.collection.results import (
     CollectionStatus,
@@ -70,6 +71,7 @@ class Collection:
         self._id = record.id
         self._workspace = workspace
         self._views = ViewKeeper(workspace, record.id)
+        self._filters = FilterCache()
 
     # ----------------------------------------------------------------- writing
 
@@ -323,9 +325,14 @@ class Collection:
     ) -> tuple[Hits, dict[int, StoredDocument]]:
         """Search one state of the collection."""
         with self._workspace.database.reading() as connection:
-            view = self._views.at(connection, self._record(connection))
+            record = self._record(connection)
+            view = self._views.at(connection, record)
             documents = DocumentRepository(connection, self._id)
-            allowed = None if where is None or where == {} else documents.matching(where)
+            allowed = None
+            if where is not None and where != {}:
+                allowed = self._filters.matching(
+                    documents, where, record.directory, record.last_seq
+                )
             search = Search(view, documents, query, allowed, mode, fusion)
             try:
                 best = search.best(k, min_score)

@@ -134,7 +134,8 @@ class View:
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
             held = self.snapshot.ids if self.alive.all() else self.snapshot.ids[self.alive]
-            found += words.search(terms, k, allowed, np.asarray(held))
+            wanted = held if allowed is None else held[_member(held, allowed)]
+            found += words.search(terms, k, np.asarray(wanted))
         if len(self.tail_ids):
             found += self._tail_words.search(terms, k, allowed, words, mean_terms)
         return best_of(found, k)
@@ -151,10 +152,11 @@ def best_of(found: Hits, k: int) -> Hits:
 
 def _member(ids: Ids, allowed: Ids) -> Mask:
     """Return which ids are among the allowed ones; both ascend."""
-    if not len(allowed):
-        return np.zeros(len(ids), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(allowed, ids), len(allowed) - 1)
-    return np.asarray(allowed[places] == ids)
+    mask = np.zeros(len(ids), dtype=np.bool_)
+    places = np.searchsorted(ids, allowed)
+    places = places[places < len(ids)]
+    mask[places] = ids[places] == allowed[: len(places)]
+    return mask
 
 
 class ViewKeeper:

@@ -150,7 +150,7 @@ class LexicalIndex:
         """Return how many documents hold a term."""
         return int(self._searcher.doc_freq(_TEXT, term))
 
-    def search(self, terms: Sequence[str], k: int, accepted: Ids | None, held: Ids) -> Hits:
+    def search(self, terms: Sequence[str], k: int, wanted: Ids) -> Hits:
         """Return the k best (id, score), best first.
 
         Parameters
@@ -158,10 +158,8 @@ class LexicalIndex:
         terms : sequence of str
             As :func:`terms_of` gives them.
         k : int
-        accepted : int64 array, optional
-            Ascending ids; no other is returned.
-        held : int64 array
-            The ids that live, ascending; among the files may be others.
+        wanted : int64 array
+            Ascending ids, all of them in the files; no other is returned.
         """
         import tantivy
 
@@ -171,7 +169,6 @@ class LexicalIndex:
                 for term in terms
             ]
         )
-        wanted = held if accepted is None else accepted
         if len(wanted) <= _NAMED_IDS < len(self):
             named = tantivy.Query.term_set_query(_schema(), _ID, wanted.tolist())
             query = tantivy.Query.boolean_query(

@@ -190,11 +190,15 @@ class DocumentRepository:
             query = query.where(documents.c.seq <= up_to_seq)
         return int(self._connection.scalar(query) or 0)
 
-    def matching(self, where: Mapping[str, Any]) -> npt.NDArray[np.int64]:
-        """Return the seqs of the documents that a filter accepts, ascending."""
+    def matching(self, where: Mapping[str, Any], after: int = 0) -> npt.NDArray[np.int64]:
+        """Return the seqs of the documents after a seq that a filter accepts, ascending."""
         rows = self._connection.execute(
             select(documents.c.seq)
-            .where(self._mine, compile_where(where, documents.c.metadata))
+            .where(
+                self._mine,
+                documents.c.seq > after,
+                compile_where(where, documents.c.metadata),
+            )
             .order_by(documents.c.seq)
         )
         return np.fromiter(rows.scalars(), dtype=np.int64)

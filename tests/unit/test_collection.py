@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemConfig, Home
+from gem_index.collection import filters
 from gem_index.errors import (
     ConfigError,
     DuplicateIdError,
@@ -22,6 +23,7 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.store.documents import DocumentRepository
 
 TEXTS = [
     "how do I renew my residence visa",
@@ -138,6 +140,50 @@ class TestIngestAndSearch:
             assert_exact(faq, truth, k=20, where=where, accept=accept)
         with pytest.raises(FilterError):
             faq.search("bank", where={"n": {"$near": 1}})
+
+    def test_filters_read_only_what_they_have_not_seen(self, faq, monkeypatch):
+        read = []
+        matching = DocumentRepository.matching
+        monkeypatch.setattr(
+            DocumentRepository,
+            "matching",
+            lambda self, where, after=0: read.append(after) or matching(self, where, after),
+        )
+        truth = {d.id: d for d in documents(400)}
+        faq.ingest(truth.values())
+        faq.refit()
+        where, accept = {"even": True}, lambda d: d.metadata["even"]
+
+        def check(mode="dense"):
+            assert_exact(faq, truth, k=20, where=where, accept=accept)
+            found = {hit.id for hit in faq.search("bank visa", 500, where, mode="lexical")}
+            assert found
+            assert all(name in truth and accept(truth[name]) for name in found)
+
+        check()
+        assert read == [0]
+        check()
+        assert read == [0]
+        gone = [name for name in truth if accept(truth[name])][:150]
+        faq.delete(gone)
+        truth = {name: d for name, d in truth.items() if name not in gone}
+        check()
+        assert read == [0]
+        newer = {d.id: d for d in documents(10, begin=500)}
+        faq.ingest(newer.values())
+        truth |= newer
+        check()
+        assert len(read) == 2
+        assert read[1] > 0
+        faq.refit()  # another snapshot
+        check()
+        assert read[2:] == [0]
+        faq.search("bank", where={"n": {"$gte": 3}})
+        assert len(faq._filters._entries) == 2
+        monkeypatch.setattr(filters, "_MOST_IDS", 200)
+        faq.search("bank", where={"n": {"$gte": 2}})
+        assert not faq._filters._entries
+        check()
 
     def test_a_long_tail_becomes_a_snapshot(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 100)

@@ -160,7 +160,7 @@ class TestLexical:
         order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
         tail = LexicalTail(self.IDS, TEXTS)
         for found in (
-            index.search(terms_of(query), 10, None, self.IDS),
+            index.search(terms_of(query), 10, self.IDS),
             tail.search(terms_of(query), 10, None, None, 1.0),
             tail.search(terms_of(query), 10, None, index, 24 / 6),
         ):
@@ -172,11 +172,11 @@ class TestLexical:
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
         for named in (0, 20_000):
             monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
-            found = index.search(["bank"], 10, np.array([3, 13]), self.IDS)
+            found = index.search(["bank"], 10, np.array([3, 13]))
             assert [identifier for identifier, _ in found] == [13, 3]
             alive = self.IDS[self.IDS != 13]
-            assert 13 not in dict(index.search(["bank"], 1, None, alive))
-            assert len(index.search(["bank"], 1, None, alive)) == 1
+            assert 13 not in dict(index.search(["bank"], 1, alive))
+            assert len(index.search(["bank"], 1, alive)) == 1
 
     def test_extends_without_what_died(self, index, tmp_path):
         folder = tmp_path / "w"
@@ -184,10 +184,10 @@ class TestLexical:
         new = (np.array([20]), ["a new bank"])
         LexicalIndex.write(tmp_path / "v", [new], folder, np.array([13]))
         extended = LexicalIndex.open(tmp_path / "v")
-        found = dict(extended.search(["bank"], 10, None, np.array([*self.IDS, 20])))
+        found = dict(extended.search(["bank"], 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-        assert 13 in dict(LexicalIndex.open(folder).search(["bank"], 10, None, self.IDS))
+        assert 13 in dict(LexicalIndex.open(folder).search(["bank"], 10, self.IDS))
 
     def test_damage_is_refused(self, tmp_path):
         (tmp_path / "w").mkdir()

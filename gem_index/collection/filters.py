@@ -1,0 +1,71 @@
+"""What metadata filters accept, kept between searches."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.store.documents import DocumentRepository
+
+__all__ = ["FilterCache"]
+
+Ids = npt.NDArray[np.int64]
+
+_MOST_IDS = 4_000_000  # 32 MB
+
+
+class FilterCache:
+    """The documents that recently used filters accept; safe under threads.
+
+    A seq names one content for ever, so what a filter accepted it accepts for ever, and only documents that came since
+    have to be read.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._directory: str | None = None
+        self._entries: OrderedDict[str, tuple[Ids, int]] = OrderedDict()
+
+    def matching(
+        self,
+        documents: DocumentRepository,
+        where: Mapping[str, Any],
+        directory: str | None,
+        last_seq: int,
+    ) -> Ids:
+        """Return the seqs that a filter accepts, ascending; among them may be deleted ones, and ones yet to be seen.
+
+        Parameters
+        ----------
+        documents : DocumentRepository
+        where : mapping
+        directory : str or None
+            The snapshot in use; what was kept under another one is forgotten, and with it what was deleted.
+        last_seq : int
+            The newest document that the answer has to cover.
+
+        Raises
+        ------
+        FilterError
+            If the filter is not of the form that :func:`~gem_index.store.where.compile_where` takes.
+        """
+        key = repr(where)
+        with self._lock:
+            if directory != self._directory:
+                self._directory = directory
+                self._entries.clear()
+            seqs, covered = self._entries.get(key, (np.zeros(0, np.int64), 0))
+        if covered < last_seq:
+            seqs = np.append(seqs, documents.matching(where, covered))
+        with self._lock:
+            if directory == self._directory:
+                self._entries[key] = seqs, max(covered, last_seq)
+                self._entries.move_to_end(key)
+                while sum(len(kept) for kept, _ in self._entries.values()) > _MOST_IDS:
+                    self._entries.popitem(last=False)
+        return seqs
