@@ -2,6 +2,9 @@
 
 ``python -m benchmarks.sentences FOLDER OUTPUT.txt [LIMIT]`` reads every text, HTML and WordNet file below a folder
 (unpacked packages) and writes one sentence a line, each once.
+
+``python -m benchmarks.sentences recombine SENTENCES.txt OUTPUT.txt COUNT`` makes more than there are: the first half of
+one sentence's words and the second half of another's.
 """
 
 from __future__ import annotations
@@ -62,7 +65,24 @@ def texts(folder: Path) -> Iterator[str]:
         yield text
 
 
+def recombine(lines: list[str], count: int) -> Iterator[str]:
+    """Iterate over sentences whose halves come from two real ones."""
+    rng = random.Random(0)
+    halves = []
+    for line in lines:
+        words = line.split()
+        middle = len(words) // 2
+        halves.append((" ".join(words[:middle]), " ".join(words[middle:])))
+    for _ in range(count):
+        yield f"{rng.choice(halves)[0]} {rng.choice(halves)[1]}"
+
+
 def main() -> None:
+    if sys.argv[1] == "recombine":
+        lines = Path(sys.argv[2]).read_text().splitlines()
+        with Path(sys.argv[3]).open("w") as file:
+            file.writelines(f"{line}\n" for line in recombine(lines, int(sys.argv[4])))
+        return
     folder, output = Path(sys.argv[1]), Path(sys.argv[2])
     limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
     seen = dict.fromkeys(line for text in texts(folder) for line in sentences(text))
