@@ -172,7 +172,7 @@ def ours(
     from gem_index import Document, GemEncoder, Home
 
     asked = shortened(lines)
-    rows = {text: vector for text, vector in zip(lines, vectors, strict=True)}
+    rows = dict(zip(lines, vectors, strict=True))
     rows |= zip(asked, queries, strict=True)
     collection = Home(folder).create_collection("bench", index=os.environ.get("KINDS", "flat"))
     GemEncoder.encode = lambda _self, texts: np.stack([rows[text] for text in texts])  # type: ignore[assignment]

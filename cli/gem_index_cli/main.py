@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gem_index.errors import GemIndexError
-from gem_index_cli import collections, database, demo, models, vectors
+from gem_index_cli import collections, database, demo, evaluate, models, vectors
 from gem_index_cli.context import State
 
 __all__ = ["app", "main"]
@@ -30,6 +30,7 @@ collections.register(app)
 models.register(app)
 app.add_typer(vectors.app, name="vectors")
 app.add_typer(models.app, name="models")
+app.add_typer(evaluate.app, name="eval")
 app.add_typer(database.app, name="db")
 
 

@@ -1,0 +1,353 @@
+"""Commands that measure how good the embeddings are: gem-index eval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError, InputError
+from gem_index_cli.context import AsJson, ConfigOptions, EncoderOptions, progress_bar, takes
+from gem_index_cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from gem_index import GemConfig
+    from gem_index.evaluate.candidates import Candidates
+    from gem_index.evaluate.tables import Evaluation
+    from gem_index.vectors.base import VectorSource
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="How good the embeddings are: the paper's experiments, and yours.", no_args_is_help=True
+)
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Files of sentence pairs, or folders of them."),
+]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+Background = Annotated[
+    bool,
+    typer.Option("--background", help="Do not fit on the evaluated texts: background components."),
+]
+Baselines = Annotated[
+    str, typer.Option(help="Baselines, by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none.")
+]
+_ALL = "mean,SIF,uSIF,p-mean,TF-IDF,BM25"
+
+
+def _show(found: Evaluation, head: dict[str, Any], as_json: bool, markdown: bool) -> None:
+    if as_json:
+        print_json(found.json | head)
+        return
+    for table in found.tables:
+        if markdown:
+            say(table.markdown() + "\n")
+        else:
+            print_table(table.headings, table.cells(), table.title)
+
+
+def _candidates(
+    context: typer.Context,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    baselines: str,
+    background: bool,
+) -> tuple[Candidates, dict[str, Any]]:
+    """Return GEM and its baselines, and what the report says of them."""
+    from gem_index import GemEncoder
+    from gem_index.evaluate.candidates import candidates
+
+    first = encoder.encoder(context, config)
+    fitted = bool(encoder.model or encoder.collection)
+    names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
+
+    def make() -> GemEncoder:
+        return first if fitted else GemEncoder(first.vectors, first.config)
+
+    found = candidates(make, first.vectors, names, fitted or background)
+    head = {
+        "vectors": encoder.vectors or encoder.model or encoder.collection or "wordllama",
+        "config": json.loads(first.config.to_json()),
+    }
+    return found, head
+
+
+def _vectors(context: typer.Context, encoder: EncoderOptions) -> VectorSource:
+    if encoder.model or encoder.collection:
+        raise ConfigError(
+            "found --model or --collection; expected --vectors: this command fits anew"
+        )
+    return encoder.encoder(context, ConfigOptions()).vectors
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def sts(
+    context: typer.Context,
+    files: Files,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    baselines: Baselines = _ALL,
+    background: Background = False,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Correlate cosines with people's scores of sentence pairs (the paper's Table 1)."""
+    from gem_index.evaluate.data import read_sts
+    from gem_index.evaluate.sts import evaluate_sts
+
+    parts = read_sts(files)
+    found, head = _candidates(context, config, encoder, baselines, background)
+    _show(evaluate_sts(parts, found), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def cqa(
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="XML of SemEval Task 3, or flat JSON lines."),
+    ],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    text: Annotated[str, typer.Option(help="subject+body, subject or body.")] = "subject+body",
+    baselines: Baselines = _ALL,
+    background: Background = False,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Re-rank related questions, SemEval Task 3 subtask B (the paper's Table 2); the preset is cqa."""
+    from gem_index.evaluate.cqa import evaluate_cqa
+    from gem_index.evaluate.data import read_questions
+
+    questions = read_questions(files)
+    if config.preset is None and not (encoder.model or encoder.collection):
+        config = replace(config, preset="cqa")
+    found, head = _candidates(context, config, encoder, baselines, background)
+    _show(evaluate_cqa(questions, found, text), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def retrieval(
+    context: typer.Context,
+    folder: Annotated[str, typer.Argument(help="A data set in BEIR's layout.")],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    split: Annotated[str, typer.Option(help="Which judgements: qrels/SPLIT.tsv.")] = "test",
+    baselines: Baselines = "mean,SIF,uSIF,p-mean",
+    background: Background = False,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Search a corpus for judged queries; beside GEM its dense baselines, BM25 and the hybrid."""
+    from gem_index.evaluate.retrieval import evaluate_retrieval, read_beir
+
+    task = read_beir(folder, split)
+    found, head = _candidates(context, config, encoder, baselines, background)
+    _show(evaluate_retrieval(task, found), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def transfer(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(help="SentEval's data: MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK.")
+    ],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    tasks: Annotated[
+        str, typer.Option(help="Which, by commas. Default: all nine.", show_default=False)
+    ] = "",
+    baselines: Annotated[str, typer.Option(help="Dense baselines, by commas; - for none.")] = "-",
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Train classifiers on frozen vectors, SentEval's protocol (the paper's Table 3); the preset is transfer."""
+    from gem_index.evaluate.transfer import TASKS
+
+    from gem_index.evaluate.transfer_report import evaluate_tasks
+
+    if config.preset is None and not (encoder.model or encoder.collection):
+        config = replace(config, preset="transfer")
+    found, head = _candidates(context, config, encoder, baselines, False)
+    wanted = [name.strip() for name in tasks.split(",")] if tasks else list(TASKS)
+    with progress_bar("transfer") as progress:
+        _show(evaluate_tasks(folder, wanted, found, progress), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def ablation(
+    context: typer.Context,
+    files: Files,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    senteval: Annotated[
+        Path | None,
+        typer.Option(help="SentEval's data, for the column of SUBJ.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Take GEM apart: weights, removal, each alpha (the paper's Table 4)."""
+    from gem_index.evaluate.data import read_sts
+    from gem_index.evaluate.sweeps import evaluate_ablation
+
+    parts, vectors, base = read_sts(files), _vectors(context, encoder), config.config()
+    with progress_bar("ablation") as progress:
+        found = evaluate_ablation(parts, vectors, base, _subj(senteval, vectors), progress)
+    _show(found, _head(encoder, base), as_json, markdown)
+
+
+def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], float] | None:
+    """Return what classifies SUBJ with a configuration."""
+    if folder is None:
+        return None
+    from gem_index.evaluate.transfer import evaluate_transfer
+
+    from gem_index import GemEncoder
+
+    def classify(config: GemConfig) -> float:
+        encoder = GemEncoder(vectors, config)
+        return evaluate_transfer(
+            "SUBJ", folder, lambda texts: encoder.fit(texts).encode(texts)
+        ).test
+
+    return classify
+
+
+def _head(encoder: EncoderOptions, config: GemConfig) -> dict[str, Any]:
+    return {"vectors": encoder.vectors or "wordllama", "config": json.loads(config.to_json())}
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def sensitivity(
+    context: typer.Context,
+    files: Files,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the sweeps to this file, such as plot.png.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Sweep m, K, h and t, each while the others stay (the paper's figure)."""
+    from gem_index.evaluate.data import read_sts
+    from gem_index.evaluate.plots import plot_sensitivity
+    from gem_index.evaluate.sweeps import evaluate_sensitivity
+
+    parts, vectors, base = read_sts(files), _vectors(context, encoder), config.config()
+    with progress_bar("sensitivity") as progress:
+        found = evaluate_sensitivity(parts, vectors, base, progress)
+    if plot is not None:
+        plot_sensitivity(found.json, plot, f"GEM on {_head(encoder, base)['vectors']}")
+    _show(found, _head(encoder, base), as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def examples(
+    context: typer.Context,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Files of sentence pairs to fit on. Default: background components.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Compute the paper's examples of robustness and of weights, beside its numbers."""
+    from gem_index.evaluate.data import read_sts, sentences_of
+    from gem_index.evaluate.examples import evaluate_examples
+
+    found = encoder.encoder(context, config)
+    if corpus:
+        found.fit(sentences_of(read_sts(corpus)))
+    head = {"vectors": encoder.vectors or "wordllama", "config": json.loads(found.config.to_json())}
+    _show(evaluate_examples(found), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def speed(
+    context: typer.Context,
+    files: Files,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Time the encoding of sentence pairs, beside the paper's table of running times."""
+    from gem_index.evaluate.data import read_sts, sentences_of
+    from gem_index.evaluate.examples import evaluate_speed
+
+    sentences = sentences_of(read_sts(files))
+    found = encoder.encoder(context, config).fit(sentences)
+    head = {"vectors": encoder.vectors or "wordllama", "config": json.loads(found.config.to_json())}
+    _show(evaluate_speed(found, sentences), head, as_json, markdown)
+
+
+@app.command()
+@takes(config=ConfigOptions)
+def tune(
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="Dev data: sentence pairs, or questions with --cqa."
+        ),
+    ],
+    config: ConfigOptions,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The configuration file to write.")
+    ],
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Word vectors to choose from; may come again. Default: wordllama.",
+            show_default=False,
+        ),
+    ] = None,
+    questions: Annotated[
+        bool, typer.Option("--cqa", help="The files hold questions; maximise MAP.")
+    ] = False,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Search the paper's grid on dev data alone and write the best configuration, for fit and build --config."""
+    from gem_index.evaluate.tune import tune as search
+    from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
+    from gem_index.files import publish_file
+
+    def opened(spec: str) -> VectorSource:
+        return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
+
+    specs = vectors or ["wordllama"]
+    score = score_on_questions(files, opened) if questions else score_on_pairs(files, opened)
+    with progress_bar("tune") as progress:
+        best, spec, found = search(score, specs, config.config(), progress)
+    content = {"vectors": spec, "config": json.loads(best.to_json())}
+    try:
+        with publish_file(output) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise InputError(
+            f"cannot write {output}: {error.strerror}; expected a writable file"
+        ) from error
+    _show(found, content, as_json, markdown)

@@ -1,0 +1,1 @@
+"""Evaluation: data sets, metrics, and the baselines that GEM is compared with."""

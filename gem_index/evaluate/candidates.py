@@ -1,0 +1,93 @@
+"""What is evaluated: GEM with some vectors and configuration beside its baselines, each a scorer of pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import ConfigError
+from gem_index.evaluate.baselines import BASELINES, Scorer
+from gem_index.vectors.base import FloatArray, VectorSource
+
+__all__ = ["GEM", "Candidates", "Encoder", "EncoderScorer", "candidates"]
+
+F64 = npt.NDArray[np.float64]
+Candidates = Mapping[str, Callable[[], Scorer]]
+
+GEM = "GEM"
+"""The name of what is evaluated among its baselines."""
+
+
+class Encoder(Protocol):
+    """What turns texts into unit vectors, after a look at a corpus."""
+
+    def fit(self, corpus: Iterable[str]) -> Any:
+        """Learn from a corpus."""
+        ...
+
+    def encode(self, texts: Iterable[str]) -> FloatArray:
+        """Return unit vectors, float32 (n, dimension)."""
+        ...
+
+
+class EncoderScorer:
+    """An encoder as a scorer: the score of two texts is the cosine of their vectors.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    fitted : bool
+        It is as it should be: ``fit`` leaves it alone.
+    """
+
+    def __init__(self, encoder: Encoder, fitted: bool = False) -> None:
+        self.encoder = encoder
+        self._fitted = fitted
+
+    def fit(self, corpus: Iterable[str]) -> Self:
+        """Fit the encoder, unless it is to stay as it is."""
+        if not self._fitted:
+            self.encoder.fit(corpus)
+        return self
+
+    def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
+        """Return the cosines (n,)."""
+        both = self.encoder.encode([*first, *second]).astype(np.float64)
+        cosines: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
+        return cosines
+
+
+def candidates(
+    make: Callable[[], Encoder],
+    vectors: VectorSource | None,
+    baselines: Iterable[str] = BASELINES,
+    fitted: bool = False,
+) -> Candidates:
+    """Return GEM and the named baselines over the same vectors, in this order.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the encoder that is evaluated.
+    vectors : VectorSource or None
+        Of the baselines; None for none of them.
+    baselines : iterable of str
+    fitted : bool
+        The encoder is not fitted on the evaluated texts.
+
+    Raises
+    ------
+    ConfigError
+        If a baseline has no such name.
+    """
+    found: dict[str, Callable[[], Scorer]] = {GEM: lambda: EncoderScorer(make(), fitted)}
+    if vectors is None:
+        return found
+    for name in baselines:
+        if name not in BASELINES:
+            raise ConfigError(f"the baseline is {name!r}; expected {', '.join(BASELINES)}")
+        found[name] = lambda make=BASELINES[name]: make(vectors)  # type: ignore[misc]
+    return found

@@ -1,0 +1,257 @@
+"""The files of evaluation data sets: sentence pairs with scores, and questions with labelled candidates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import InputError, RecordError
+from gem_index.files import open_input
+from gem_index.reading import read_objects
+
+__all__ = [
+    "Question",
+    "ScoredPairs",
+    "read_predictions",
+    "read_questions",
+    "read_relevancy",
+    "read_sts",
+]
+
+_LONGEST = 1 << 22
+_STS_LAYOUT = (
+    "expected lines of score TAB sentence TAB sentence, or an original sts-dev.csv of the STS Benchmark with the score in "
+    "column 5 and the sentences in 6 and 7"
+)
+_STS_ORIGIN = "the STS Benchmark is at ixa2.si.ehu.eus/stswiki, STS 2012 to 2016 at alt.qcri.org/semeval2016/task1"
+_CQA_ORIGIN = (
+    "expected the XML of SemEval 2016/2017 Task 3 (alt.qcri.org/semeval2017/task3), or JSON lines with orgq_id, "
+    "orgq_subject, orgq_body, relq_id, relq_subject, relq_body and relevant"
+)
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Sentence pairs with gold scores.
+
+    Attributes
+    ----------
+    name : str
+        The file's, or its path below the folder that was given.
+    gold : float64 array (n,)
+    first, second : tuple of str
+    """
+
+    name: str
+    gold: npt.NDArray[np.float64]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with candidates in the order in which a search engine found them.
+
+    Attributes
+    ----------
+    id : str
+    subject, body : str
+    candidates : tuple of tuple of str
+        Id, subject and body of each.
+    relevant : tuple of bool
+    """
+
+    id: str
+    subject: str
+    body: str
+    candidates: tuple[tuple[str, str, str], ...]
+    relevant: tuple[bool, ...]
+
+
+def read_sts(names: Iterable[str]) -> list[ScoredPairs]:
+    """Read files of sentence pairs; a folder stands for the files in it and below it.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or holds no pairs; RecordError where a line is wrong.
+    """
+    found = []
+    for name in names:
+        root = Path(name).expanduser()
+        if not root.exists():
+            raise InputError(f"cannot read {name}: no such file; {_STS_LAYOUT}: {_STS_ORIGIN}")
+        paths = [root]
+        if root.is_dir():
+            paths = [p for p in sorted(root.rglob("*")) if _holds_pairs(p)]
+        for path in paths:
+            label = path.name if path == root else path.relative_to(root).as_posix()
+            pairs = list(_pairs(str(path)))
+            if not pairs:
+                raise InputError(f"{path} holds no scored pairs; {_STS_LAYOUT}")
+            gold, first, second = zip(*pairs, strict=True)
+            found.append(ScoredPairs(label, np.array(gold), first, second))
+    if not found:
+        raise InputError(f"found no file of sentence pairs; {_STS_LAYOUT}: {_STS_ORIGIN}")
+    return found
+
+
+def _holds_pairs(path: Path) -> bool:
+    """Tell data from the notes that are packed with it."""
+    notes = ("readme", "license", "licence")
+    return path.suffix in (".csv", ".tsv", ".txt") and not path.stem.lower().startswith(notes)
+
+
+def _pairs(name: str) -> Iterator[tuple[float, str, str]]:
+    with open_input(name) as file:
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode("utf-8-sig").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise RecordError(
+                    name, number, f"byte {error.start + 1} is not UTF-8; expected UTF-8 text"
+                ) from error
+            fields = line.split("\t")
+            if not line.strip() or not fields[0].strip():
+                continue  # SemEval leaves the score of unscored pairs empty
+            place = 4 if len(fields) >= 7 else 0
+            try:
+                score = float(fields[place])
+                first, second = fields[place + 1 : place + 3]
+            except ValueError:
+                score = math.nan
+            if not math.isfinite(score):
+                raise RecordError(name, number, f"found {line[:60]!r}; {_STS_LAYOUT}")
+            yield score, first, second
+
+
+def read_questions(names: Iterable[str]) -> list[Question]:
+    """Read questions with labelled candidates from official XML or flat JSON lines; see ``docs/evaluation.md``.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or holds none; RecordError where a line is wrong.
+    """
+    found: list[Question] = []
+    for name in names:
+        with open_input(name) as file:
+            is_xml = file.peek(1)[:1] == b"<"
+        before = len(found)
+        found += _from_xml(name) if is_xml else _from_rows(name)
+        if len(found) == before:
+            raise InputError(f"{name} holds no questions; {_CQA_ORIGIN}")
+    return found
+
+
+def _from_rows(name: str) -> Iterator[Question]:
+    rows: Iterator[dict[str, Any]] = (
+        _checked(name, *each) for each in read_objects(name, _LONGEST)
+    )
+    for identifier, group in itertools.groupby(rows, lambda row: row["orgq_id"]):
+        together = list(group)
+        yield Question(
+            identifier,
+            together[0]["orgq_subject"],
+            together[0]["orgq_body"],
+            tuple((r["relq_id"], r["relq_subject"], r["relq_body"]) for r in together),
+            tuple(bool(r["relevant"]) for r in together),
+        )
+
+
+def _checked(name: str, line: int, row: dict[str, Any]) -> dict[str, Any]:
+    texts = ("orgq_id", "orgq_subject", "orgq_body", "relq_id", "relq_subject", "relq_body")
+    missing = [field for field in texts if not isinstance(row.get(field), str)]
+    if missing or row.get("relevant") not in (0, 1):
+        raise RecordError(name, line, f"no {(missing or ['relevant 0 or 1'])[0]}; {_CQA_ORIGIN}")
+    return row
+
+
+def _from_xml(name: str) -> Iterator[Question]:
+    with open_input(name) as file:
+        text = file.read()
+    # the first declaration names the root's own grammar, which ElementTree takes for a second root
+    body = text[text.index(b"<xml") :] if b"<xml" in text else text
+    try:
+        root = ElementTree.fromstring(body)  # noqa: S314 - the grammar is cut off above: no entity can be declared
+    except ElementTree.ParseError as error:
+        raise InputError(f"{name} is not XML: {error}; {_CQA_ORIGIN}") from error
+    rows: list[tuple[str, str, str, tuple[str, str, str], bool]] = []
+    for question in root.iter("OrgQuestion"):
+        related = question.find("Thread/RelQuestion")
+        if related is None:
+            raise InputError(f"{name} holds an OrgQuestion without a RelQuestion; {_CQA_ORIGIN}")
+        candidate = (
+            related.get("RELQ_ID", ""),
+            related.findtext("RelQSubject") or "",
+            related.findtext("RelQBody") or "",
+        )
+        rows.append(
+            (
+                question.get("ORGQ_ID", ""),
+                question.findtext("OrgQSubject") or "",
+                question.findtext("OrgQBody") or "",
+                candidate,
+                related.get("RELQ_RELEVANCE2ORGQ") in ("PerfectMatch", "Relevant"),
+            )
+        )
+    for identifier, group in itertools.groupby(rows, lambda row: row[0]):
+        together = list(group)
+        _, subject, text_body, _, _ = together[0]
+        yield Question(
+            identifier,
+            subject,
+            text_body,
+            tuple(row[3] for row in together),
+            tuple(row[4] for row in together),
+        )
+
+
+def read_relevancy(name: str) -> dict[str, dict[str, bool]]:
+    """Read an official gold file: question, candidate, rank, score and true or false in five columns."""
+    return {
+        question: {candidate: gold for candidate, _, gold in rows}
+        for question, rows in _official(name).items()
+    }
+
+
+def read_predictions(name: str) -> dict[str, dict[str, float]]:
+    """Read an official run: the score of each question's candidates, in the file's order."""
+    return {
+        question: {candidate: score for candidate, score, _ in rows}
+        for question, rows in _official(name).items()
+    }
+
+
+def _official(name: str) -> dict[str, list[tuple[str, float, bool]]]:
+    found: dict[str, list[tuple[str, float, bool]]] = {}
+    with open_input(name) as file:
+        for number, raw in enumerate(file, 1):
+            line = raw.decode("utf-8", "replace").strip()
+            if not line:
+                continue
+            try:
+                question, candidate, _, score, gold = line.split("\t")
+                found.setdefault(question, []).append((candidate, float(score), gold == "true"))
+            except ValueError as error:
+                raise RecordError(
+                    name,
+                    number,
+                    "expected question, candidate, rank, score and true or false by tabs",
+                ) from error
+    if not found:
+        raise InputError(f"{name} holds no ranking; expected lines of five columns")
+    return found
+
+
+def sentences_of(parts: Sequence[ScoredPairs]) -> list[str]:
+    """Return all sentences, each file's first ones before its second ones."""
+    return [text for part in parts for text in (*part.first, *part.second)]

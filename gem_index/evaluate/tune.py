@@ -1,0 +1,96 @@
+"""The best configuration on a dev set: the paper's grid, one setting after the other until none improves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gem_index.config import GemConfig
+from gem_index.evaluate.tables import Evaluation, Table
+
+__all__ = ["GRID", "tune"]
+
+Score = Callable[[GemConfig, str], float]
+Progress = Callable[[str, int, int], None]
+
+GRID: dict[str, tuple[Any, ...]] = {
+    "window": (3, 5, 6, 7, 8, 9, 12),
+    "removed": (0, 1, 2, 3, 5, 8, 10, 12, 14, 15, 16, 17, 18, 20, 25, 30),
+    "components": (5, 10, 17, 25, 35, 40, 45, 50, 55, 60, 65, 70, 75),
+    "power": (1.0, 2.0, 3.0, 4.0, 5.0),
+    "alphas": ("", "n", "s", "u", "ns", "nu", "su", "nsu"),
+    "ranking": ("singular", "plain"),
+    "removal": ("sdr", "sir", "none"),
+    "prior": (0.0, 1000.0),
+}
+"""The paper's ranges (m from 5 to 9, h from 8 to 20, K from 35 to 75, t from 1 to 5), and a little around them."""
+
+
+def tune(
+    score: Score,
+    specs: Sequence[str],
+    start: GemConfig,
+    progress: Progress | None = None,
+) -> tuple[GemConfig, str, Evaluation]:
+    """Change one setting at a time to its best value, in rounds, until a round changes nothing.
+
+    Parameters
+    ----------
+    score : callable
+        Returns the score on the dev set of a configuration with the vectors of a spec; never shown anything else.
+    specs : sequence of str
+        Word vectors to choose from, with options and weights.
+    start : GemConfig
+    progress : callable, optional
+
+    Returns
+    -------
+    tuple
+        Configuration, vectors, and every step that improved.
+    """
+    best, spec = start, specs[0]
+    reached = score(best, spec)
+    rows: list[tuple[object, ...]] = [("start", spec, reached)]
+    done, whole = 0, len(specs) + sum(map(len, GRID.values()))
+    improved = True
+    while improved:
+        improved = False
+        for other in specs[:]:
+            done += 1
+            if other == spec:
+                continue
+            if (found := score(best, other)) > reached:
+                spec, reached, improved = other, found, True
+                rows.append(("vectors", other, found))
+        for setting, values in GRID.items():
+            for value in values:
+                done += 1
+                if progress is not None:
+                    progress("tune", done, whole)
+                candidate = _changed(best, setting, value)
+                if candidate is None or candidate == best:
+                    continue
+                if (found := score(candidate, spec)) > reached:
+                    best, reached, improved = candidate, found, True
+                    rows.append((setting, str(value) or "-", found))
+        whole += len(specs) + sum(map(len, GRID.values()))
+    json = {
+        "task": "tune",
+        "vectors": spec,
+        "config": best.to_json(),
+        "score": reached,
+        "steps": [list(row) for row in rows],
+    }
+    table = Table("Steps that improved", ("setting", "value", ">dev"), rows)
+    return best, spec, Evaluation(json, [table])
+
+
+def _changed(config: GemConfig, setting: str, value: Any) -> GemConfig | None:
+    """Return a configuration with another value, None where it would not be one."""
+    changes: dict[str, Any] = {setting: value}
+    if setting == "components" and value < config.removed:
+        return None
+    if setting == "removed" and value > config.components:
+        return None
+    return replace(config, **changes)

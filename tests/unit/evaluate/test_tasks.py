@@ -1,0 +1,322 @@
+"""Evaluations as a user runs them, on files of the test's own; and on the paper's data."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gem_index import GemConfig, GemEncoder, open_vectors
+from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.evaluate.candidates import candidates
+from gem_index.evaluate.cqa import evaluate_cqa, pair_texts
+from gem_index.evaluate.data import read_questions, read_sts
+from gem_index.evaluate.examples import evaluate_examples
+from gem_index.evaluate.retrieval import evaluate_retrieval, read_beir
+from gem_index.evaluate.sts import evaluate_sts
+from gem_index.evaluate.sweeps import evaluate_ablation, evaluate_sensitivity
+from gem_index.evaluate.tables import Table
+from gem_index.evaluate.tune import tune
+from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
+
+PAIRS = [
+    (5.0, "the bank of the river", "the bank of the river"),
+    (4.0, "open a bank account", "open an account at the bank"),
+    (2.5, "two ducks in the river", "the river and two cups"),
+    (1.0, "renew my visa", "tea in a cup"),
+    (0.0, "the phone plan", "two ducks swim"),
+]
+RELATED = [
+    ("R1", "visa renewal", "how do I renew my visa", True),
+    ("R2", "", "tea in the cup", False),
+]
+
+
+def questions_xml():
+    threads = "".join(
+        f"""<OrgQuestion ORGQ_ID="Q{q}"><OrgQSubject>Visa</OrgQSubject><OrgQBody>renew the visa &amp; more</OrgQBody>
+        <Thread THREAD_SEQUENCE="x"><RelQuestion RELQ_ID="Q{q}_{name}"
+        RELQ_RELEVANCE2ORGQ="{"PerfectMatch" if good else "Irrelevant"}"><RelQSubject>{subject}</RelQSubject>
+        <RelQBody>{body}</RelQBody></RelQuestion></Thread></OrgQuestion>"""
+        for q in (1, 2)
+        for name, subject, body, good in RELATED[::-1]
+    )
+    return f"<!DOCTYPE xml [<!ELEMENT xml (OrgQuestion*)>]>\n<xml>{threads}</xml>"
+
+
+def question_rows():
+    return "".join(
+        json.dumps(
+            {
+                "orgq_id": f"Q{q}",
+                "orgq_subject": "Visa",
+                "orgq_body": "renew the visa & more",
+                "relq_id": f"Q{q}_{name}",
+                "relq_subject": subject,
+                "relq_body": body,
+                "relevant": int(good),
+            }
+        )
+        + "\n"
+        for q in (1, 2)
+        for name, subject, body, good in RELATED[::-1]
+    )
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("".join(f"{score}\t{a}\t{b}\n" for score, a, b in PAIRS))
+    return str(path)
+
+
+@pytest.fixture
+def vectors(vectors_folder):
+    return open_vectors(str(vectors_folder))
+
+
+def of(vectors, *names, **config):
+    return candidates(lambda: GemEncoder(vectors, GemConfig(**config)), vectors, names)
+
+
+class TestPairs:
+    def test_both_layouts(self, tmp_path, pairs):
+        benchmark = tmp_path / "sts-dev.csv"
+        benchmark.write_text("".join(f"g\tf\ty\t1\t{s}\t{a}\t{b}\n" for s, a, b in PAIRS))
+        (one,), (other,) = read_sts([pairs]), read_sts([str(benchmark)])
+        np.testing.assert_array_equal(one.gold, [s for s, _, _ in PAIRS])
+        np.testing.assert_array_equal(one.gold, other.gold)
+        assert (one.first, one.second) == (other.first, other.second)
+
+    def test_scores_are_those_of_the_encoder(self, pairs, vectors):
+        found = evaluate_sts(read_sts([pairs]), of(vectors, "mean"))
+        first, second = [a for _, a, _ in PAIRS], [b for _, _, b in PAIRS]
+        encoder = GemEncoder(vectors).fit(first + second)
+        cosines = (encoder.encode(first) * encoder.encode(second)).sum(axis=1)
+        expected = 100 * np.corrcoef([s for s, _, _ in PAIRS], cosines)[0, 1]
+        assert found.json["pearson"] == pytest.approx(expected, abs=1e-4)
+        assert found.json["pairs"] == 5
+        gain = found.json["baselines"]["mean"]["gain"]
+        assert gain["pearson"] == pytest.approx(
+            found.json["pearson"] - found.json["baselines"]["mean"]["pearson"]
+        )
+        assert gain["low"] <= gain["pearson"] <= gain["high"]
+
+    def test_folders_are_averaged_by_year(self, tmp_path, vectors):
+        rows = [f"{s}\t{a}\t{b}\n" for s, a, b in PAIRS]
+        for name, content in (
+            ("2012/a.txt", rows),
+            ("2012/b.txt", rows[:4]),
+            ("2013/c.txt", rows[1:]),
+            ("readme.txt", ["no data\n"]),
+        ):
+            path = tmp_path / "sts" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(content))
+        found = evaluate_sts(read_sts([str(tmp_path / "sts")]), of(vectors))
+        by_name = {f["name"]: f["results"]["GEM"]["pearson"] for f in found.json["files"]}
+        assert list(by_name) == ["2012/a.txt", "2012/b.txt", "2013/c.txt"]
+        years = (by_name["2012/a.txt"] + by_name["2012/b.txt"]) / 2, by_name["2013/c.txt"]
+        assert found.json["pearson"] == pytest.approx(sum(years) / 2)
+
+    @pytest.mark.parametrize("line", ["x\ta\tb", "1\ta", "nan\ta\tb", "1 a b"])
+    def test_a_bad_line_is_named(self, tmp_path, line):
+        path = tmp_path / "p.txt"
+        path.write_text(f"1\ta\tb\n{line}\n")
+        with pytest.raises(RecordError, match="p.txt line 2: .*score TAB sentence TAB sentence"):
+            read_sts([str(path)])
+
+    def test_missing_files_say_where_such_data_comes_from(self, tmp_path):
+        with pytest.raises(InputError, match="no such file; expected .* stswiki"):
+            read_sts([str(tmp_path / "none.csv")])
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(InputError, match="found no file of sentence pairs"):
+            read_sts([str(tmp_path / "empty")])
+
+
+class TestQuestions:
+    def test_xml_and_rows_are_the_same(self, tmp_path):
+        (tmp_path / "q.xml").write_text(questions_xml())
+        (tmp_path / "q.jsonl").write_text(question_rows())
+        one, other = (
+            read_questions([str(tmp_path / "q.xml")]),
+            read_questions([str(tmp_path / "q.jsonl")]),
+        )
+        assert one == other
+        assert [q.id for q in one] == ["Q1", "Q2"]
+        assert one[0].relevant == (False, True)
+
+    def test_ranks_and_measures(self, tmp_path, vectors):
+        (tmp_path / "q.jsonl").write_text(question_rows())
+        found = evaluate_cqa(
+            read_questions([str(tmp_path / "q.jsonl")]), of(vectors, "TF-IDF"), "subject+body"
+        )
+        assert found.json["map"] == 100
+        engine = found.json["baselines"]["search engine"]
+        assert engine["map"] == engine["mrr"] == 50
+        assert engine["gain"]["map"] == 50
+
+    def test_texts(self, tmp_path):
+        (tmp_path / "q.jsonl").write_text(question_rows())
+        questions = read_questions([str(tmp_path / "q.jsonl")])
+        first, second = pair_texts(questions, "subject+body")
+        assert first[0] == "Visa\n\nrenew the visa & more"
+        assert second[:2] == ["tea in the cup", "visa renewal\n\nhow do I renew my visa"]
+        assert pair_texts(questions, "subject")[1][:2] == ["", "visa renewal"]
+        with pytest.raises(ConfigError, match="the text is 'all'; expected subject"):
+            pair_texts(questions, "all")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"orgq_id": "Q1"}\n', "line 1: no orgq_subject; expected the XML of SemEval"),
+            ("<xml><OrgQuestion/></xml>", "without a RelQuestion"),
+            ("<xml>", "is not XML"),
+            ("<xml></xml>", "holds no questions"),
+        ],
+    )
+    def test_other_files_are_refused(self, tmp_path, content, message):
+        path = tmp_path / "q"
+        path.write_text(content)
+        with pytest.raises(InputError, match=message):
+            read_questions([str(path)])
+
+    def test_an_entity_bomb_is_not_expanded(self, tmp_path):
+        path = tmp_path / "q.xml"
+        path.write_text(
+            '<!DOCTYPE xml [<!ENTITY a "aaaa">]><xml><OrgQuestion>&a;</OrgQuestion></xml>'
+        )
+        with pytest.raises(InputError, match="is not XML: undefined entity"):
+            read_questions([str(path)])
+
+
+class TestRetrieval:
+    @pytest.fixture
+    def beir(self, tmp_path):
+        root = tmp_path / "set"
+        (root / "qrels").mkdir(parents=True)
+        texts = {
+            "d1": "how do I renew my visa",
+            "d2": "two ducks in the river",
+            "d3": "tea in the cup",
+        }
+        (root / "corpus.jsonl").write_text(
+            "".join(json.dumps({"_id": i, "title": "", "text": t}) + "\n" for i, t in texts.items())
+        )
+        (root / "queries.jsonl").write_text(
+            '{"_id": "q1", "text": "renew the visa"}\n{"_id": "q2", "text": "ducks"}\n{"_id": "q3", "text": "x"}\n'
+        )
+        (root / "qrels/test.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t2\nq2\td3\t0\n"
+        )
+        return root
+
+    def test_finds_what_is_relevant(self, beir, vectors):
+        task = read_beir(str(beir))
+        assert list(task.queries) == ["q1", "q2"]
+        assert task.relevance == {"q1": {"d1": 1}, "q2": {"d2": 2}}
+        found = evaluate_retrieval(task, of(vectors, "mean", removal="none"))
+        assert set(found.json["baselines"]) == {"mean", "BM25", "GEM + BM25"}
+        assert found.json["ndcg@10"] == found.json["map"] == 100
+        assert found.json["baselines"]["BM25"]["recall@10"] == 100
+
+    @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
+    def test_what_is_missing_is_named(self, beir, name):
+        (beir / name).unlink()
+        with pytest.raises(
+            InputError, match=f"holds no {name}; expected a folder in BEIR's layout"
+        ):
+            read_beir(str(beir))
+
+    def test_bad_judgements(self, beir):
+        (beir / "qrels/test.tsv").write_text("q1\td1\n")
+        with pytest.raises(RecordError, match="line 1: no judgement"):
+            read_beir(str(beir))
+        (beir / "qrels/test.tsv").write_text("q9\td1\t1\n")
+        with pytest.raises(InputError, match="the judged query 'q9' is not in queries.jsonl"):
+            read_beir(str(beir))
+
+
+class TestSweeps:
+    def test_ablation_changes_what_it_says(self, pairs, vectors):
+        parts = read_sts([pairs])
+        asked = []
+        found = evaluate_ablation(parts, vectors, GemConfig(), lambda c: asked.append(c) or 50.0)
+        scores = {row["name"]: row["pearson"]["pairs.txt"] for row in found.json["rows"]}
+        assert scores["GEM weights + SDR"] == scores["alpha_n, alpha_s, alpha_u + SDR"]
+        assert len(set(scores.values())) == 6
+        mean = evaluate_sts(parts, of(vectors, "mean")).json["baselines"]["mean"]["pearson"]
+        assert scores["mean of the word vectors"] == pytest.approx(mean, abs=1e-4)
+        assert [(c.alphas, c.removal) for c in asked] == [
+            ("n", "none"),
+            ("ns", "none"),
+            ("nsu", "none"),
+        ]
+
+    def test_sensitivity_passes_through_the_configuration(self, pairs, vectors, tmp_path):
+        found = evaluate_sensitivity(read_sts([pairs]), vectors, GemConfig())
+        points = found.json["points"]
+        own = [
+            p["pearson"]["pairs.txt"]
+            for p in points
+            if p["value"] == getattr(GemConfig(), p["setting"])
+        ]
+        assert len(own) == 4
+        assert len(set(own)) == 1
+        from gem_index.evaluate.plots import plot_sensitivity
+
+        plot_sensitivity(found.json, tmp_path / "plot.png", "x")
+        assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+        with pytest.raises(InputError, match="cannot write"):
+            plot_sensitivity(found.json, tmp_path / "none" / "plot.png", "x")
+
+
+class TestTune:
+    def test_finds_the_best_of_what_it_may_see(self):
+        seen = []
+
+        def score(config, spec):
+            seen.append((config, spec))
+            return -abs(config.window - 9) - abs(config.removed - 3) - (spec != "b")
+
+        best, spec, found = tune(score, ["a", "b"], GemConfig())
+        assert (best.window, best.removed, spec) == (9, 3, "b")
+        assert found.json["score"] == 0
+        assert all(c.removed <= c.components for c, _ in seen)
+
+    def test_scores_on_pairs_and_questions(self, pairs, vectors, tmp_path):
+        direct = evaluate_sts(read_sts([pairs]), of(vectors, window=3)).json["pearson"]
+        score = score_on_pairs([pairs], lambda spec: vectors)
+        assert score(GemConfig(window=3), "x") == pytest.approx(direct)
+        (tmp_path / "q.jsonl").write_text(question_rows())
+        assert (
+            score_on_questions([str(tmp_path / "q.jsonl")], lambda _: vectors)(GemConfig(), "x")
+            == 100
+        )
+
+
+def test_examples_name_the_papers_words(vectors):
+    found = evaluate_examples(GemEncoder(vectors)).json
+    for example in found["weights"]:
+        assert set(example["weights"]) == set(example["paper"])
+    assert [e["paper"] for e in found["robustness"]] == [0.954, 0.998, 0.981, 0.984]
+
+
+def test_tables_are_the_same_in_markdown():
+    table = Table("T", ("a", ">b"), [("x", 1.0), ("y", None)], note="n")
+    assert table.markdown() == "**T**\n\n| a | b |\n| --- | ---: |\n| x | 1.00 |\n| y | - |\n\nn"
+
+
+@pytest.mark.shared_data
+def test_the_papers_experiment_gives_the_reference_numbers(shared):
+    expected = json.loads((shared / "golden/stsb_pearson.json").read_text())["googlenews-300d dev"]
+    vectors = open_vectors(str(shared / "vectors/googlenews-300d"))
+    parts = read_sts([str(shared / "data/stsbenchmark/sts-dev.csv")])
+    found = evaluate_ablation(parts, vectors, GemConfig()).json["rows"]
+    scores = {row["name"]: row["pearson"]["sts-dev.csv"] for row in found}
+    for ours, theirs in (
+        ("mean of the word vectors", "mean"),
+        ("GEM weights", "weights only"),
+        ("GEM weights + SIR", "weights + SIR(17)"),
+        ("GEM weights + SDR", "GEM (weights + SDR)"),
+    ):
+        assert scores[ours] == pytest.approx(expected[theirs], abs=0.01), ours
