@@ -1,6 +1,6 @@
 """Search by meaning, by words, and by both: the CQA dev set's 500 questions as a collection, 50 questions as queries.
 
-``python -m benchmarks.hybrid SemEval2016-subtaskB-dev.jsonl [VECTORS]`` prints mean average precision and recall@10.
+``python -m benchmarks.hybrid SemEval2016-subtaskB-dev.jsonl [VECTORS [PRESET]]`` prints MAP and recall@10.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def main() -> None:
         home.build(
             "cqa",
             [Document(id=name, text=text) for name, text in documents.items()],
-            vectors=sys.argv[2] if len(sys.argv) > 2 else "wordllama",
-            config=GemConfig.cqa(),
+            vectors=sys.argv[2] if len(sys.argv) > 2 else None,
+            config=GemConfig.preset(sys.argv[3]) if len(sys.argv) > 3 else None,
         )
         collection = home.collection("cqa")
 
@@ -51,7 +51,7 @@ def main() -> None:
         report("dense", mode="dense")
         report("lexical", mode="lexical")
         report("hybrid rrf", mode="hybrid", fusion="rrf")
-        for weight in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+        for weight in (0.4, 0.6, 0.65, 0.7, 0.8, 0.85, 0.9, 0.95):
             fusion._DENSE_WEIGHT = weight
             report(f"hybrid {weight}", mode="hybrid", fusion="weighted")
 

@@ -106,6 +106,14 @@ class GemConfig:
         return cls(**({"removal": "none"} | changes))
 
     @classmethod
+    def trained(cls, **changes: Any) -> Self:
+        """Return settings for vectors trained to be averaged, such as wordllama's: two directions removed, not seventeen.
+
+        Their corpus has no direction that all sentences share, see :func:`gem_index.gem.recommended.recommended_config`.
+        """
+        return cls(**({"removed": 2} | changes))
+
+    @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
         """Return the preset of that name.
 
@@ -114,16 +122,21 @@ class GemConfig:
         ConfigError
             If there is no such preset.
         """
-        presets = {"sts": cls.sts, "cqa": cls.cqa, "transfer": cls.transfer}
+        presets = {
+            "sts": cls.sts,
+            "cqa": cls.cqa,
+            "transfer": cls.transfer,
+            "trained": cls.trained,
+        }
         if name not in presets:
             raise ConfigError(f"the preset is {name!r}; expected one of {', '.join(presets)}")
         return presets[name](**changes)
 
     @property
     def preset_name(self) -> str:
-        """``sts``, ``cqa`` or ``transfer`` where all but the prior agrees with it, else ``custom``."""
+        """``sts``, ``cqa``, ``transfer`` or ``trained`` where all but the prior agrees with it, else ``custom``."""
         paper = replace(self, prior=0.0)
-        for name in ("sts", "cqa", "transfer"):
+        for name in ("sts", "cqa", "transfer", "trained"):
             if paper == self.preset(name):
                 return name
         return "custom"

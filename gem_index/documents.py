@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gem_index.errors import InputError
@@ -56,7 +57,7 @@ class Document:
                 "the document holds half of a surrogate pair, which is no character; expected valid Unicode"
             ) from error
 
-    @property
+    @cached_property
     def metadata_json(self) -> str:
         """The metadata as canonical JSON.
 

@@ -20,6 +20,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.recommended import recommended_config
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -100,7 +101,7 @@ class Home:
             A registered or bundled name, a path (which is then registered under its file name), or several joined by
             ``+``.
         config : GemConfig, optional
-            The paper's settings for semantic similarity unless given.
+            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`.
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it is above 0, else
             1000: a new collection is too small to show its own common directions (spec section 7).
@@ -113,9 +114,6 @@ class Home:
             If a collection of that name exists.
         """
         check_name("collection", name)
-        config = config or GemConfig()
-        if prior is None:
-            prior = config.prior or NEW_COLLECTION_PRIOR
         with self._workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
@@ -126,9 +124,10 @@ class Home:
                 self._library.registered(vectors) as spec,
                 self._workspace.database.writing() as connection,
             ):
-                encoder = GemEncoder(
-                    self._workspace.open_vectors(spec, connection), replace(config, prior=prior)
-                )
+                source = self._workspace.open_vectors(spec, connection)
+                config = config or recommended_config(source)
+                prior = (config.prior or NEW_COLLECTION_PRIOR) if prior is None else prior
+                encoder = GemEncoder(source, replace(config, prior=prior))
                 record = self._workspace.model_record(encoder, spec)
                 check_kind(index, encoder.dimension)
                 model_id = ModelRepository(connection).add(record)

@@ -36,7 +36,7 @@ def build(
     vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama.",
+            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
             show_default=False,
         ),
     ] = None,

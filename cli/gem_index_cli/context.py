@@ -147,7 +147,11 @@ class ConfigOptions:
     """The configuration of GEM; what is left out comes from the preset."""
 
     preset: Annotated[
-        str | None, typer.Option(help="sts, cqa or transfer. Default: sts.", show_default=False)
+        str | None,
+        typer.Option(
+            help="sts, cqa, transfer or trained. Default: sts; for build what suits the vectors.",
+            show_default=False,
+        ),
     ] = None
     window: Annotated[int | None, typer.Option(help="m: words before and after a word.")] = None
     components: Annotated[int | None, typer.Option(help="K: directions of the corpus.")] = None

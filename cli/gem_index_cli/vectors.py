@@ -29,6 +29,9 @@ class SourceOptionFlags:
 
     unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
     scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
+    norm_power: Annotated[
+        float, typer.Option(help="Bring every vector's length to this power, from 0 to 4.")
+    ] = 1.0
     oov: Annotated[
         str,
         typer.Option(
@@ -41,6 +44,12 @@ class SourceOptionFlags:
             help="Look words up: keep (as they are), lower, or fallback (then lower, then capitalised)."
         ),
     ] = "keep"
+    tails: Annotated[
+        str,
+        typer.Option(
+            help="Look the s and t of it's and don't up: word (like any word) or apostrophe ('s, 't; else zero)."
+        ),
+    ] = "word"
     limit: Annotated[int | None, typer.Option(help="Take only the first words.")] = None
     dtype: Annotated[
         str | None,

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.gem.encoder import GemEncoder
+from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind
 from gem_index.index.snapshot import Snapshot
 from gem_index.reranking import Candidate, RerankResult, rerank
@@ -52,6 +54,19 @@ _LOG = logging.getLogger(__name__)
 
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Vectors in the snapshot, those of them that are dead, and the documents after it."""
+
+    vectors: int
+    dead: int
+    tail: int
+
+    @property
+    def documents(self) -> int:
+        return self.vectors - self.dead + self.tail
 
 
 class Collection:
@@ -105,14 +120,17 @@ class Collection:
             with self._workspace.database.writing() as connection:
                 self._record(connection)
                 counts = DocumentRepository(connection, self._id).upsert(documents)
-            status = self.status()
+            with self._workspace.database.reading() as connection:
+                record = self._record(connection)
+                fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
+                total = self._counts(connection).documents
         return IngestReport(
             collection=self.name,
             added=counts.added,
             updated=counts.updated,
             unchanged=counts.unchanged,
-            documents=status.documents,
-            fingerprint=status.fingerprint,
+            documents=total,
+            fingerprint=fingerprint,
             seconds=time.monotonic() - started,
         )
 
@@ -205,8 +223,7 @@ class Collection:
                 raise InputError(
                     f"the collection {self.name} holds no documents; expected some to compare"
                 )
-            places = np.linspace(0, len(seqs) - 1, min(sample, len(seqs)), dtype=np.int64)
-            found = documents.by_seq(seqs[places].tolist())
+            found = documents.by_seq(spread(seqs, sample).tolist())
         since = int((seqs > record.fitted_seq).sum())
         return measure_drift(encoder, [found[seq].text for seq in sorted(found)], len(seqs), since)
 
@@ -237,12 +254,8 @@ class Collection:
         """Write a new snapshot when the documents outside of it have become many."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
-            snapshot = CollectionRepository(connection).snapshot(self._id)
-            documents = DocumentRepository(connection, self._id)
-            total = documents.count()
-            covered = 0 if snapshot is None else documents.count(snapshot.last_seq)
-            dead = 0 if snapshot is None else snapshot.vectors - covered
-            if total - covered + dead <= max(_TAIL_LIMIT, _TAIL_SHARE * total):
+            counts = self._counts(connection)
+            if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
                 return
             encoder = self._views.encoder(connection, record)
         try:
@@ -250,6 +263,15 @@ class Collection:
         except (GemIndexError, OSError) as error:
             # The documents are stored and found without it: what was acknowledged must not look refused.
             _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
+
+    def _counts(self, connection: Connection) -> _Counts:
+        """Count the documents, by what the snapshot holds and what has changed since."""
+        snapshot = CollectionRepository(connection).snapshot(self._id)
+        documents = DocumentRepository(connection, self._id)
+        if snapshot is None:
+            return _Counts(0, 0, documents.count())
+        tail = documents.count(snapshot.last_seq)
+        return _Counts(snapshot.vectors, documents.buried(snapshot.last_seq), tail)
 
     # ----------------------------------------------------------------- reading
 
@@ -360,16 +382,14 @@ class Collection:
             record = self._record(connection)
             model = ModelRepository(connection).get(record.model_id)
             snapshot = CollectionRepository(connection).snapshot(self._id)
-            documents = DocumentRepository(connection, self._id)
-            total = documents.count()
+            counts = self._counts(connection)
             last_seq = snapshot.last_seq if snapshot else 0
-            covered = documents.count(last_seq) if snapshot else 0
-            since_fit = total - documents.count(record.fitted_seq)
+            since_fit = DocumentRepository(connection, self._id).count(record.fitted_seq)
         config = GemConfig.from_json(model.config)
         files = json.loads(snapshot.files) if snapshot else {}
         return CollectionStatus(
             name=self.name,
-            documents=total,
+            documents=counts.documents,
             fingerprint=model.fingerprint,
             vectors=model.vectors,
             preset=config.preset_name,
@@ -380,7 +400,7 @@ class Collection:
                 snapshot.kind if snapshot else record.index_kind,
                 snapshot.directory if snapshot else None,
                 last_seq,
-                total - covered,
+                counts.tail,
             ),
             bytes=sum(entry["bytes"] for entry in files.values()),
         )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gem_index.collection.unfinished import Unfinished
 from gem_index.errors import ConfigError
 from gem_index.gem.encoder import GemEncoder
-from gem_index.index.dense import TRAINING_VECTORS
+from gem_index.index.dense import TRAINING_VECTORS, spread
 from gem_index.index.kinds import resolve_kind
 from gem_index.index.snapshot import Generation, Snapshot
 from gem_index.store.documents import DocumentRepository
@@ -78,8 +78,7 @@ def publish(
                 progress(stage, int(np.searchsorted(seqs, last, "right")), len(seqs))
 
         def sample() -> npt.NDArray[np.float32]:
-            places = np.linspace(0, len(seqs) - 1, min(TRAINING_VECTORS, len(seqs)), dtype=np.int64)
-            found = documents.by_seq(seqs[places].tolist())
+            found = documents.by_seq(spread(seqs, TRAINING_VECTORS).tolist())
             return encoder.encode([found[seq].text for seq in sorted(found)])
 
         kind = resolve_kind(record.index_kind, len(seqs))
@@ -127,7 +126,9 @@ def publish(
 
 def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path | None:
     """Return the directory of the snapshot in use, where its vectors are those that the new one would compute."""
-    if row is None or row.model_fingerprint != new.fingerprint or row.kind != new.kind.name:
+    if row is None or row.model_fingerprint != new.fingerprint:
+        return None
+    if row.kind not in (new.kind.name, "flat"):
         return None
     directory = folder / row.directory
     damage = Snapshot.damage(directory, json.loads(row.files))

@@ -173,6 +173,8 @@ class ViewKeeper:
         self._collection_id = collection_id
         self._view: View | None = None
         self._lock = threading.Lock()
+        self._encoder: tuple[int, GemEncoder] | None = None
+        self._encoder_lock = threading.Lock()
 
     def at(self, connection: Connection, record: CollectionRecord) -> View:
         """Return the view of the state that a transaction sees."""
@@ -181,11 +183,12 @@ class ViewKeeper:
             return self._view
 
     def encoder(self, connection: Connection, record: CollectionRecord) -> GemEncoder:
-        """Return the collection's encoder without touching its index."""
-        view = self._view
-        if view is not None and view.model_id == record.model_id:
-            return view.encoder
-        return self._workspace.encoder(ModelRepository(connection).get(record.model_id), connection)
+        """Return the collection's encoder without touching its index; it is opened once, and remembers words."""
+        with self._encoder_lock:
+            if self._encoder is None or self._encoder[0] != record.model_id:
+                model = ModelRepository(connection).get(record.model_id)
+                self._encoder = record.model_id, self._workspace.encoder(model, connection)
+            return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:
         """Tell whether a newer snapshot is in use than the one a transaction saw, whose files are then removed."""
@@ -196,7 +199,7 @@ class ViewKeeper:
     def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
         if view is None or view.model_id != record.model_id or view.directory != record.directory:
             row = CollectionRepository(connection).snapshot(self._collection_id)
-            view = self._open(connection, record, row, view)
+            view = self._open(connection, record, row)
         if record.last_seq <= view.last_seq and record.last_change <= view.last_change:
             return view
         documents = DocumentRepository(connection, self._collection_id)
@@ -233,13 +236,8 @@ class ViewKeeper:
         connection: Connection,
         record: CollectionRecord,
         row: SnapshotRecord | None,
-        old: View | None,
     ) -> View:
-        if old is not None and old.model_id == record.model_id:
-            encoder = old.encoder
-        else:
-            model = ModelRepository(connection).get(record.model_id)
-            encoder = self._workspace.encoder(model, connection)
+        encoder = self.encoder(connection, record)
         snapshot = None
         if row is not None and row.model_fingerprint == encoder.fingerprint:
             folder = self._workspace.collection_folder(self._collection_id) / row.directory

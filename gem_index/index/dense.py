@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.kinds import IndexKind
 
-__all__ = ["TRAINING_VECTORS", "DenseIndex"]
+__all__ = ["TRAINING_VECTORS", "DenseIndex", "spread"]
 
 F32 = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -100,6 +100,11 @@ class DenseIndex:
             bits = np.packbits(~kept, bitorder="little")
             self._index.remove_ids(faiss.IDSelectorBitmap(bits))
         return True
+
+    def take(self, positions: npt.NDArray[np.int64]) -> F32:
+        """Return the vectors (p, dimension) at some positions of an exact index."""
+        vectors: F32 = self._index.reconstruct_batch(positions)
+        return vectors
 
     def write(self, path: Path) -> None:
         """Write the index to a file.
@@ -214,6 +219,11 @@ class DenseIndex:
         if isinstance(self._inner, faiss.IndexRaBitQ):
             return faiss.RaBitQSearchParameters(sel=selector, qb=_QUERY_BITS)
         return None if selector is None else faiss.SearchParameters(sel=selector)
+
+
+def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+    """Return at most so many of some items, evenly spread."""
+    return items[np.linspace(0, len(items) - 1, min(most, len(items)), dtype=np.int64)]
 
 
 def _faiss() -> Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.checkpoint import Checkpoint
-from gem_index.index.dense import DenseIndex
+from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 
@@ -23,6 +23,7 @@ __all__ = ["FileTable", "Generation", "Snapshot"]
 FileTable: TypeAlias = Mapping[str, Mapping[str, str | int]]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
+_BLOCK = 4096
 _MAGIC = "gem-index snapshot"
 _VERSION = 1
 _META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "words"
@@ -106,8 +107,8 @@ class Snapshot:
             Its name; must not exist.
         new : Generation
         old : tuple of Path and int64 array, optional
-            A sound generation with vectors of the same encoder and kind, and those of its ids that still live: their
-            vectors are taken over instead of computed.
+            A sound generation with vectors of the same encoder, of the same kind or exact ones, and those of its ids that
+            still live: their vectors are taken over instead of computed.
 
         Returns
         -------
@@ -214,6 +215,7 @@ class _Old:
     directory: Path
     ids: Ids
     kept: npt.NDArray[np.bool_]
+    factory: str
 
     @property
     def last(self) -> int:
@@ -222,12 +224,25 @@ class _Old:
 
 def _taken_over(directory: Path, alive: Ids) -> _Old:
     ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
-    return _Old(directory, np.asarray(ids), np.isin(ids, alive, assume_unique=True))
+    factory = json.loads((directory / _META).read_text())["factory"]
+    return _Old(directory, np.asarray(ids), np.isin(ids, alive, assume_unique=True), factory)
 
 
 def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
-    index = DenseIndex.read(old.directory / _INDEX)
-    return _filled(new, index, old.ids[old.kept], old.last) if index.keep(old.kept) else None
+    """Take the vectors over: those of the same kind as they are, exact ones into any kind."""
+    if old.factory == new.kind.factory:
+        index = DenseIndex.read(old.directory / _INDEX)
+        if not index.keep(old.kept):
+            return None
+    else:
+        vectors = DenseIndex.open(old.directory / _INDEX)
+        kept = np.flatnonzero(old.kept)
+        index = DenseIndex.empty(
+            new.dimension, new.kind, lambda: vectors.take(spread(kept, TRAINING_VECTORS))
+        )
+        for begin in range(0, len(kept), _BLOCK):
+            index.add(vectors.take(kept[begin : begin + _BLOCK]))
+    return _filled(new, index, old.ids[old.kept], old.last)
 
 
 def _write_words(folder: Path, new: Generation, old: _Old | None) -> tuple[int, int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, CursorResult, delete, func, insert, select
 
 from gem_index.documents import Document, content_hash
 from gem_index.errors import DuplicateIdError
@@ -175,7 +175,10 @@ class DocumentRepository:
         rows = self._connection.execute(
             select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
         )
-        return np.fromiter(rows.scalars(), dtype=np.int64)
+        assert isinstance(rows, CursorResult)
+        # the driver's own tuples: a collection's ids are millions
+        cursor: Any = rows.cursor
+        return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
     def last_seq(self) -> int:
         """Return the seq of the newest document, 0 where there is none."""
@@ -183,11 +186,16 @@ class DocumentRepository:
             self._connection.scalar(select(func.max(documents.c.seq)).where(self._mine)) or 0
         )
 
-    def count(self, up_to_seq: int | None = None) -> int:
-        """Return how many documents there are, optionally only those up to a seq."""
-        query = select(func.count()).select_from(documents).where(self._mine)
-        if up_to_seq is not None:
-            query = query.where(documents.c.seq <= up_to_seq)
+    def count(self, after: int = 0) -> int:
+        """Return how many documents there are, optionally only those after a seq: it counts them one by one."""
+        query = select(func.count()).select_from(documents)
+        return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
+
+    def buried(self, up_to_seq: int) -> int:
+        """Return how many documents up to a seq were deleted and are not forgotten yet."""
+        query = select(func.count(tombstones.c.seq.distinct())).where(
+            tombstones.c.collection_id == self._collection_id, tombstones.c.seq <= up_to_seq
+        )
         return int(self._connection.scalar(query) or 0)
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> npt.NDArray[np.int64]:

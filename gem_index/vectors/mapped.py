@@ -111,12 +111,16 @@ class MappedVectors:
         spelled = [words[i] for i in missing.tolist()]
         if self.options.oov == "hash":
             rows[missing] = [row_of_unknown(word, len(self.rows)) for word in spelled]
-            return self.options.adjust(self.rows.take(rows)), unknown
+            vectors = self.rows.take(rows)
+            vectors[self.options.silent(words, unknown)] = 0
+            return self.options.adjust(vectors), unknown
         rows[missing] = 0
         vectors = self.rows.take(rows)
         vectors[missing] = 0
         if self.ngrams is not None and self.options.oov == "subword":
+            silent = self.options.silent(words, unknown)
             vectors[missing], unknown[missing] = self.ngrams.compose(spelled)
+            vectors[silent] = 0
         return self.options.adjust(vectors), unknown
 
     def _find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -144,7 +148,7 @@ class MappedVectors:
 
     def as_file(self, origin: str, format: str) -> VectorFile:
         """Return the vectors as they are used, to be written or taken into another source."""
-        plain = not self.options.unit and self.options.scale == 1
+        plain = not self.options.reshapes and self.options.scale == 1
         half = self.rows.matrix.dtype == np.float16 and plain
         words = self.vocabulary
 

@@ -11,13 +11,16 @@ from typing import Any, Self
 import numpy as np
 
 from gem_index.errors import ConfigError
-from gem_index.vectors.base import FloatArray
+from gem_index.vectors.base import BoolArray, FloatArray
 
 __all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
 
+TAILS = ("word", "apostrophe")
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
+
+_CONTRACTED = {tail: f"'{tail}" for tail in ("s", "t", "ve", "re", "ll", "d", "m")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +32,19 @@ class SourceOptions:
     unit : bool
         Bring every word's vector to length 1 (a zero vector stays).
     scale : float
-        Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
+        Factor on every vector, after ``unit`` and ``norm_power``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s
+        grows with the norm.
+    norm_power : float
+        A vector's length becomes its length to this power, from 0 (all alike, as ``unit``) to 4. Below 1 it evens out
+        tables whose lengths were trained for plain averages.
     oov : str
         What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
         vector composed of its character n-grams, where the source has them.
     case : str
         ``keep`` looks a word up as it is; ``lower`` lower-cased; ``fallback`` as it is, then lower-cased, then capitalised.
+    tails : str
+        How the tails of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
+        ``word`` like any word (the paper), ``apostrophe`` as 's and 't, and as zeros where the source holds no such word.
     limit : int, optional
         Take only so many words from the beginning.
     dtype : str, optional
@@ -44,8 +54,10 @@ class SourceOptions:
 
     unit: bool = False
     scale: float = 1.0
+    norm_power: float = 1.0
     oov: str = "hash"
     case: str = "keep"
+    tails: str = "word"
     limit: int | None = None
     dtype: str | None = None
 
@@ -53,7 +65,10 @@ class SourceOptions:
         check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit is {self.limit!r}; expected at least 1")
-        for name, known in (("oov", UNKNOWN_WORDS), ("case", CASES), ("dtype", DTYPES)):
+        if not (isinstance(self.norm_power, int | float) and 0 <= self.norm_power <= 4):
+            raise ConfigError(f"norm_power is {self.norm_power!r}; expected a number from 0 to 4")
+        choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
+        for name, known in choices.items():
             value = getattr(self, name)
             if value not in known and not (name == "dtype" and value is None):
                 raise ConfigError(f"{name} is {value!r}; expected {', '.join(known)}")
@@ -72,14 +87,31 @@ class SourceOptions:
         return cls(**json.loads(text))
 
     def spelled(self, words: Sequence[str]) -> Sequence[str]:
-        """Return words in the case in which they are looked up."""
-        return [word.lower() for word in words] if self.case == "lower" else words
+        """Return words as they are looked up: in which case, and tails of contractions with their apostrophe."""
+        if self.case == "lower":
+            words = [word.lower() for word in words]
+        if self.tails == "apostrophe":
+            words = [_CONTRACTED.get(word, word) for word in words]
+        return words
+
+    def silent(self, words: Sequence[str], unknown: BoolArray) -> list[int]:
+        """Return the places of unknown tails of contractions, whose vectors are zero."""
+        if self.tails == "word":
+            return []
+        tails = _CONTRACTED.values()
+        return [place for place in np.flatnonzero(unknown).tolist() if words[place] in tails]
+
+    @property
+    def reshapes(self) -> bool:
+        """Whether a vector's length is changed by more than a factor."""
+        return self.unit or self.norm_power != 1
 
     def adjust(self, rows: FloatArray) -> FloatArray:
-        """Return vectors (n, d) brought to unit length and scaled."""
-        if self.unit:
+        """Return vectors (n, d) with their lengths changed as the options say."""
+        if self.reshapes:
             wide = rows.astype(np.float64)  # the square of a float32 may not be one
             norms = np.linalg.norm(wide, axis=1, keepdims=True)
+            norms **= 1.0 if self.unit else 1.0 - self.norm_power
             rows = np.divide(wide, norms, out=wide, where=norms > 0).astype(np.float32)
         return rows * np.float32(self.scale) if self.scale != 1 else rows
 

@@ -13,7 +13,7 @@ from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.stored import open_stored, open_unstored, vector_file
-from gem_index.vectors.subword import open_wordllama
+from gem_index.vectors.subword import open_wordllama, open_wordllama_gem
 
 __all__ = [
     "BUNDLED",
@@ -27,10 +27,14 @@ __all__ = [
     "split_spec",
 ]
 
-BUNDLED: Mapping[str, Callable[[], VectorSource]] = {"wordllama": open_wordllama}
+BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
+    "wordllama-gem": open_wordllama_gem,
+    "wordllama": open_wordllama,
+}
 """The sources that need no file of the user's."""
 
-DEFAULT_VECTORS = "wordllama"
+DEFAULT_VECTORS = "wordllama-gem"
+"""What a new collection is made with."""
 
 ENTRY_POINTS = "gem_index.vector_sources"
 """Installed packages offer sources in this group: a name, and a callable without arguments that opens the source."""

@@ -18,7 +18,7 @@ from gem_index.vectors.mapped import fingerprint_of
 from gem_index.vectors.options import SourceOptions, row_of_unknown
 from gem_index.vectors.rows import Rows
 
-__all__ = ["SubwordVectors", "open_wordllama", "wordllama_file"]
+__all__ = ["SubwordVectors", "open_wordllama", "open_wordllama_gem", "wordllama_file"]
 
 
 _REMEMBERED_WORDS = 200_000
@@ -132,11 +132,11 @@ class SubwordVectors:
         Raises
         ------
         ConfigError
-            If words are brought to unit length: that is no property of their pieces.
+            If the lengths of composed words are changed: that is no property of their pieces.
         """
-        if self.options.unit:
+        if self.options.reshapes:
             raise ConfigError(
-                f"{origin} brings composed words to unit length, which its pieces cannot carry; "
+                f"{origin} changes the lengths of composed words, which its pieces cannot carry; "
                 "expected the original source, or words: gem-index vectors fit-vocabulary"
             )
         half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1
@@ -166,8 +166,21 @@ def open_wordllama() -> SubwordVectors:
 
     The package itself is not imported: its loader fetches a tokenizer that the wheel already carries.
     """
+    return _bundled(SourceOptions())
+
+
+def open_wordllama_gem() -> SubwordVectors:
+    """Open the same table as GEM uses it best: tails of contractions by their apostrophe, lengths near 1.
+
+    Chosen on dev sets alone, see docs/evaluation.md. At the table's own lengths, about 15, alpha_u = exp(-sum of squares)
+    is zero for every word.
+    """
+    return _bundled(SourceOptions(tails="apostrophe", scale=0.1))
+
+
+def _bundled(options: SourceOptions) -> SubwordVectors:
     table, tokenizer = _wordllama()
-    return SubwordVectors(Rows(table), Pieces(tokenizer, "sum"))
+    return SubwordVectors(Rows(table), Pieces(tokenizer, "sum"), options)
 
 
 def wordllama_file() -> VectorFile:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from gem_index import GemConfig, open_vectors
 from gem_index.errors import ConfigError, VectorFormatError
+from gem_index.gem.recommended import recommended_config
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.mapped import MappedVectors
@@ -152,7 +154,7 @@ class TestFingerprint:
         rows, _ = unit.lookup(["river", "RIVER"])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(rows[0], rows[1])
-        with pytest.raises(ConfigError, match="brings composed words to unit length"):
+        with pytest.raises(ConfigError, match="changes the lengths of composed words"):
             unit.as_file("mine", "subword")
         half = open_unstored(wordllama_file(), SourceOptions(scale=0.5))
         np.testing.assert_allclose(
@@ -309,3 +311,50 @@ class TestLibrary:
             home.open_vectors("again").lookup(WORDS)[0], home.open_vectors("v").lookup(WORDS)[0]
         )
         assert again.words == 6
+
+
+class TestLengthsAndTails:
+    def test_the_power_of_a_length(self, home, vectors_folder):
+        plain = home.open_vectors(str(vectors_folder))
+        rows, _ = plain.lookup(["river", "bank"])
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        for power in (0.0, 0.5, 2.0):
+            info = home.add_vectors(
+                f"p{power}", str(vectors_folder), options=SourceOptions(norm_power=power, scale=3.0)
+            )
+            found, _ = home.open_vectors(info.name).lookup(["river", "bank"])
+            np.testing.assert_allclose(found, 3 * rows / lengths * lengths**power, rtol=1e-5)
+        with pytest.raises(ConfigError, match="norm_power is 5; expected a number from 0 to 4"):
+            SourceOptions(norm_power=5)
+
+    def test_tails_are_looked_up_with_their_apostrophe(self):
+        words = ["it", "s", "'s", "don", "t"]
+        matrix = np.eye(5, dtype=np.float32)
+        tails = SourceOptions(tails="apostrophe")
+        found, unknown = MappedVectors.from_words(words, matrix, tails).lookup(
+            ["it", "s", "don", "t", "ve", "word"]
+        )
+        np.testing.assert_array_equal(
+            found[:5], [matrix[0], matrix[2], matrix[3], 0 * matrix[0], 0 * matrix[0]]
+        )
+        assert found[5].any()  # any other unknown word has the row that its hash names
+        assert unknown.tolist() == [False, False, False, True, True, True]
+        plain, _ = MappedVectors.from_words(words, matrix).lookup(["s", "t"])
+        np.testing.assert_array_equal(plain, matrix[[1, 4]])
+
+    def test_pieces_of_tails(self, wordllama):
+        gem = open_vectors("wordllama-gem")
+        found, _ = gem.lookup(["s", "river"])
+        expected, _ = wordllama.lookup(["'s", "river"])
+        np.testing.assert_allclose(found, expected * np.float32(0.1), rtol=1e-6)
+        assert gem.fingerprint != wordllama.fingerprint
+
+
+def test_the_spectrum_tells_which_configuration_suits(wordllama, vectors_folder):
+    assert recommended_config(wordllama) == GemConfig.trained()
+    assert recommended_config(open_vectors("wordllama-gem")).preset_name == "trained"
+    words = [f"w{i}" for i in range(200)]
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(200, 24)) + 3.0  # all share a direction
+    shared_direction = MappedVectors.from_words(words, matrix.astype(np.float32))
+    assert recommended_config(shared_direction) == GemConfig.sts()
