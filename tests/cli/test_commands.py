@@ -212,7 +212,7 @@ def test_vectors(gem, vectors_folder, tmp_path):
         "CC0",
     )
     listed = {entry["name"]: entry for entry in gem("vectors", "list", "--json").json}
-    assert set(listed) == {"wordllama", "tiny"}
+    assert set(listed) == {"wordllama-gem", "wordllama", "tiny"}
     assert listed["tiny"] == added
     assert gem("vectors", "show", "tiny", "--json").json == added
     near = gem("vectors", "neighbours", "river", "--vectors", "tiny", "-k", 3, "--json").json

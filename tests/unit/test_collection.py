@@ -415,7 +415,7 @@ class TestAllOrNothing:
         with pytest.raises(InputError):
             home.build("new", broken(), vectors=str(vectors_folder))
         assert home.collections() == []
-        assert [info.name for info in home.vectors()] == ["wordllama"]
+        assert [info.name for info in home.vectors()] == ["wordllama-gem", "wordllama"]
         assert not list((home.root / "vectors").iterdir())
 
     def test_a_failed_build_into_an_existing_collection_leaves_it_as_it_was(self, home, faq):
@@ -555,7 +555,7 @@ class TestHome:
     def test_the_same_vectors_by_path_register_once(self, home, vectors_folder):
         home.create_collection("a", vectors=str(vectors_folder))
         home.create_collection("b", vectors=str(vectors_folder))
-        assert [info.name for info in home.vectors()] == ["wordllama", "tiny-24d"]
+        assert [info.name for info in home.vectors()] == ["wordllama-gem", "wordllama", "tiny-24d"]
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         with pytest.raises(NameTakenError, match="other vectors than"):
             home.create_collection("c", vectors=str(vectors_folder))

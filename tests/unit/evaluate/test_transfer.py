@@ -106,15 +106,15 @@ class TestTasks:
         write_task(tmp_path, "SICK-R", 80)
         assert abs(evaluate_transfer("SICK-R", tmp_path, encode_noise).test) < 20
 
-    @pytest.mark.parametrize("task", ["MPQA", "MRPC", "SICK-R"])
-    def test_the_same_vectors_give_the_same_numbers_at_any_length(self, tmp_path, task):
+    @pytest.mark.parametrize(("task", "noise"), [("MPQA", 0.5), ("MRPC", 0.5), ("SICK-R", 0.2)])
+    def test_the_same_vectors_give_the_same_numbers_at_any_length(self, tmp_path, task, noise):
         write_task(tmp_path, task)
 
         def noisy(texts):
-            return encode_classes(texts) + encode_noise(texts)
+            return encode_classes(texts) + np.float32(noise) * encode_noise(texts)
 
         found = evaluate_transfer(task, tmp_path, noisy)
-        assert 50 < found.test < 100
+        assert 60 < found.test < 99
         assert found == evaluate_transfer(task, tmp_path, noisy)
         assert found == evaluate_transfer(task, tmp_path, lambda texts: 1024 * noisy(texts))
 
