@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gem_index.config import GemConfig
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
+    from gem_index.gem.combined import CombinedEncoder
     from gem_index.gem.components import Components, CorpusStatistics
     from gem_index.gem.encoder import Explanation, GemEncoder, WordWeight
     from gem_index.home import Home, open_vectors
@@ -31,6 +32,7 @@ _HOMES = {
     "EmbeddingProvider": "gem_index.provider",
     "Explanation": "gem_index.gem.encoder",
     "GemConfig": "gem_index.config",
+    "CombinedEncoder": "gem_index.gem.combined",
     "GemEncoder": "gem_index.gem.encoder",
     "GemIndexError": "gem_index.errors",
     "GemProvider": "gem_index.provider",
@@ -44,6 +46,7 @@ _HOMES = {
 
 __all__ = [
     "Collection",
+    "CombinedEncoder",
     "Components",
     "CorpusStatistics",
     "Document",

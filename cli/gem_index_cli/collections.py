@@ -58,7 +58,7 @@ def build(
         report = home_of(context).build(
             collection,
             reader,
-            vectors=vectors,
+            vectors=vectors or config.vectors,
             config=config.config() if config.given else None,
             prior=config.prior,
             index=index,

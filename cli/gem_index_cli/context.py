@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -17,6 +17,7 @@ from gem_index.errors import ConfigError, RecordError
 
 if TYPE_CHECKING:
     from gem_index import GemConfig, GemEncoder, Home
+    from gem_index.gem.specification import EncoderSpec
     from gem_index.reading import DocumentReader
 
 __all__ = [
@@ -153,6 +154,14 @@ class ConfigOptions:
             show_default=False,
         ),
     ] = None
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            help="A file that eval tune wrote: vectors and configuration; other options change it.",
+            show_default=False,
+        ),
+    ] = None
     window: Annotated[int | None, typer.Option(help="m: words before and after a word.")] = None
     components: Annotated[int | None, typer.Option(help="K: directions of the corpus.")] = None
     removed: Annotated[int | None, typer.Option(help="h: directions selected per sentence.")] = None
@@ -171,17 +180,58 @@ class ConfigOptions:
         """Whether any option but the prior was given."""
         return any(getattr(self, f.name) is not None for f in fields(self) if f.name != "prior")
 
+    @property
+    def unnamed(self) -> bool:
+        """Whether neither a preset nor a file was named."""
+        return self.preset is None and self.config_file is None
+
+    def specifications(self) -> list[EncoderSpec]:
+        """Return what the configuration file holds, nothing without one.
+
+        Raises
+        ------
+        ConfigError
+            If there is a preset beside it.
+        """
+        from gem_index.gem.specification import read_specification
+
+        if self.config_file is None:
+            return []
+        if self.preset is not None:
+            raise ConfigError("found --preset beside --config; expected one of them")
+        return read_specification(self.config_file)
+
+    @property
+    def vectors(self) -> str | None:
+        """The vectors that the configuration file names."""
+        specs = self.specifications()
+        return specs[0].vectors if specs else None
+
     def config(self) -> GemConfig:
-        """Return the configuration."""
+        """Return the configuration.
+
+        Raises
+        ------
+        ConfigError
+            If the configuration file combines several encoders.
+        """
         from gem_index import GemConfig
 
         changes = {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name != "preset" and getattr(self, f.name) is not None
+            if f.name not in ("preset", "config_file") and getattr(self, f.name) is not None
         }
         if changes.get("alphas") == "-":
             changes["alphas"] = ""
+        specs = self.specifications()
+        if len(specs) > 1:
+            raise ConfigError(
+                f"{self.config_file} combines {len(specs)} encoders; expected one here: eval and the Python class "
+                "CombinedEncoder take several"
+            )
+        if specs:
+            return replace(specs[0].config, **changes)
         return GemConfig.preset(self.preset or "sts", **changes)
 
 
@@ -213,7 +263,7 @@ class EncoderOptions:
         if self.model and self.collection:
             raise ConfigError("found --model and --collection; expected one of them")
         if not self.model and not self.collection:
-            spec = self.vectors or "wordllama"
+            spec = self.vectors or config.vectors or "wordllama"
             source = open_vectors(spec, home_of(context) if context.obj.home else None)
             return GemEncoder(source, config.config())
         if config.given or config.prior is not None:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, InputError
-from gem_index_cli.context import AsJson, ConfigOptions, EncoderOptions, progress_bar, takes
+from gem_index_cli.context import (
+    AsJson,
+    ConfigOptions,
+    EncoderOptions,
+    home_of,
+    progress_bar,
+    takes,
+)
 from gem_index_cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -60,30 +67,45 @@ def _candidates(
     background: bool,
 ) -> tuple[Candidates, dict[str, Any]]:
     """Return GEM and its baselines, and what the report says of them."""
-    from gem_index import GemEncoder
-    from gem_index.evaluate.candidates import candidates
+    from gem_index import CombinedEncoder, GemEncoder, open_vectors
+    from gem_index.evaluate.candidates import Encoder, candidates
 
+    names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
+    specs = config.specifications()
+    if len(specs) > 1:
+        home = home_of(context) if context.obj.home else None
+        sources = [open_vectors(spec.vectors, home) for spec in specs]
+
+        def combined() -> Encoder:
+            encoders = [
+                GemEncoder(source, spec.config) for source, spec in zip(sources, specs, strict=True)
+            ]
+            return CombinedEncoder(encoders, [spec.weight for spec in specs])
+
+        head: dict[str, Any] = {
+            "vectors": [spec.vectors for spec in specs],
+            "config": [json.loads(spec.config.to_json()) for spec in specs],
+            "weights": [spec.weight for spec in specs],
+        }
+        return candidates(combined, sources[0], names, background), head
     first = encoder.encoder(context, config)
     fitted = bool(encoder.model or encoder.collection)
-    names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
 
-    def make() -> GemEncoder:
+    def single() -> GemEncoder:
         return first if fitted else GemEncoder(first.vectors, first.config)
 
-    found = candidates(make, first.vectors, names, fitted or background)
-    head = {
-        "vectors": encoder.vectors or encoder.model or encoder.collection or "wordllama",
-        "config": json.loads(first.config.to_json()),
-    }
-    return found, head
+    found = candidates(single, first.vectors, names, fitted or background)
+    return found, _head(encoder, first.config, config)
 
 
-def _vectors(context: typer.Context, encoder: EncoderOptions) -> VectorSource:
+def _vectors(
+    context: typer.Context, encoder: EncoderOptions, config: ConfigOptions
+) -> VectorSource:
     if encoder.model or encoder.collection:
         raise ConfigError(
             "found --model or --collection; expected --vectors: this command fits anew"
         )
-    return encoder.encoder(context, ConfigOptions()).vectors
+    return encoder.encoder(context, config).vectors
 
 
 @app.command()
@@ -118,19 +140,25 @@ def cqa(
     config: ConfigOptions,
     encoder: EncoderOptions,
     text: Annotated[str, typer.Option(help="subject+body, subject or body.")] = "subject+body",
+    lexical: Annotated[
+        float, typer.Option(help="Add so much of the TF-IDF cosine to GEM's: a hybrid.")
+    ] = 0.0,
     baselines: Baselines = _ALL,
     background: Background = False,
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
     """Re-rank related questions, SemEval Task 3 subtask B (the paper's Table 2); the preset is cqa."""
+    from gem_index.evaluate.candidates import with_lexical
     from gem_index.evaluate.cqa import evaluate_cqa
     from gem_index.evaluate.data import read_questions
 
     questions = read_questions(files)
-    if config.preset is None and not (encoder.model or encoder.collection):
+    if config.unnamed and not (encoder.model or encoder.collection):
         config = replace(config, preset="cqa")
     found, head = _candidates(context, config, encoder, baselines, background)
+    if lexical:
+        found, head = with_lexical(found, lexical), head | {"lexical": lexical}
     _show(evaluate_cqa(questions, found, text), head, as_json, markdown)
 
 
@@ -173,10 +201,9 @@ def transfer(
 ) -> None:
     """Train classifiers on frozen vectors, SentEval's protocol (the paper's Table 3); the preset is transfer."""
     from gem_index.evaluate.transfer import TASKS
-
     from gem_index.evaluate.transfer_report import evaluate_tasks
 
-    if config.preset is None and not (encoder.model or encoder.collection):
+    if config.unnamed and not (encoder.model or encoder.collection):
         config = replace(config, preset="transfer")
     found, head = _candidates(context, config, encoder, baselines, False)
     wanted = [name.strip() for name in tasks.split(",")] if tasks else list(TASKS)
@@ -202,19 +229,18 @@ def ablation(
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.sweeps import evaluate_ablation
 
-    parts, vectors, base = read_sts(files), _vectors(context, encoder), config.config()
+    parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("ablation") as progress:
         found = evaluate_ablation(parts, vectors, base, _subj(senteval, vectors), progress)
-    _show(found, _head(encoder, base), as_json, markdown)
+    _show(found, _head(encoder, base, config), as_json, markdown)
 
 
 def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], float] | None:
     """Return what classifies SUBJ with a configuration."""
     if folder is None:
         return None
-    from gem_index.evaluate.transfer import evaluate_transfer
-
     from gem_index import GemEncoder
+    from gem_index.evaluate.transfer import evaluate_transfer
 
     def classify(config: GemConfig) -> float:
         encoder = GemEncoder(vectors, config)
@@ -225,8 +251,12 @@ def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], f
     return classify
 
 
-def _head(encoder: EncoderOptions, config: GemConfig) -> dict[str, Any]:
-    return {"vectors": encoder.vectors or "wordllama", "config": json.loads(config.to_json())}
+def _head(
+    encoder: EncoderOptions, config: GemConfig, options: ConfigOptions | None = None
+) -> dict[str, Any]:
+    named = encoder.vectors or encoder.model or encoder.collection
+    named = named or (options.vectors if options else None) or "wordllama"
+    return {"vectors": named, "config": json.loads(config.to_json())}
 
 
 @app.command()
@@ -248,12 +278,12 @@ def sensitivity(
     from gem_index.evaluate.plots import plot_sensitivity
     from gem_index.evaluate.sweeps import evaluate_sensitivity
 
-    parts, vectors, base = read_sts(files), _vectors(context, encoder), config.config()
+    parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
     if plot is not None:
-        plot_sensitivity(found.json, plot, f"GEM on {_head(encoder, base)['vectors']}")
-    _show(found, _head(encoder, base), as_json, markdown)
+        plot_sensitivity(found.json, plot, f"GEM on {_head(encoder, base, config)['vectors']}")
+    _show(found, _head(encoder, base, config), as_json, markdown)
 
 
 @app.command()
@@ -279,7 +309,7 @@ def examples(
     found = encoder.encoder(context, config)
     if corpus:
         found.fit(sentences_of(read_sts(corpus)))
-    head = {"vectors": encoder.vectors or "wordllama", "config": json.loads(found.config.to_json())}
+    head = _head(encoder, found.config, config)
     _show(evaluate_examples(found), head, as_json, markdown)
 
 
@@ -299,7 +329,7 @@ def speed(
 
     sentences = sentences_of(read_sts(files))
     found = encoder.encoder(context, config).fit(sentences)
-    head = {"vectors": encoder.vectors or "wordllama", "config": json.loads(found.config.to_json())}
+    head = _head(encoder, found.config, config)
     _show(evaluate_speed(found, sentences), head, as_json, markdown)
 
 

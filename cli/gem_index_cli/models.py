@@ -38,7 +38,10 @@ def fit(
     inputs: Inputs,
     options: InputOptions,
     config: ConfigOptions,
-    vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",
+    vectors: Annotated[
+        str | None,
+        typer.Option(help="Word vectors, as for build. Default: wordllama.", show_default=False),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Put it in the place of a model of that name.")
     ] = False,
@@ -48,7 +51,7 @@ def fit(
     encoder = home_of(context).fit_model(
         name,
         options.reader(inputs).texts(),
-        vectors=vectors,
+        vectors=vectors or config.vectors or "wordllama",
         config=config.config(),
         overwrite=overwrite,
     )

@@ -29,9 +29,6 @@ class SourceOptionFlags:
 
     unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
     scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
-    norm_power: Annotated[
-        float, typer.Option(help="Bring every vector's length to this power, from 0 to 4.")
-    ] = 1.0
     oov: Annotated[
         str,
         typer.Option(

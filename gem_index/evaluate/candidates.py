@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import BASELINES, Scorer
+from gem_index.evaluate.lexical_baselines import TfIdf
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["GEM", "Candidates", "Encoder", "EncoderScorer", "candidates"]
+__all__ = ["GEM", "Candidates", "Encoder", "EncoderScorer", "candidates", "with_lexical"]
 
 F64 = npt.NDArray[np.float64]
 Candidates = Mapping[str, Callable[[], Scorer]]
@@ -58,6 +59,38 @@ class EncoderScorer:
         both = self.encoder.encode([*first, *second]).astype(np.float64)
         cosines: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
         return cosines
+
+
+class _Hybrid:
+    """The sum of one scorer's scores and some of the TF-IDF cosine."""
+
+    def __init__(self, scorer: Scorer, weight: float) -> None:
+        self._scorer = scorer
+        self._words = TfIdf()
+        self._weight = weight
+
+    def fit(self, corpus: Iterable[str]) -> Self:
+        texts = list(corpus)
+        self._scorer.fit(texts)
+        self._words.fit(texts)
+        return self
+
+    def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
+        return self._scorer.score(first, second) + self._weight * self._words.score(first, second)
+
+
+def with_lexical(found: Candidates, weight: float) -> Candidates:
+    """Return the candidates with GEM as a hybrid: its cosine and so much of the TF-IDF cosine.
+
+    Raises
+    ------
+    ConfigError
+        If the weight is not above 0.
+    """
+    if not weight > 0:
+        raise ConfigError(f"the lexical weight is {weight!r}; expected a number above 0")
+    gem = found[GEM]
+    return {**found, GEM: lambda: _Hybrid(gem(), weight)}
 
 
 def candidates(

@@ -148,7 +148,7 @@ class MappedVectors:
 
     def as_file(self, origin: str, format: str) -> VectorFile:
         """Return the vectors as they are used, to be written or taken into another source."""
-        plain = not self.options.reshapes and self.options.scale == 1
+        plain = not self.options.unit and self.options.scale == 1
         half = self.rows.matrix.dtype == np.float16 and plain
         words = self.vocabulary
 

@@ -32,11 +32,7 @@ class SourceOptions:
     unit : bool
         Bring every word's vector to length 1 (a zero vector stays).
     scale : float
-        Factor on every vector, after ``unit`` and ``norm_power``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s
-        grows with the norm.
-    norm_power : float
-        A vector's length becomes its length to this power, from 0 (all alike, as ``unit``) to 4. Below 1 it evens out
-        tables whose lengths were trained for plain averages.
+        Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
     oov : str
         What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
         vector composed of its character n-grams, where the source has them.
@@ -54,7 +50,6 @@ class SourceOptions:
 
     unit: bool = False
     scale: float = 1.0
-    norm_power: float = 1.0
     oov: str = "hash"
     case: str = "keep"
     tails: str = "word"
@@ -65,8 +60,6 @@ class SourceOptions:
         check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit is {self.limit!r}; expected at least 1")
-        if not (isinstance(self.norm_power, int | float) and 0 <= self.norm_power <= 4):
-            raise ConfigError(f"norm_power is {self.norm_power!r}; expected a number from 0 to 4")
         choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
         for name, known in choices.items():
             value = getattr(self, name)
@@ -101,17 +94,11 @@ class SourceOptions:
         tails = _CONTRACTED.values()
         return [place for place in np.flatnonzero(unknown).tolist() if words[place] in tails]
 
-    @property
-    def reshapes(self) -> bool:
-        """Whether a vector's length is changed by more than a factor."""
-        return self.unit or self.norm_power != 1
-
     def adjust(self, rows: FloatArray) -> FloatArray:
-        """Return vectors (n, d) with their lengths changed as the options say."""
-        if self.reshapes:
+        """Return vectors (n, d) brought to unit length and scaled."""
+        if self.unit:
             wide = rows.astype(np.float64)  # the square of a float32 may not be one
             norms = np.linalg.norm(wide, axis=1, keepdims=True)
-            norms **= 1.0 if self.unit else 1.0 - self.norm_power
             rows = np.divide(wide, norms, out=wide, where=norms > 0).astype(np.float32)
         return rows * np.float32(self.scale) if self.scale != 1 else rows
 

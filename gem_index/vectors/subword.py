@@ -132,11 +132,12 @@ class SubwordVectors:
         Raises
         ------
         ConfigError
-            If the lengths of composed words are changed: that is no property of their pieces.
+            If words are brought to unit length, or tails of contractions are composed otherwise: that is no property of
+            their pieces.
         """
-        if self.options.reshapes:
+        if self.options.unit or self.options.tails != "word":
             raise ConfigError(
-                f"{origin} changes the lengths of composed words, which its pieces cannot carry; "
+                f"{origin} composes words in a way that its pieces cannot carry (unit or tails); "
                 "expected the original source, or words: gem-index vectors fit-vocabulary"
             )
         half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1

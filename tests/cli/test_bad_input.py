@@ -149,9 +149,9 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("models", "remove", "mode"), "no model is named 'mode'"),
         (
             ("build", "new", "FILE", "--vectors", "wordlama"),
-            "no vectors is named 'wordlama': did you mean wordllama?",
+            "no vectors is named 'wordlama': did you mean wordllama",
         ),
-        (("vectors", "show", "wordlama"), "did you mean wordllama?"),
+        (("vectors", "show", "wordlama"), "did you mean wordllama"),
         (("vectors", "remove", "glove"), "no registered vectors is named 'glove'"),
         (("search", "faq", "visa", "-k", "0"), "k is 0; expected a whole number of at least 1"),
         (("search", "faq", "visa", "-k", "many"), "Invalid value for '-k'"),

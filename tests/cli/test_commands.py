@@ -39,8 +39,8 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
     assert (entry["documents"], entry["fingerprint"], entry["vectors"], entry["preset"]) == (
         6,
         fingerprint,
-        "wordllama",
-        "sts",
+        "wordllama-gem",
+        "trained",
     )
     assert entry["index"] == {
         "kind": "flat",

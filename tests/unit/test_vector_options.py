@@ -154,7 +154,7 @@ class TestFingerprint:
         rows, _ = unit.lookup(["river", "RIVER"])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(rows[0], rows[1])
-        with pytest.raises(ConfigError, match="changes the lengths of composed words"):
+        with pytest.raises(ConfigError, match="composes words in a way"):
             unit.as_file("mine", "subword")
         half = open_unstored(wordllama_file(), SourceOptions(scale=0.5))
         np.testing.assert_allclose(
@@ -313,20 +313,7 @@ class TestLibrary:
         assert again.words == 6
 
 
-class TestLengthsAndTails:
-    def test_the_power_of_a_length(self, home, vectors_folder):
-        plain = home.open_vectors(str(vectors_folder))
-        rows, _ = plain.lookup(["river", "bank"])
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        for power in (0.0, 0.5, 2.0):
-            info = home.add_vectors(
-                f"p{power}", str(vectors_folder), options=SourceOptions(norm_power=power, scale=3.0)
-            )
-            found, _ = home.open_vectors(info.name).lookup(["river", "bank"])
-            np.testing.assert_allclose(found, 3 * rows / lengths * lengths**power, rtol=1e-5)
-        with pytest.raises(ConfigError, match="norm_power is 5; expected a number from 0 to 4"):
-            SourceOptions(norm_power=5)
-
+class TestTails:
     def test_tails_are_looked_up_with_their_apostrophe(self):
         words = ["it", "s", "'s", "don", "t"]
         matrix = np.eye(5, dtype=np.float32)

@@ -1,0 +1,64 @@
+"""Configuration files: which vectors and settings make an encoder, or several, as ``gem-index eval tune`` writes them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gem_index.config import GemConfig
+from gem_index.errors import ConfigError, InputError
+
+__all__ = ["EncoderSpec", "read_specification"]
+
+_FORM = (
+    'expected {"vectors": "...", "config": {...}} as eval tune writes it, or '
+    '{"encoders": [{"vectors": "...", "config": {...}, "weight": 1.0}, ...]}'
+)
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """Vectors as ``--vectors`` takes them, a configuration, and a weight among other encoders."""
+
+    vectors: str
+    config: GemConfig
+    weight: float = 1.0
+
+
+def read_specification(path: str | Path) -> list[EncoderSpec]:
+    """Read a configuration file; several encoders are for :class:`~gem_index.gem.combined.CombinedEncoder`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; ConfigError where its content is no configuration.
+    """
+    path = Path(path).expanduser()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}; expected a readable file"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}; {_FORM}") from error
+    entries = content.get("encoders", [content]) if isinstance(content, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise ConfigError(f"{path} holds no configuration; {_FORM}")
+    return [_spec(path, entry) for entry in entries]
+
+
+def _spec(path: Path, entry: Any) -> EncoderSpec:
+    known = {"vectors", "config", "weight"}
+    if (
+        not isinstance(entry, dict)
+        or not set(entry) <= known
+        or not isinstance(entry.get("vectors"), str)
+        or not isinstance(entry.get("config", {}), dict)
+        or not isinstance(entry.get("weight", 1.0), int | float)
+    ):
+        raise ConfigError(f"{path} holds {json.dumps(entry)[:80]}; {_FORM}")
+    config = GemConfig.from_json(json.dumps(entry.get("config", {})))
+    return EncoderSpec(entry["vectors"], config, float(entry.get("weight", 1.0)))

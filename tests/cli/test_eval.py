@@ -1,0 +1,146 @@
+"""gem-index eval, as a user runs it."""
+
+import json
+
+import pytest
+
+PAIRS = (
+    "5\tthe river\tthe river\n3\topen a bank account\tan account at the bank\n0\ttea\ttwo ducks\n"
+)
+ROWS = [
+    {
+        "orgq_id": "Q1",
+        "orgq_subject": "Visa",
+        "orgq_body": "renew the visa",
+        "relq_id": f"R{i}",
+        "relq_subject": subject,
+        "relq_body": body,
+        "relevant": i % 2,
+    }
+    for i, (subject, body) in enumerate(
+        [("tea", "tea in the cup"), ("visa", "how do I renew my visa")]
+    )
+]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(PAIRS)
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def test_sts(gem, pairs):
+    found = gem("eval", "sts", pairs, "--baselines", "mean,TF-IDF", "--json").json
+    assert found["task"] == "sts"
+    assert found["vectors"] == "wordllama"
+    assert found["config"]["removed"] == 17
+    assert found["pairs"] == 3
+    assert set(found["baselines"]) == {"mean", "TF-IDF"}
+    assert {"pearson", "spearman"} <= set(found["baselines"]["mean"])
+    assert -100 <= found["pearson"] <= 100
+    table = gem("eval", "sts", pairs, "--baselines", "-", "--markdown").out
+    assert table.startswith("**pairs.tsv, 3 pairs**\n\n| model | Pearson |")
+
+
+def test_cqa_takes_its_own_preset(gem, questions):
+    found = gem(
+        "eval", "cqa", questions, "--vectors", "wordllama-gem", "--baselines", "-", "--json"
+    ).json
+    assert (found["config"]["window"], found["config"]["ranking"]) == (6, "plain")
+    assert (found["map"], found["mrr"]) == (100, 100)
+    assert found["avg_rec"] == 100
+    assert found["baselines"]["search engine"]["map"] == 50
+    own = gem(
+        "eval",
+        "cqa",
+        questions,
+        "--preset",
+        "sts",
+        "--removal",
+        "none",
+        "--lexical",
+        "0.5",
+        "--json",
+    ).json
+    assert own["config"]["window"] == 7
+    assert own["lexical"] == 0.5
+    bad = gem("eval", "cqa", questions, "--lexical", "-1")
+    assert bad.status == 2
+    assert "expected a number above 0" in bad.err
+
+
+def test_tune_writes_what_fit_and_build_take(gem, pairs, tmp_path):
+    output = tmp_path / "best.json"
+    found = gem(
+        "eval",
+        "tune",
+        pairs,
+        "-o",
+        output,
+        "--vectors",
+        "wordllama-gem",
+        "--vectors",
+        "wordllama",
+        "--json",
+    ).json
+    written = json.loads(output.read_text())
+    assert set(written) == {"vectors", "config"}
+    assert found["score"] >= found["steps"][0][2]
+    again = gem("eval", "sts", pairs, "--config", output, "--baselines", "-", "--json").json
+    assert again["pearson"] == pytest.approx(found["score"], abs=1e-6)
+    texts = tmp_path / "t.txt"
+    texts.write_text("open a bank account\ntea in a cup\n")
+    assert gem("build", "c", texts, "--config", output, "--json").status == 0
+    status = gem("status", "--json").json["collections"][0]
+    assert status["vectors"] == written["vectors"]
+    assert gem("fit", "m", texts, "--config", output, "--json").status == 0
+    both = gem("fit", "n", texts, "--config", output, "--preset", "sts")
+    assert (both.status, both.err.count("\n")) == (2, 1)
+    assert "found --preset beside --config" in both.err
+
+
+def test_several_encoders(gem, pairs, tmp_path):
+    config = tmp_path / "two.json"
+    config.write_text(
+        '{"encoders": [{"vectors": "wordllama-gem", "config": {"removed": 2}},'
+        ' {"vectors": "wordllama", "config": {"removal": "none"}, "weight": 0.5}]}'
+    )
+    found = gem("eval", "sts", pairs, "--config", config, "--baselines", "-", "--json").json
+    assert found["vectors"] == ["wordllama-gem", "wordllama"]
+    assert found["weights"] == [1.0, 0.5]
+    refused = gem("build", "c", pairs, "--config", config)
+    assert refused.status == 2
+    assert "combines 2 encoders; expected one here" in refused.err
+
+
+def test_sweeps_examples_and_speed(gem, pairs, tmp_path):
+    ablation = gem("eval", "ablation", pairs, "--json").json
+    assert len(ablation["rows"]) == 7
+    plot = tmp_path / "plot.png"
+    points = gem("eval", "sensitivity", pairs, "--plot", plot, "--json").json["points"]
+    assert {point["setting"] for point in points} == {"window", "components", "removed", "power"}
+    assert plot.read_bytes()[:4] == b"\x89PNG"
+    assert len(gem("eval", "examples", "--corpus", pairs, "--json").json["robustness"]) == 4
+    speed = gem("eval", "speed", pairs, "--json").json
+    assert speed["sentences"] == 6
+    assert speed["batch"]["seconds"] > 0
+
+
+def test_missing_data_says_where_it_comes_from(gem, tmp_path):
+    for arguments, message in (
+        (("sts", tmp_path / "none.csv"), "stswiki"),
+        (("retrieval", tmp_path), "BEIR's layout"),
+        (("transfer", tmp_path, "--tasks", "MR"), "SentEval"),
+    ):
+        answer = gem("eval", *arguments)
+        assert answer.status == 2, arguments
+        assert message in answer.err
+        assert answer.err.count("\n") == 1
