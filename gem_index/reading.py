@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, InputError, MissingExtraError, RecordError
-from gem_index.files import COMPRESSED, UNPACKING_ERRORS, open_input
+from gem_index.files import COMPRESSED, UNPACKING_ERRORS, open_input, split_member
 
 __all__ = ["FORMATS", "DocumentReader", "read_objects"]
 
@@ -100,8 +100,8 @@ class DocumentReader:
         try:
             yield
         except DuplicateIdError as error:
-            if "-" in self.names:
-                raise
+            if not all(split_member(name)[0].is_file() for name in self.names):
+                raise  # a stream is read once
             places: dict[str, str] = {}
             for name in self.names:
                 for line, fields in self._records(name):

@@ -39,7 +39,7 @@ from gem_index.errors import (
 )
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import spread
-from gem_index.index.kinds import check_kind
+from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.index.snapshot import Snapshot
 from gem_index.reranking import Candidate, RerankResult, rerank
 from gem_index.store.documents import DocumentRepository
@@ -228,7 +228,7 @@ class Collection:
         return measure_drift(encoder, [found[seq].text for seq in sorted(found)], len(seqs), since)
 
     def use_index(self, kind: str) -> bool:
-        """Take another kind of index for the snapshots to come; tell whether it is another one than before.
+        """Take another kind of index for the snapshots to come; tell whether it is another one than the present one's.
 
         Raises
         ------
@@ -238,9 +238,11 @@ class Collection:
         with self._workspace.write_lock():
             check_kind(kind, self.encoder.dimension)
             with self._workspace.database.writing() as connection:
-                before = self._record(connection).index_kind
-                CollectionRepository(connection).use_index(self._id, kind)
-        return kind != before
+                names = CollectionRepository(connection)
+                names.use_index(self._id, kind)
+                snapshot = names.snapshot(self._id)
+                wanted = resolve_kind(kind, self._counts(connection).documents).name
+        return snapshot is None or snapshot.kind != wanted
 
     def changed_since_fit(self) -> bool:
         """Tell whether the model was fitted on other documents than the present ones, or on none."""
@@ -437,12 +439,19 @@ class Collection:
         ]
 
     def _index_problems(self) -> list[str]:
+        """Return what is wrong with the snapshot in use; one that a writer replaced meanwhile is not looked at."""
+        while True:
+            directory, problems = self._problems_of_snapshot()
+            if not problems or not self._views.replaced(directory):
+                return problems
+
+    def _problems_of_snapshot(self) -> tuple[str | None, list[str]]:
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
             model = ModelRepository(connection).get(record.model_id)
             row = CollectionRepository(connection).snapshot(self._id)
             if row is None:
-                return []
+                return None, []
             documents = DocumentRepository(connection, self._id)
             seqs = documents.seqs()
             expected = seqs[seqs <= row.last_seq]
@@ -455,12 +464,16 @@ class Collection:
                 f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
             )
         if not problems:
-            held = np.setdiff1d(Snapshot.open(folder, files).ids, dead)
+            try:
+                ids = Snapshot.open(folder, files).ids
+            except CorruptionError as error:
+                return row.directory, [str(error)]
+            held = np.setdiff1d(ids, dead)
             if not np.array_equal(held, expected):
                 problems.append(
                     f"the index holds {len(held)} documents, the database {len(expected)}"
                 )
-        return problems
+        return row.directory, problems
 
     def _record(self, connection: Connection) -> CollectionRecord:
         names = CollectionRepository(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -54,14 +55,16 @@ class FilterCache:
         FilterError
             If the filter is not of the form that :func:`~gem_index.store.where.compile_where` takes.
         """
-        key = repr(where)
+        key = _key(where)
+        if key is None:
+            return documents.matching(where)
         with self._lock:
             if directory != self._directory:
                 self._directory = directory
                 self._entries.clear()
-            seqs, covered = self._entries.get(key, (np.zeros(0, np.int64), 0))
+            seqs, covered = self._entries.get(key, (np.zeros(0, np.int64), -1))
         if covered < last_seq:
-            seqs = np.append(seqs, documents.matching(where, covered))
+            seqs = np.append(seqs, documents.matching(where, max(covered, 0)))
         with self._lock:
             if directory == self._directory:
                 self._entries[key] = seqs, max(covered, last_seq)
@@ -69,3 +72,11 @@ class FilterCache:
                 while sum(len(kept) for kept, _ in self._entries.values()) > _MOST_IDS:
                     self._entries.popitem(last=False)
         return seqs
+
+
+def _key(where: Mapping[str, Any]) -> str | None:
+    """Return what tells a filter from others, None where only its owner could."""
+    try:
+        return json.dumps(where)
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -145,7 +145,7 @@ def remove_unused_directories(folder: Path, keep: str | None) -> None:
     if not folder.is_dir():
         return
     for child in folder.iterdir():
-        if child.name != keep:
+        if child.name != keep and child.is_dir():
             _LOG.debug("removing %s", child)
             shutil.rmtree(child)
 

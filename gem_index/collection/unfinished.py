@@ -45,7 +45,7 @@ class Unfinished:
         self._folder = folder / "unfinished" / key.hexdigest()[:32]
         if self._folder.parent.is_dir():
             for other in self._folder.parent.iterdir():
-                if other != self._folder:
+                if other != self._folder and other.is_dir():
                     shutil.rmtree(other)
 
     def fitted(self, encoder: GemEncoder, fit: Callable[[], object]) -> GemEncoder:
@@ -58,7 +58,10 @@ class Unfinished:
                 _LOG.warning("%s; fitting anew", error)
                 shutil.rmtree(self._folder)
         fit()
-        publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
+        try:
+            publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
+        except (OSError, InputError) as error:
+            _LOG.warning("the fitted model is not kept for a refit that is killed: %s", error)
         return encoder
 
     def checkpoint(self, kind: IndexKind) -> Checkpoint:

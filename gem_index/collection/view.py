@@ -35,7 +35,7 @@ _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts r
 
 
 class SnapshotReplacedError(Exception):
-    """A snapshot's files were removed while a reader opened them: a newer one is there to be read."""
+    """A newer state is there to be read, and what the one at hand needs is gone."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,24 @@ class ViewKeeper:
         self._collection_id = collection_id
         self._view: View | None = None
         self._lock = threading.Lock()
+        self._seen: tuple[str | None, tuple[int, int]] | None = None
         self._encoder: tuple[int, GemEncoder] | None = None
         self._encoder_lock = threading.Lock()
 
     def at(self, connection: Connection, record: CollectionRecord) -> View:
-        """Return the view of the state that a transaction sees."""
+        """Return the view of the state that a transaction sees.
+
+        Raises
+        ------
+        SnapshotReplacedError
+            If another thread's transaction, a newer one, has moved on already: search in a new transaction.
+        """
+        seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
+            if self._seen is not None and self._seen[0] == seen[0] and self._seen[1] > seen[1]:
+                raise SnapshotReplacedError
             self._view = self._advance(connection, record, self._view)
+            self._seen = seen
             return self._view
 
     def encoder(self, connection: Connection, record: CollectionRecord) -> GemEncoder:

@@ -117,13 +117,17 @@ def evaluate_transfer(
         if progress is not None:
             progress(next(done), folds * inner * len(GRID))
 
-    if "all" in samples:
-        gold = samples["all"].gold
-        dev, found = _cross_validate(model, samples["all"], tick)
-    else:
-        gold = samples["test"].gold
-        c, dev = _choose(model, samples["train"], samples.get("dev"), tick)
-        found = _predict(model, samples["train"], samples["test"], c)
+    from threadpoolctl import threadpool_limits
+
+    # matrices this small cost a second thread more waiting than work
+    with threadpool_limits(1, user_api="blas"):
+        if "all" in samples:
+            gold = samples["all"].gold
+            dev, found = _cross_validate(model, samples["all"], tick)
+        else:
+            gold = samples["test"].gold
+            c, dev = _choose(model, samples["train"], samples.get("dev"), tick)
+            found = _predict(model, samples["train"], samples["test"], c)
     extra = {"f1": _f1(gold, found)} if task == "MRPC" else {}
     if task == "SICK-R":
         extra["spearman"] = correlations(gold, found)[1]

@@ -296,26 +296,36 @@ class GemEncoder:
     # ----------------------------------------------------------------- storing
 
     def save(self, path: str | Path) -> None:
-        """Write configuration and components to a safetensors file; word vectors are not part of it."""
+        """Write configuration and components to a safetensors file; word vectors are not part of it.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
         components = self.components
-        save_file(
-            {
-                "directions": np.ascontiguousarray(components.directions),
-                "singular_values": components.singular_values,
-            },
-            path,
-            metadata={
-                "magic": _MAGIC,
-                "version": _VERSION,
-                "config": self.config.to_json(),
-                "vectors": self.vectors.fingerprint,
-                "sentences": str(components.sentences),
-                "recipe": components.recipe,
-                "fingerprint": self.fingerprint,
-            },
-        )
+        tensors = {
+            "directions": np.ascontiguousarray(components.directions),
+            "singular_values": components.singular_values,
+        }
+        metadata = {
+            "magic": _MAGIC,
+            "version": _VERSION,
+            "config": self.config.to_json(),
+            "vectors": self.vectors.fingerprint,
+            "sentences": str(components.sentences),
+            "recipe": components.recipe,
+            "fingerprint": self.fingerprint,
+        }
+        try:
+            save_file(tensors, path, metadata=metadata)
+        except (SafetensorError, OSError) as error:
+            raise InputError(
+                f"cannot write {path}: {error}; expected a writable place with room"
+            ) from error
 
     @classmethod
     def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:

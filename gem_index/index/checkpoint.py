@@ -78,7 +78,7 @@ class Checkpoint:
         try:
             publish_directory(path, fill)
             for other in self._folder.iterdir():
-                if other != path:
+                if other != path and other.is_dir():
                     shutil.rmtree(other)
         except (OSError, GemIndexError) as error:
             _LOG.warning("no checkpoint was kept: %s", error)

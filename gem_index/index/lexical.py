@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import CorruptionError
+from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.text import tokenize
 
 __all__ = ["LexicalIndex", "LexicalTail", "terms_of"]
@@ -95,7 +95,26 @@ class LexicalIndex:
         -------
         tuple of int
             How many documents were added, and how many words they hold.
+
+        Raises
+        ------
+        GemIndexError
+            If the disk refuses.
         """
+        try:
+            return LexicalIndex._write(folder, blocks, old, dead)
+        except ValueError as error:
+            raise GemIndexError(
+                f"cannot write the index of words: {error}; make room on the disk and try again"
+            ) from error
+
+    @staticmethod
+    def _write(
+        folder: Path,
+        blocks: Iterable[tuple[Ids, Sequence[str]]],
+        old: Path | None,
+        dead: Ids | None,
+    ) -> tuple[int, int]:
         import tantivy
 
         folder.mkdir(mode=0o700)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.checkpoint import Checkpoint
-from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread
+from gem_index.index.dense import DenseIndex
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 
@@ -216,6 +216,7 @@ class _Old:
     ids: Ids
     kept: npt.NDArray[np.bool_]
     factory: str
+    exact: bool
 
     @property
     def last(self) -> int:
@@ -224,8 +225,10 @@ class _Old:
 
 def _taken_over(directory: Path, alive: Ids) -> _Old:
     ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
-    factory = json.loads((directory / _META).read_text())["factory"]
-    return _Old(directory, np.asarray(ids), np.isin(ids, alive, assume_unique=True), factory)
+    meta = json.loads((directory / _META).read_text())
+    kind = IndexKind(meta["kind"], meta["factory"])
+    kept = np.isin(ids, alive, assume_unique=True)
+    return _Old(directory, np.asarray(ids), kept, kind.factory, kind.exact)
 
 
 def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
@@ -234,12 +237,12 @@ def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
         index = DenseIndex.read(old.directory / _INDEX)
         if not index.keep(old.kept):
             return None
+    elif not old.exact:
+        return None
     else:
         vectors = DenseIndex.open(old.directory / _INDEX)
         kept = np.flatnonzero(old.kept)
-        index = DenseIndex.empty(
-            new.dimension, new.kind, lambda: vectors.take(spread(kept, TRAINING_VECTORS))
-        )
+        index = DenseIndex.empty(new.dimension, new.kind, new.sample)
         for begin in range(0, len(kept), _BLOCK):
             index.add(vectors.take(kept[begin : begin + _BLOCK]))
     return _filled(new, index, old.ids[old.kept], old.last)

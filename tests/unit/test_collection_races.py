@@ -1,0 +1,178 @@
+"""What a sceptical user found: threads between states, kinds that change, disks that refuse, filters that look alike."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from gem_index import Document, Home
+from gem_index.collection import collection as module
+from gem_index.collection import view
+from gem_index.errors import FilterError, GemIndexError
+from gem_index.index.lexical import LexicalIndex
+
+WORDS = ["visa", "bank", "river", "school", "tea", "cup", "phone", "money", "two", "ducks"]
+
+
+def documents(count, begin=0):
+    rng = np.random.default_rng(begin + 1)
+    for i in range(begin, begin + count):
+        yield Document(id=f"d{i}", text=" ".join(rng.choice(WORDS, 6)), metadata={"n": i % 7})
+
+
+@pytest.fixture
+def made(home, vectors_folder):
+    def make(kind="flat"):
+        return home.create_collection("c", vectors=str(vectors_folder), index=kind)
+
+    return make
+
+
+def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
+    home, made, monkeypatch
+):
+    collection = made()
+    collection.ingest(documents(20))
+    collection.search("visa")
+    inside, go_on = threading.Event(), threading.Event()
+    at = view.ViewKeeper.at
+
+    def slow(self, connection, record):
+        if threading.current_thread().name == "slow" and not go_on.is_set():
+            inside.set()
+            go_on.wait(10)
+        return at(self, connection, record)
+
+    monkeypatch.setattr(view.ViewKeeper, "at", slow)
+    found = []
+    thread = threading.Thread(
+        name="slow", target=lambda: found.extend(collection.search("ducks phone", k=1))
+    )
+    thread.start()
+    assert inside.wait(10)
+    Home(home.root).collection("c").ingest([Document(id="new", text="ducks phone")])
+    assert collection.search("ducks phone", k=1)[0].id == "new"
+    go_on.set()
+    thread.join()
+    assert [hit.id for hit in found] == ["new"]
+    collection.delete(["new"])
+    assert collection.search("ducks phone", k=1)[0].id != "new"
+    assert collection.search("ducks phone", k=1)[0].id != "new"
+
+
+def test_lists_that_change_in_number_are_made_anew(made, monkeypatch, caplog):
+    monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
+    collection = made("ivf")
+    collection.ingest(documents(1000))
+    assert collection.status().index.kind == "ivf"
+    collection.ingest(documents(300, begin=1000))
+    assert collection.status().index.kind == "ivf"
+    assert "flat one serves" not in caplog.text
+
+
+def test_a_kind_learns_from_the_new_documents_too(made, monkeypatch, caplog):
+    monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
+    collection = made("PQ4x4")
+    collection.ingest(documents(2))
+    collection.compact()
+    assert collection.status().index.kind == "flat"
+    collection.ingest(documents(500, begin=2))
+    assert collection.status().index.kind == "PQ4x4"
+    assert collection.verify() == []
+
+
+def test_a_disk_that_refuses_the_index_of_words_costs_no_document(made, monkeypatch, caplog):
+    def full(*_):
+        raise ValueError("An IO error occurred: 'No space left on device'")
+
+    collection = made()
+    monkeypatch.setattr(module, "_TAIL_LIMIT", 5)
+    monkeypatch.setattr(LexicalIndex, "_write", staticmethod(full))
+    assert collection.ingest(documents(20)).documents == 20
+    assert "not brought up to date" in caplog.text
+    with pytest.raises(GemIndexError, match="cannot write the index of words: .* make room"):
+        collection.refit()
+    assert len(collection.search("visa", k=50)) == 20
+
+
+def test_a_disk_that_refuses_the_kept_model_costs_no_refit(made, monkeypatch, caplog):
+    import safetensors.numpy
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    collection = made()
+    collection.ingest(documents(20))
+    monkeypatch.setattr(safetensors.numpy, "save_file", full)
+    collection.refit()
+    assert "is not kept for a refit that is killed" in caplog.text
+    assert collection.encoder.fitted
+
+
+def test_another_kind_is_made_by_the_next_build_though_the_first_was_cut(home, made):
+    collection = made()
+    collection.ingest(documents(20))
+    collection.refit()
+    collection.use_index("sq8")  # and then the process dies
+    home.build("c", documents(20), index="sq8")
+    assert home.collection("c").status().index.kind == "sq8"
+
+
+def test_filters_that_only_their_owner_could_tell_apart(made):
+    class Where(Mapping):
+        def __init__(self, n):
+            self.n = n
+
+        def __getitem__(self, key):
+            return {"n": self.n}[key]
+
+        def __iter__(self):
+            return iter(["n"])
+
+        def __len__(self):
+            return 1
+
+        def __repr__(self):
+            return "Where"
+
+    collection = made()
+    with pytest.raises(FilterError):
+        collection.search("visa", where={"$near": 1})  # refused though nothing could match
+    collection.ingest(documents(70))
+    for n in range(7):
+        hits = collection.search("visa", k=100, where=Where(n))
+        assert {hit.metadata["n"] for hit in hits} == {n}
+        assert len(hits) == 10
+
+
+def test_a_stray_file_is_left_alone(home, made):
+    collection = made()
+    collection.ingest(documents(20))
+    folder = home.root / "collections" / str(collection._id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "note.txt").write_text("x")
+    collection.refit()
+    assert (folder / "note.txt").exists()
+    assert collection.verify() == []
+
+
+def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    lines = "".join(json.dumps({"id": i, "text": "visa"}) + "\n" for i in ("a", "b", "a"))
+    command = "from gem_index_cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "--home", str(tmp_path / "h"), "build", "c", str(pipe)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("w") as file:
+        file.write(lines)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "the id 'a' came twice" in error
