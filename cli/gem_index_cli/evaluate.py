@@ -277,12 +277,15 @@ def sensitivity(
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.plots import plot_sensitivity
     from gem_index.evaluate.sweeps import evaluate_sensitivity
+    from gem_index.vectors.registry import split_spec
 
     parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
     if plot is not None:
-        plot_sensitivity(found.json, plot, f"GEM on {_head(encoder, base, config)['vectors']}")
+        parts_of_spec = split_spec(_head(encoder, base, config)["vectors"])
+        names = " + ".join(Path(part.name).name for part in parts_of_spec)
+        plot_sensitivity(found.json, plot, f"GEM on {names}")
     _show(found, _head(encoder, base, config), as_json, markdown)
 
 

@@ -61,7 +61,7 @@ class Unfinished:
         try:
             publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
         except (OSError, InputError) as error:
-            _LOG.warning("the fitted model is not kept for a refit that is killed: %s", error)
+            _LOG.info("the fitted model is not kept for a refit that is killed: %s", error)
         return encoder
 
     def checkpoint(self, kind: IndexKind) -> Checkpoint:

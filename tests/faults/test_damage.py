@@ -144,10 +144,10 @@ class TestOrder:
         def first(pattern):
             return next(i for i, line in enumerate(lines) if re.search(pattern, line))
 
-        renamed = first(r"rename\(.*partial.*collections/")
+        renamed = first(r"rename\((?!.*unfinished).*partial.*collections/")
         for name in ("vectors.faiss", "ids.npy", "snapshot.json", "words/meta.json"):
             assert first(rf"fsync\(.*partial.*{re.escape(name)}") < renamed
-        assert first(r"fsync\(.*partial-\d+>") < renamed
+        assert first(r"fsync\((?!.*unfinished).*partial-\d+>") < renamed
         folder_synced = first(r"fsync\(\d+<[^>]*/collections/\d+>\)")
         committed = next(
             i

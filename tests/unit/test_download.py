@@ -314,7 +314,7 @@ class TestAddingFromAServer:
             home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
         with pytest.raises(DownloadError, match="the copy is damaged or another file"):
             home.add_vectors("glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
-        assert home.vectors()[1:] == []
+        assert home.vectors()[2:] == []
 
         from gem_index import vector_origins
 
