@@ -139,7 +139,9 @@ def cqa(
     ],
     config: ConfigOptions,
     encoder: EncoderOptions,
-    text: Annotated[str, typer.Option(help="subject+body, subject or body.")] = "subject+body",
+    text: Annotated[
+        str, typer.Option(help="subject+body, subject, body or subject+subject+body.")
+    ] = "subject+body",
     lexical: Annotated[
         float, typer.Option(help="Add so much of the TF-IDF cosine to GEM's: a hybrid.")
     ] = 0.0,

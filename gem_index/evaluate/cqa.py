@@ -18,8 +18,8 @@ __all__ = ["PARTS", "evaluate_cqa", "pair_texts", "score_run"]
 
 F64 = npt.NDArray[np.float64]
 
-PARTS = ("subject+body", "subject", "body")
-"""Which text of a question is compared."""
+PARTS = ("subject+body", "subject", "body", "subject+subject+body")
+"""Which text of a question is compared; the last counts the words of the subject twice."""
 
 _PAPER = (
     ("GEM + L.F.P. (paper)", 49.11),
@@ -42,8 +42,8 @@ def pair_texts(questions: Sequence[Question], part: str) -> tuple[list[str], lis
         raise ConfigError(f"the text is {part!r}; expected {', '.join(PARTS)}")
 
     def text(subject: str, body: str) -> str:
-        chosen = {"subject": [subject], "body": [body or subject]}.get(part, [subject, body])
-        return "\n\n".join(filter(None, chosen))
+        texts = {"subject": subject, "body": body}
+        return "\n\n".join(filter(None, (texts[name] for name in part.split("+")))) or subject
 
     first = [text(q.subject, q.body) for q in questions for _ in q.candidates]
     return first, [text(subject, body) for q in questions for _, subject, body in q.candidates]

@@ -164,6 +164,8 @@ class TestQuestions:
         assert first[0] == "Visa\n\nrenew the visa & more"
         assert second[:2] == ["tea in the cup", "visa renewal\n\nhow do I renew my visa"]
         assert pair_texts(questions, "subject")[1][:2] == ["", "visa renewal"]
+        twice = pair_texts(questions, "subject+subject+body")[0][0]
+        assert twice == "Visa\n\nVisa\n\nrenew the visa & more"
         with pytest.raises(ConfigError, match="the text is 'all'; expected subject"):
             pair_texts(questions, "all")
 
