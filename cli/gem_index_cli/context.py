@@ -181,6 +181,12 @@ class ConfigOptions:
         return any(getattr(self, f.name) is not None for f in fields(self) if f.name != "prior")
 
     @property
+    def changed(self) -> bool:
+        """Whether any single setting was given."""
+        named = ("preset", "config_file")
+        return any(getattr(self, f.name) is not None for f in fields(self) if f.name not in named)
+
+    @property
     def unnamed(self) -> bool:
         """Whether neither a preset nor a file was named."""
         return self.preset is None and self.config_file is None

@@ -56,7 +56,7 @@ def _show(found: Evaluation, head: dict[str, Any], as_json: bool, markdown: bool
         if markdown:
             say(table.markdown() + "\n")
         else:
-            print_table(table.headings, table.cells(), table.title)
+            print_table(table.headings, table.cells(), table.title, whole=True)
 
 
 def _candidates(
@@ -73,6 +73,11 @@ def _candidates(
     names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
     specs = config.specifications()
     if len(specs) > 1:
+        if config.changed or encoder.vectors or encoder.model or encoder.collection:
+            raise ConfigError(
+                f"found other options beside {config.config_file}, which combines {len(specs)} encoders; "
+                "expected it alone: change the file"
+            )
         home = home_of(context) if context.obj.home else None
         sources = [open_vectors(spec.vectors, home) for spec in specs]
 
@@ -253,6 +258,14 @@ def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], f
     return classify
 
 
+def _check_target(path: Path, example: str, *endings: str) -> None:
+    """Refuse a place that cannot be written before hours of work rather than after them."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"cannot write {path}; expected the name of a file in an existing folder")
+    if endings and path.suffix not in endings:
+        raise InputError(f"{path} ends in {path.suffix!r}; expected a name such as {example}")
+
+
 def _head(
     encoder: EncoderOptions, config: GemConfig, options: ConfigOptions | None = None
 ) -> dict[str, Any]:
@@ -281,6 +294,8 @@ def sensitivity(
     from gem_index.evaluate.sweeps import evaluate_sensitivity
     from gem_index.vectors.registry import split_spec
 
+    if plot is not None:
+        _check_target(plot, "plot.png", ".png", ".svg", ".pdf")
     parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
@@ -373,6 +388,7 @@ def tune(
     def opened(spec: str) -> VectorSource:
         return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
 
+    _check_target(output, "best.json")
     specs = vectors or ["wordllama"]
     score = score_on_questions(files, opened) if questions else score_on_pairs(files, opened)
     with progress_bar("tune") as progress:

@@ -33,10 +33,17 @@ def say(line: str = "") -> None:
     sys.stdout.write(line + "\n")
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """Print a table; headings that begin with '>' are right-aligned."""
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    title: str = "",
+    *,
+    whole: bool = False,
+) -> None:
+    """Print a table; headings that begin with '>' are right-aligned; a whole one may be wider than the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -48,7 +55,11 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title
             table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    Console(file=sys.stdout).print(table)
+    console = Console(file=sys.stdout)
+    if whole:
+        needed = Measurement.get(console, console.options.update(max_width=500), table).maximum
+        console.width = max(console.width, needed)
+    console.print(table)
 
 
 def print_results(results: Iterable[Any], title: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ __all__ = [
 ]
 
 _LONGEST = 1 << 22
+_LABELS = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _STS_LAYOUT = (
     "expected lines of score TAB sentence TAB sentence, or an original sts-dev.csv of the STS Benchmark with the score in "
     "column 5 and the sentences in 6 and 7"
@@ -98,6 +98,11 @@ def read_sts(names: Iterable[str]) -> list[ScoredPairs]:
             if not pairs:
                 raise InputError(f"{path} holds no scored pairs; {_STS_LAYOUT}")
             gold, first, second = zip(*pairs, strict=True)
+            if min(gold) == max(gold):
+                raise InputError(
+                    f"{path} holds {len(gold)} pairs of the score {gold[0]:g}; expected scores that differ: "
+                    "a correlation needs them"
+                )
             found.append(ScoredPairs(label, np.array(gold), first, second))
     if not found:
         raise InputError(f"found no file of sentence pairs; {_STS_LAYOUT}: {_STS_ORIGIN}")
@@ -144,7 +149,7 @@ def read_questions(names: Iterable[str]) -> list[Question]:
     found: list[Question] = []
     for name in names:
         with open_input(name) as file:
-            is_xml = file.peek(1)[:1] == b"<"
+            is_xml = file.peek(4)[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<"
         before = len(found)
         found += _from_xml(name) if is_xml else _from_rows(name)
         if len(found) == before:
@@ -152,19 +157,52 @@ def read_questions(names: Iterable[str]) -> list[Question]:
     return found
 
 
-def _from_rows(name: str) -> Iterator[Question]:
-    rows: Iterator[dict[str, Any]] = (
-        _checked(name, *each) for each in read_objects(name, _LONGEST)
-    )
-    for identifier, group in itertools.groupby(rows, lambda row: row["orgq_id"]):
-        together = list(group)
+@dataclass(frozen=True)
+class _Row:
+    """One question with one of its candidates."""
+
+    question: str
+    subject: str
+    body: str
+    candidate: tuple[str, str, str]
+    relevant: bool
+
+
+def _grouped(name: str, rows: Iterable[_Row]) -> Iterator[Question]:
+    """Bring a question's candidates together, in the order in which both came first."""
+    groups: dict[str, list[_Row]] = {}
+    for row in rows:
+        group = groups.setdefault(row.question, [])
+        if any(row.candidate[0] == other.candidate[0] for other in group):
+            raise InputError(
+                f"{name} holds the candidate {row.candidate[0]!r} of {row.question!r} twice; expected each once"
+            )
+        group.append(row)
+    for identifier, group in groups.items():
         yield Question(
             identifier,
-            together[0]["orgq_subject"],
-            together[0]["orgq_body"],
-            tuple((r["relq_id"], r["relq_subject"], r["relq_body"]) for r in together),
-            tuple(bool(r["relevant"]) for r in together),
+            group[0].subject,
+            group[0].body,
+            tuple(row.candidate for row in group),
+            tuple(row.relevant for row in group),
         )
+
+
+def _from_rows(name: str) -> Iterator[Question]:
+    rows = (_checked(name, line, row) for line, row in read_objects(name, _LONGEST))
+    return _grouped(
+        name,
+        (
+            _Row(
+                r["orgq_id"],
+                r["orgq_subject"],
+                r["orgq_body"],
+                (r["relq_id"], r["relq_subject"], r["relq_body"]),
+                bool(r["relevant"]),
+            )
+            for r in rows
+        ),
+    )
 
 
 def _checked(name: str, line: int, row: dict[str, Any]) -> dict[str, Any]:
@@ -184,35 +222,25 @@ def _from_xml(name: str) -> Iterator[Question]:
         root = ElementTree.fromstring(body)  # noqa: S314 - the grammar is cut off above: no entity can be declared
     except ElementTree.ParseError as error:
         raise InputError(f"{name} is not XML: {error}; {_CQA_ORIGIN}") from error
-    rows: list[tuple[str, str, str, tuple[str, str, str], bool]] = []
-    for question in root.iter("OrgQuestion"):
-        related = question.find("Thread/RelQuestion")
-        if related is None:
-            raise InputError(f"{name} holds an OrgQuestion without a RelQuestion; {_CQA_ORIGIN}")
-        candidate = (
-            related.get("RELQ_ID", ""),
-            related.findtext("RelQSubject") or "",
-            related.findtext("RelQBody") or "",
+    return _grouped(name, (_row_of(name, question) for question in root.iter("OrgQuestion")))
+
+
+def _row_of(name: str, question: ElementTree.Element) -> _Row:
+    related = question.find("Thread/RelQuestion")
+    if related is None:
+        raise InputError(f"{name} holds an OrgQuestion without a RelQuestion; {_CQA_ORIGIN}")
+    label, candidate = related.get("RELQ_RELEVANCE2ORGQ"), related.get("RELQ_ID", "")
+    if label not in _LABELS:
+        raise InputError(
+            f"{name} labels the candidate {candidate!r} {label!r}; expected {', '.join(_LABELS)}"
         )
-        rows.append(
-            (
-                question.get("ORGQ_ID", ""),
-                question.findtext("OrgQSubject") or "",
-                question.findtext("OrgQBody") or "",
-                candidate,
-                related.get("RELQ_RELEVANCE2ORGQ") in ("PerfectMatch", "Relevant"),
-            )
-        )
-    for identifier, group in itertools.groupby(rows, lambda row: row[0]):
-        together = list(group)
-        _, subject, text_body, _, _ = together[0]
-        yield Question(
-            identifier,
-            subject,
-            text_body,
-            tuple(row[3] for row in together),
-            tuple(row[4] for row in together),
-        )
+    return _Row(
+        question.get("ORGQ_ID", ""),
+        question.findtext("OrgQSubject") or "",
+        question.findtext("OrgQBody") or "",
+        (candidate, related.findtext("RelQSubject") or "", related.findtext("RelQBody") or ""),
+        _LABELS[label],
+    )
 
 
 def read_relevancy(name: str) -> dict[str, dict[str, bool]]:

@@ -57,7 +57,9 @@ def _spec(path: Path, entry: Any) -> EncoderSpec:
         or not set(entry) <= known
         or not isinstance(entry.get("vectors"), str)
         or not isinstance(entry.get("config", {}), dict)
+        or isinstance(entry.get("weight"), bool)
         or not isinstance(entry.get("weight", 1.0), int | float)
+        or not 1e-9 <= entry.get("weight", 1.0) <= 1e9
     ):
         raise ConfigError(f"{path} holds {json.dumps(entry)[:80]}; {_FORM}")
     config = GemConfig.from_json(json.dumps(entry.get("config", {})))

@@ -116,6 +116,10 @@ def test_several_encoders(gem, pairs, tmp_path):
     found = gem("eval", "sts", pairs, "--config", config, "--baselines", "-", "--json").json
     assert found["vectors"] == ["wordllama-gem", "wordllama"]
     assert found["weights"] == [1.0, 0.5]
+    for extra in (("--vectors", "wordllama"), ("--removed", "3"), ("--model", "none")):
+        answer = gem("eval", "sts", pairs, "--config", config, *extra)
+        assert answer.status == 2
+        assert "found other options beside" in answer.err
     refused = gem("build", "c", pairs, "--config", config)
     assert refused.status == 2
     assert "combines 2 encoders; expected one here" in refused.err
@@ -144,3 +148,20 @@ def test_missing_data_says_where_it_comes_from(gem, tmp_path):
         assert answer.status == 2, arguments
         assert message in answer.err
         assert answer.err.count("\n") == 1
+
+
+def test_targets_are_checked_first(gem, pairs, tmp_path):
+    for arguments in (
+        ("tune", pairs, "-o", tmp_path / "none" / "x.json"),
+        ("sensitivity", pairs, "--plot", tmp_path),
+        ("sensitivity", pairs, "--plot", tmp_path / "plot.foo"),
+    ):
+        answer = gem("eval", *arguments)
+        assert answer.status == 2
+        assert answer.err.count("\n") == 1
+
+
+def test_tables_keep_their_first_column_however_many_follow(gem, pairs):
+    out = gem("eval", "ablation", pairs).out
+    assert "GEM weights + SDR" in out
+    assert "alpha_n, alpha_s, alpha_u + SDR" in out

@@ -125,6 +125,12 @@ class TestPairs:
         with pytest.raises(RecordError, match="p.txt line 2: .*score TAB sentence TAB sentence"):
             read_sts([str(path)])
 
+    def test_scores_that_do_not_vary(self, tmp_path):
+        path = tmp_path / "p.txt"
+        path.write_text("2\ta\tb\n2\tc\td\n")
+        with pytest.raises(InputError, match="2 pairs of the score 2; expected scores that differ"):
+            read_sts([str(path)])
+
     def test_missing_files_say_where_such_data_comes_from(self, tmp_path):
         with pytest.raises(InputError, match="no such file; expected .*stswiki"):
             read_sts([str(tmp_path / "none.csv")])
@@ -182,6 +188,25 @@ class TestQuestions:
         path = tmp_path / "q"
         path.write_text(content)
         with pytest.raises(InputError, match=message):
+            read_questions([str(path)])
+
+    def test_rows_of_a_question_need_not_stand_together(self, tmp_path):
+        lines = question_rows().splitlines(keepends=True)
+        path = tmp_path / "q.jsonl"
+        path.write_text("".join([lines[0], lines[2], lines[1], lines[3]]))
+        assert [len(q.candidates) for q in read_questions([str(path)])] == [2, 2]
+        path.write_text("".join([*lines, lines[0]]))
+        with pytest.raises(InputError, match="holds the candidate 'Q1_R2' of 'Q1' twice"):
+            read_questions([str(path)])
+
+    def test_xml_with_a_mark_or_another_label(self, tmp_path):
+        path = tmp_path / "q.xml"
+        path.write_text("\ufeff" + questions_xml(), encoding="utf-8")
+        assert len(read_questions([str(path)])) == 2
+        path.write_text(questions_xml().replace("Irrelevant", "?"))
+        with pytest.raises(
+            InputError, match=r"labels the candidate 'Q1_R2' '\?'; expected Perfect"
+        ):
             read_questions([str(path)])
 
     def test_an_entity_bomb_is_not_expanded(self, tmp_path):
