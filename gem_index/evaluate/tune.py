@@ -8,8 +8,12 @@ from typing import Any
 
 from gem_index.config import GemConfig
 from gem_index.evaluate.tables import Evaluation, Table
+from gem_index.vectors.registry import join_spec, split_spec
 
-__all__ = ["GRID", "tune"]
+__all__ = ["FACTORS", "GRID", "tune"]
+
+FACTORS = (0.1, 0.3, 0.5, 0.7, 1.5, 2.0, 3.0)
+"""What each source's weight is multiplied by; of a single source it is the scale."""
 
 Score = Callable[[GemConfig, str], float]
 Progress = Callable[[str, int, int], None]
@@ -40,7 +44,8 @@ def tune(
     score : callable
         Returns the score on the dev set of a configuration with the vectors of a spec; never shown anything else.
     specs : sequence of str
-        Word vectors to choose from, with options and weights.
+        Word vectors to choose from; the weights of the chosen one are searched too. ``unit`` and other options belong to
+        registered names: name a set with and one without.
     start : GemConfig
     progress : callable, optional
 
@@ -56,7 +61,7 @@ def tune(
     improved = True
     while improved:
         improved = False
-        for other in specs[:]:
+        for other in [*specs, *_reweighted(spec)]:
             done += 1
             if other == spec:
                 continue
@@ -84,6 +89,16 @@ def tune(
     }
     table = Table("Steps that improved", ("setting", "value", ">dev"), rows)
     return best, spec, Evaluation(json, [table])
+
+
+def _reweighted(spec: str) -> list[str]:
+    """Return a specification with each source's weight changed: of a single one that is its scale."""
+    parts = split_spec(spec)
+    return [
+        join_spec([*parts[:place], replace(part, weight=part.weight * factor), *parts[place + 1 :]])
+        for place, part in enumerate(parts)
+        for factor in FACTORS
+    ]
 
 
 def _changed(config: GemConfig, setting: str, value: Any) -> GemConfig | None:

@@ -313,6 +313,16 @@ class TestTune:
         assert found.json["score"] == 0
         assert all(c.removed <= c.components for c, _ in seen)
 
+    def test_searches_weights(self):
+        def score(config, spec):
+            parts = dict(part.partition("*")[::2] for part in spec.split("+"))
+            return -abs(float(parts["a"] or 1) - 0.15) - abs(float(parts["b"] or 1) - 2)
+
+        _, spec, found = tune(score, ["a+b"], GemConfig())
+        assert found.json["score"] > -1e-9
+        assert spec.startswith("a*0.15")
+        assert spec.endswith("b*2.0")
+
     def test_scores_on_pairs_and_questions(self, pairs, vectors, tmp_path):
         direct = evaluate_sts(read_sts([pairs]), of(vectors, window=3)).json["pearson"]
         score = score_on_pairs([pairs], lambda spec: vectors)
