@@ -27,7 +27,7 @@ from gem_index.collection.results import (
 from gem_index.collection.searching import MODES, Search
 from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
-from gem_index.collection.view import Hits, SnapshotReplacedError, ViewKeeper
+from gem_index.collection.view import Hits, StaleStateError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
@@ -326,7 +326,7 @@ class Collection:
             try:
                 best, stored = self._search_once(query, k, where, mode, min_score, fusion)
                 break
-            except SnapshotReplacedError:
+            except StaleStateError:
                 continue  # a newer one is in use: its state is the one to answer from
         return [
             SearchResult(
@@ -362,7 +362,7 @@ class Collection:
                 best = search.best(k, min_score)
             except CorruptionError as error:
                 if self._views.replaced(view.directory):
-                    raise SnapshotReplacedError from error
+                    raise StaleStateError from error
                 raise
             return best, documents.by_seq([seq for seq, _ in best])
 

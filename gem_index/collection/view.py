@@ -23,7 +23,7 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, SnapshotRecord
 from gem_index.workspace import Workspace
 
-__all__ = ["Hits", "SnapshotReplacedError", "View", "ViewKeeper", "best_of"]
+__all__ = ["Hits", "StaleStateError", "View", "ViewKeeper", "best_of"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ Hits = list[tuple[int, float]]
 _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
 
 
-class SnapshotReplacedError(Exception):
+class StaleStateError(Exception):
     """A newer state is there to be read, and what the one at hand needs is gone."""
 
 
@@ -182,13 +182,13 @@ class ViewKeeper:
 
         Raises
         ------
-        SnapshotReplacedError
+        StaleStateError
             If another thread's transaction, a newer one, has moved on already: search in a new transaction.
         """
         seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
             if self._seen is not None and self._seen[0] == seen[0] and self._seen[1] > seen[1]:
-                raise SnapshotReplacedError
+                raise StaleStateError
             self._view = self._advance(connection, record, self._view)
             self._seen = seen
             return self._view
@@ -256,7 +256,7 @@ class ViewKeeper:
                 snapshot = Snapshot.open(folder, json.loads(row.files))
             except CorruptionError as error:
                 if self.replaced(row.directory):
-                    raise SnapshotReplacedError from error
+                    raise StaleStateError from error
                 # The texts are the truth: search goes on from them, verify --fix makes the files anew.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(

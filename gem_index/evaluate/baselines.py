@@ -25,6 +25,7 @@ __all__ = [
     "Scorer",
     "SifEncoder",
     "UsifEncoder",
+    "cosines",
 ]
 
 F64 = npt.NDArray[np.float64]
@@ -52,6 +53,16 @@ class Scorer(Protocol):
         float64 array (n,)
         """
         ...
+
+
+def cosines(
+    encode: Callable[[Sequence[str]], FloatArray], first: Sequence[str], second: Sequence[str]
+) -> F64:
+    """Return the cosine of each pair of texts (n,), by what encodes them to unit vectors."""
+    check_pairs(first, second)
+    both = encode([*first, *second]).astype(np.float64)
+    found: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
+    return found
 
 
 class DenseEncoder(ABC):
@@ -98,10 +109,7 @@ class DenseEncoder(ABC):
 
     def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
         """Return the cosine of each pair of texts (n,); 0 where one of the two has no words."""
-        check_pairs(first, second)
-        both = self.encode([*first, *second]).astype(np.float64)
-        cosines: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
-        return cosines
+        return cosines(self.encode, first, second)
 
     @abstractmethod
     def _compose(self, batch: TokenBatch, rows: FloatArray) -> F64:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError
-from gem_index.evaluate.baselines import BASELINES, Scorer
+from gem_index.evaluate.baselines import BASELINES, Scorer, cosines
 from gem_index.evaluate.lexical_baselines import TfIdf
 from gem_index.vectors.base import FloatArray, VectorSource
 
@@ -56,9 +56,7 @@ class EncoderScorer:
 
     def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
         """Return the cosines (n,)."""
-        both = self.encoder.encode([*first, *second]).astype(np.float64)
-        cosines: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
-        return cosines
+        return cosines(self.encoder.encode, first, second)
 
 
 class _Hybrid:

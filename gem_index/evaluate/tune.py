@@ -57,11 +57,13 @@ def tune(
     best, spec = start, specs[0]
     reached = score(best, spec)
     rows: list[tuple[object, ...]] = [("start", spec, reached)]
-    done, whole = 0, len(specs) + sum(map(len, GRID.values()))
+    done = whole = 0
     improved = True
     while improved:
         improved = False
-        for other in [*specs, *_reweighted(spec)]:
+        others = [*specs, *_reweighted(spec)]
+        whole += len(others) + sum(map(len, GRID.values()))
+        for other in others:
             done += 1
             if other == spec:
                 continue
@@ -79,7 +81,6 @@ def tune(
                 if (found := score(candidate, spec)) > reached:
                     best, reached, improved = candidate, found, True
                     rows.append((setting, str(value) or "-", found))
-        whole += len(specs) + sum(map(len, GRID.values()))
     json = {
         "task": "tune",
         "vectors": spec,
