@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from gem_index.errors import ConfigError, RecordError
+from gem_index.errors import ConfigError, InputError, RecordError
 
 if TYPE_CHECKING:
     from gem_index import GemConfig, GemEncoder, Home
@@ -27,6 +27,7 @@ __all__ = [
     "InputOptions",
     "Inputs",
     "State",
+    "check_target",
     "home_of",
     "takes",
 ]
@@ -318,3 +319,11 @@ def progress_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda stage, done, total: bar.update(
             task, description=stage, completed=done, total=total or None
         )
+
+
+def check_target(path: Path, example: str, *endings: str) -> None:
+    """Refuse a place that cannot be written before hours of work rather than after them."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"cannot write {path}; expected the name of a file in an existing folder")
+    if endings and path.suffix not in endings:
+        raise InputError(f"{path} ends in {path.suffix!r}; expected a name such as {example}")

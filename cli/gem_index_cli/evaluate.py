@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError
+from gem_index_cli import tuning
 from gem_index_cli.context import (
     AsJson,
     ConfigOptions,
     EncoderOptions,
+    check_target,
     home_of,
     progress_bar,
     takes,
 )
-from gem_index_cli.output import print_json, print_table, say
+from gem_index_cli.output import print_evaluation
 
 if TYPE_CHECKING:
     from gem_index import GemConfig
     from gem_index.evaluate.candidates import Candidates
-    from gem_index.evaluate.tables import Evaluation
     from gem_index.vectors.base import VectorSource
 
 __all__ = ["app"]
@@ -46,17 +47,6 @@ Baselines = Annotated[
     str, typer.Option(help="Baselines, by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none.")
 ]
 _ALL = "mean,SIF,uSIF,p-mean,TF-IDF,BM25"
-
-
-def _show(found: Evaluation, head: dict[str, Any], as_json: bool, markdown: bool) -> None:
-    if as_json:
-        print_json(found.json | head)
-        return
-    for table in found.tables:
-        if markdown:
-            say(table.markdown() + "\n")
-        else:
-            print_table(table.headings, table.cells(), table.title, whole=True)
 
 
 def _candidates(
@@ -131,7 +121,7 @@ def sts(
 
     parts = read_sts(files)
     found, head = _candidates(context, config, encoder, baselines, background)
-    _show(evaluate_sts(parts, found), head, as_json, markdown)
+    print_evaluation(evaluate_sts(parts, found), head, as_json, markdown)
 
 
 @app.command()
@@ -166,7 +156,7 @@ def cqa(
     found, head = _candidates(context, config, encoder, baselines, background)
     if lexical:
         found, head = with_lexical(found, lexical), head | {"lexical": lexical}
-    _show(evaluate_cqa(questions, found, text), head, as_json, markdown)
+    print_evaluation(evaluate_cqa(questions, found, text), head, as_json, markdown)
 
 
 @app.command()
@@ -187,7 +177,7 @@ def retrieval(
 
     task = read_beir(folder, split)
     found, head = _candidates(context, config, encoder, baselines, background)
-    _show(evaluate_retrieval(task, found), head, as_json, markdown)
+    print_evaluation(evaluate_retrieval(task, found), head, as_json, markdown)
 
 
 @app.command()
@@ -215,7 +205,7 @@ def transfer(
     found, head = _candidates(context, config, encoder, baselines, False)
     wanted = [name.strip() for name in tasks.split(",")] if tasks else list(TASKS)
     with progress_bar("transfer") as progress:
-        _show(evaluate_tasks(folder, wanted, found, progress), head, as_json, markdown)
+        print_evaluation(evaluate_tasks(folder, wanted, found, progress), head, as_json, markdown)
 
 
 @app.command()
@@ -239,7 +229,7 @@ def ablation(
     parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("ablation") as progress:
         found = evaluate_ablation(parts, vectors, base, _subj(senteval, vectors), progress)
-    _show(found, _head(encoder, base, config), as_json, markdown)
+    print_evaluation(found, _head(encoder, base, config), as_json, markdown)
 
 
 def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], float] | None:
@@ -256,14 +246,6 @@ def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], f
         ).test
 
     return classify
-
-
-def _check_target(path: Path, example: str, *endings: str) -> None:
-    """Refuse a place that cannot be written before hours of work rather than after them."""
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"cannot write {path}; expected the name of a file in an existing folder")
-    if endings and path.suffix not in endings:
-        raise InputError(f"{path} ends in {path.suffix!r}; expected a name such as {example}")
 
 
 def _head(
@@ -295,7 +277,7 @@ def sensitivity(
     from gem_index.vectors.registry import split_spec
 
     if plot is not None:
-        _check_target(plot, "plot.png", ".png", ".svg", ".pdf")
+        check_target(plot, "plot.png", ".png", ".svg", ".pdf")
     parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
@@ -303,7 +285,7 @@ def sensitivity(
         parts_of_spec = split_spec(_head(encoder, base, config)["vectors"])
         names = " + ".join(Path(part.name).name for part in parts_of_spec)
         plot_sensitivity(found.json, plot, f"GEM on {names}")
-    _show(found, _head(encoder, base, config), as_json, markdown)
+    print_evaluation(found, _head(encoder, base, config), as_json, markdown)
 
 
 @app.command()
@@ -330,7 +312,7 @@ def examples(
     if corpus:
         found.fit(sentences_of(read_sts(corpus)))
     head = _head(encoder, found.config, config)
-    _show(evaluate_examples(found), head, as_json, markdown)
+    print_evaluation(evaluate_examples(found), head, as_json, markdown)
 
 
 @app.command()
@@ -350,55 +332,7 @@ def speed(
     sentences = sentences_of(read_sts(files))
     found = encoder.encoder(context, config).fit(sentences)
     head = _head(encoder, found.config, config)
-    _show(evaluate_speed(found, sentences), head, as_json, markdown)
+    print_evaluation(evaluate_speed(found, sentences), head, as_json, markdown)
 
 
-@app.command()
-@takes(config=ConfigOptions)
-def tune(
-    context: typer.Context,
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...", help="Dev data: sentence pairs, or questions with --cqa."
-        ),
-    ],
-    config: ConfigOptions,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The configuration file to write.")
-    ],
-    vectors: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Word vectors to choose from; may come again. Default: wordllama.",
-            show_default=False,
-        ),
-    ] = None,
-    questions: Annotated[
-        bool, typer.Option("--cqa", help="The files hold questions; maximise MAP.")
-    ] = False,
-    as_json: AsJson = False,
-    markdown: Markdown = False,
-) -> None:
-    """Search the paper's grid on dev data alone and write the best configuration, for fit and build --config."""
-    from gem_index.evaluate.tune import tune as search
-    from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
-    from gem_index.files import publish_file
-
-    def opened(spec: str) -> VectorSource:
-        return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
-
-    _check_target(output, "best.json")
-    specs = vectors or ["wordllama"]
-    score = score_on_questions(files, opened) if questions else score_on_pairs(files, opened)
-    with progress_bar("tune") as progress:
-        best, spec, found = search(score, specs, config.config(), progress)
-    content = {"vectors": spec, "config": json.loads(best.to_json())}
-    try:
-        with publish_file(output) as file:
-            file.write((json.dumps(content, indent=1) + "\n").encode())
-    except OSError as error:
-        raise InputError(
-            f"cannot write {output}: {error.strerror}; expected a writable file"
-        ) from error
-    _show(found, content, as_json, markdown)
+tuning.register(app)

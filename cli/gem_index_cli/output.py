@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gem_index import Explanation
+    from gem_index.evaluate.tables import Evaluation
 
-__all__ = ["print_explanation", "print_json", "print_results", "print_table", "say"]
+__all__ = [
+    "print_evaluation",
+    "print_explanation",
+    "print_json",
+    "print_results",
+    "print_table",
+    "say",
+]
 
 _BAR = 10  # characters of the longest bar
 _VISIBLE = 0.0005  # a weight that prints as 0.000 gets no bar
@@ -95,3 +103,17 @@ def print_explanation(explanation: Explanation) -> None:
 def _shortened(text: str, length: int = 160) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def print_evaluation(
+    found: Evaluation, head: dict[str, Any], as_json: bool, markdown: bool
+) -> None:
+    """Print an evaluation's tables, or one object with what was evaluated."""
+    if as_json:
+        print_json(found.json | head)
+        return
+    for table in found.tables:
+        if markdown:
+            say(table.markdown() + "\n")
+        else:
+            print_table(table.headings, table.cells(), table.title, whole=True)

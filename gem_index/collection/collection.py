@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection
 
 from gem_index.collection.drift import Drift, measure_drift
@@ -27,6 +26,7 @@ from gem_index.collection.results import (
 from gem_index.collection.searching import MODES, Search
 from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
+from gem_index.collection.verification import index_problems
 from gem_index.collection.view import Hits, StaleStateError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
@@ -40,7 +40,6 @@ from gem_index.errors import (
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
-from gem_index.index.snapshot import Snapshot
 from gem_index.reranking import Candidate, RerankResult, rerank
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -422,7 +421,9 @@ class Collection:
         list of Problem
             Empty when all is well.
         """
-        details = self._index_problems()
+        with self._workspace.database.reading() as connection:
+            self._record(connection)
+        details = index_problems(self._workspace, self._views, self._id)
         if details and fix:
             with self._workspace.write_lock():
                 publish(self._workspace, self._id, self.encoder)
@@ -437,43 +438,6 @@ class Collection:
             )
             for identifier in damaged
         ]
-
-    def _index_problems(self) -> list[str]:
-        """Return what is wrong with the snapshot in use; one that a writer replaced meanwhile is not looked at."""
-        while True:
-            directory, problems = self._problems_of_snapshot()
-            if not problems or not self._views.replaced(directory):
-                return problems
-
-    def _problems_of_snapshot(self) -> tuple[str | None, list[str]]:
-        with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            model = ModelRepository(connection).get(record.model_id)
-            row = CollectionRepository(connection).snapshot(self._id)
-            if row is None:
-                return None, []
-            documents = DocumentRepository(connection, self._id)
-            seqs = documents.seqs()
-            expected = seqs[seqs <= row.last_seq]
-            dead, _ = documents.tombstones_after(0)
-        folder = self._workspace.collection_folder(self._id) / row.directory
-        files = json.loads(row.files)
-        problems = Snapshot.damage(folder, files)
-        if row.model_fingerprint != model.fingerprint:
-            problems.append(
-                f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
-            )
-        if not problems:
-            try:
-                ids = Snapshot.open(folder, files).ids
-            except CorruptionError as error:
-                return row.directory, [str(error)]
-            held = np.setdiff1d(ids, dead)
-            if not np.array_equal(held, expected):
-                problems.append(
-                    f"the index holds {len(held)} documents, the database {len(expected)}"
-                )
-        return row.directory, problems
 
     def _record(self, connection: Connection) -> CollectionRecord:
         names = CollectionRepository(connection)

@@ -1,0 +1,80 @@
+"""gem-index eval tune: the best configuration on dev data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gem_index.errors import InputError
+from gem_index_cli.context import (
+    AsJson,
+    ConfigOptions,
+    EncoderOptions,
+    check_target,
+    progress_bar,
+    takes,
+)
+from gem_index_cli.output import print_evaluation
+
+if TYPE_CHECKING:
+    from gem_index.vectors.base import VectorSource
+
+__all__ = ["register"]
+
+
+@takes(config=ConfigOptions)
+def tune(
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="Dev data: sentence pairs, or questions with --cqa."
+        ),
+    ],
+    config: ConfigOptions,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The configuration file to write.")
+    ],
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Word vectors to choose from; may come again. Default: wordllama.",
+            show_default=False,
+        ),
+    ] = None,
+    questions: Annotated[
+        bool, typer.Option("--cqa", help="The files hold questions; maximise MAP.")
+    ] = False,
+    as_json: AsJson = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Search the paper's grid on dev data alone and write the best configuration, for fit and build --config."""
+    from gem_index.evaluate.tune import tune as search
+    from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
+    from gem_index.files import publish_file
+
+    def opened(spec: str) -> VectorSource:
+        return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
+
+    check_target(output, "best.json")
+    specs = vectors or ["wordllama"]
+    score = score_on_questions(files, opened) if questions else score_on_pairs(files, opened)
+    with progress_bar("tune") as progress:
+        best, spec, found = search(score, specs, config.config(), progress)
+    content = {"vectors": spec, "config": json.loads(best.to_json())}
+    try:
+        with publish_file(output) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise InputError(
+            f"cannot write {output}: {error.strerror}; expected a writable file"
+        ) from error
+    print_evaluation(found, content, as_json, markdown)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(tune)
