@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gem_index.gem.combined import CombinedEncoder
     from gem_index.gem.components import Components, CorpusStatistics
     from gem_index.gem.encoder import Explanation, GemEncoder, WordWeight
-    from gem_index.home import Home, open_vectors
+    from gem_index.home import Home
+    from gem_index.opening import NamedProvider, open_provider, open_vectors
     from gem_index.provider import EmbeddingProvider, GemProvider
     from gem_index.reranking import RerankResult, rerank
     from gem_index.vectors.base import VectorSource
@@ -40,7 +41,9 @@ _HOMES = {
     "RerankResult": "gem_index.reranking",
     "VectorSource": "gem_index.vectors.base",
     "WordWeight": "gem_index.gem.encoder",
-    "open_vectors": "gem_index.home",
+    "NamedProvider": "gem_index.opening",
+    "open_provider": "gem_index.opening",
+    "open_vectors": "gem_index.opening",
     "rerank": "gem_index.reranking",
 }
 
@@ -57,10 +60,12 @@ __all__ = [
     "GemIndexError",
     "GemProvider",
     "Home",
+    "NamedProvider",
     "RerankResult",
     "VectorSource",
     "WordWeight",
     "__version__",
+    "open_provider",
     "open_vectors",
     "rerank",
 ]

@@ -15,6 +15,7 @@ do. ``exit_status`` is what the command line makes of it: 2 where the user's inp
     │   ├── UnknownNameError       no collection, model or vectors of that name (suggests near ones)
     │   ├── NameTakenError         the name is in use for something else
     │   ├── DuplicateIdError       the same document id twice in one ingest
+    │   ├── ExistingIdError        a document id that is stored already, where it is not to be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
@@ -36,6 +37,7 @@ __all__ = [
     "DownloadError",
     "DuplicateIdError",
     "EmptyTextError",
+    "ExistingIdError",
     "FilterError",
     "FingerprintMismatchError",
     "GemIndexError",
@@ -146,6 +148,17 @@ class DuplicateIdError(InputError):
         super().__init__(
             f"the id {document_id!r} came twice in one ingest; expected each id once: "
             "remove or rename one of the two documents"
+        )
+        self.document_id = document_id
+
+
+class ExistingIdError(InputError):
+    """A document's id is stored already, and it was not to be replaced."""
+
+    def __init__(self, document_id: str) -> None:
+        super().__init__(
+            f"the id {document_id!r} is stored already; expected a new id: "
+            "choose another, or let documents be replaced"
         )
         self.document_id = document_id
 

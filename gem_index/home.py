@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gem_index.collection import Collection
 from gem_index.collection.publish import Progress
@@ -27,13 +28,13 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
 from gem_index.vector_library import VectorInfo, VectorLibrary
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
+from gem_index.vectors.formats import KeyedVectorsLike
 from gem_index.vectors.options import SourceOptions
-from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
-from gem_index.vectors.stored import damaged_files, open_unstored
+from gem_index.vectors.registry import DEFAULT_VECTORS
+from gem_index.vectors.stored import damaged_files
 from gem_index.workspace import Workspace, check_name
 
-__all__ = ["Home", "open_vectors"]
+__all__ = ["Home"]
 
 
 class Home:
@@ -64,6 +65,10 @@ class Home:
         folder = Path(root) if root is not None else settings.home
         self._workspace = Workspace(folder.expanduser(), settings, upgrade=upgrade)
         self._library = VectorLibrary(self._workspace)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder's name: another process opens it anew."""
+        return type(self), (self.root.absolute(),)
 
     @property
     def root(self) -> Path:
@@ -505,28 +510,3 @@ class Home:
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""
         self._library.remove(name)
-
-
-def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:
-    """Open word vectors.
-
-    Parameters
-    ----------
-    spec : str or gensim KeyedVectors
-        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
-        read, or several of these joined by ``+``, each perhaps with a weight (``a*0.7+b``); or an object.
-    home : Home, optional
-        Where registered names are looked up; the default home unless given. Not touched for bundled names and paths.
-
-    Raises
-    ------
-    UnknownNameError
-        If a part is neither a name nor a path.
-    """
-    if not isinstance(spec, str):
-        return open_unstored(read_vectors(spec))
-    if home is None and all(
-        part.name in BUNDLED or is_path(part.name) for part in split_spec(spec)
-    ):
-        return open_source(spec, {})
-    return (home or Home()).open_vectors(spec)

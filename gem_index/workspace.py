@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
@@ -82,6 +83,10 @@ class Workspace:
             upgrade=upgrade,
             synchronous=settings.synchronous,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder's name: another process opens it anew."""
+        return type(self), (self.root.absolute(), self.settings)
 
     @property
     def vectors_folder(self) -> Path:

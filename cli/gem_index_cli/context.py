@@ -264,33 +264,17 @@ class EncoderOptions:
         ConfigError
             If more than one was named, or a fitted model is given another configuration.
         """
-        from gem_index import GemEncoder, open_vectors
-        from gem_index.errors import FingerprintMismatchError
+        from gem_index import open_provider
 
-        if self.model and self.collection:
-            raise ConfigError("found --model and --collection; expected one of them")
-        if not self.model and not self.collection:
-            spec = self.vectors or config.vectors or "wordllama"
-            source = open_vectors(spec, home_of(context) if context.obj.home else None)
-            return GemEncoder(source, config.config())
-        if config.given or config.prior is not None:
-            raise ConfigError(
-                "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
-            )
-        home = home_of(context)
-        encoder = (
-            home.model(self.model) if self.model else home.collection(str(self.collection)).encoder
-        )
-        if self.vectors is not None:
-            found = home.open_vectors(self.vectors).fingerprint
-            if found != encoder.vectors.fingerprint:
-                raise FingerprintMismatchError(
-                    f"the model of {self.model or self.collection}",
-                    encoder.vectors.fingerprint,
-                    found,
-                    "leave out --vectors",
-                )
-        return encoder
+        fitted = self.model or self.collection
+        given = config.given or config.prior is not None
+        return open_provider(
+            self.vectors or (None if fitted else config.vectors or "wordllama"),
+            model=self.model,
+            collection=self.collection,
+            config=config.config() if given or not fitted else None,
+            home=context.obj.home,
+        ).encoder
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection
 
@@ -23,7 +23,7 @@ from gem_index.collection.results import (
     Problem,
     SearchResult,
 )
-from gem_index.collection.searching import MODES, Search
+from gem_index.collection.searching import MODES, Query, Search
 from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
@@ -31,8 +31,8 @@ from gem_index.collection.view import Hits, StaleStateError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
+    ConfigError,
     CorruptionError,
-    EmptyTextError,
     GemIndexError,
     InputError,
     UnknownNameError,
@@ -41,10 +41,9 @@ from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.reranking import Candidate, RerankResult, rerank
-from gem_index.store.documents import DocumentRepository
+from gem_index.store.documents import DocumentRepository, OnExisting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, StoredDocument
-from gem_index.text import tokenize
 from gem_index.workspace import Workspace
 
 __all__ = ["Collection"]
@@ -53,6 +52,7 @@ _LOG = logging.getLogger(__name__)
 
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
+_READ_AT_ONCE = 2000
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,15 @@ class Collection:
         self._views = ViewKeeper(workspace, record.id)
         self._filters = FilterCache()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name and its home: whoever unpickles it opens the collection anew."""
+        return _reopen, (self._workspace, self.name)
+
     # ----------------------------------------------------------------- writing
 
-    def ingest(self, documents: Iterable[Document]) -> IngestReport:
+    def ingest(
+        self, documents: Iterable[Document], *, on_existing: OnExisting = "replace"
+    ) -> IngestReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
         One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
@@ -99,26 +105,38 @@ class Collection:
         ----------
         documents : iterable of Document
             Read once.
+        on_existing : {"replace", "keep", "refuse"}
+            What becomes of a document whose id is stored already; one that is kept counts as unchanged.
 
         Raises
         ------
         DuplicateIdError
             If an id comes twice in the call.
+        ExistingIdError
+            If an id is stored already and is to be refused.
+        ConfigError
+            If ``on_existing`` is none of the three.
         HomeBusyError
             If another process keeps writing for too long.
         """
         with self._workspace.write_lock():
-            report = self.store(documents)
+            report = self.store(documents, on_existing=on_existing)
             self._shorten_tail()
         return report
 
-    def store(self, documents: Iterable[Document]) -> IngestReport:
+    def store(
+        self, documents: Iterable[Document], *, on_existing: OnExisting = "replace"
+    ) -> IngestReport:
         """Ingest without a look at the index, for a caller that refits next."""
+        if on_existing not in get_args(OnExisting):
+            raise ConfigError(
+                f"on_existing is {on_existing!r}; expected one of {', '.join(get_args(OnExisting))}"
+            )
         started = time.monotonic()
         with self._workspace.write_lock():
             with self._workspace.database.writing() as connection:
                 self._record(connection)
-                counts = DocumentRepository(connection, self._id).upsert(documents)
+                counts = DocumentRepository(connection, self._id).upsert(documents, on_existing)
             with self._workspace.database.reading() as connection:
                 record = self._record(connection)
                 fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
@@ -278,7 +296,7 @@ class Collection:
 
     def search(
         self,
-        query: str,
+        query: Query,
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
         *,
@@ -290,7 +308,8 @@ class Collection:
 
         Parameters
         ----------
-        query : str
+        query : str or array (dimension,)
+            A text; in the mode ``dense`` also a vector of this collection's encoder.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
         mode : str
@@ -309,7 +328,8 @@ class Collection:
         EmptyTextError
             If the query holds no word.
         InputError
-            If k is below 1, the mode or fusion has another name, or the filter is not of this form.
+            If k is below 1, a vector is not one of this collection's dimension, the mode or fusion has another name, or the
+            filter is not of this form.
         """
         if k is None and min_score is None:
             raise InputError("found neither k nor min_score; expected one of them")
@@ -319,8 +339,6 @@ class Collection:
             raise InputError(f"min_score is {min_score!r}; expected a number")
         if mode not in MODES:
             raise InputError(f"the mode is {mode!r}; expected {', '.join(MODES)}")
-        if not tokenize(query):
-            raise EmptyTextError(query)
         while True:
             try:
                 best, stored = self._search_once(query, k, where, mode, min_score, fusion)
@@ -339,7 +357,7 @@ class Collection:
 
     def _search_once(
         self,
-        query: str,
+        query: Query,
         k: int | None,
         where: Mapping[str, Any] | None,
         mode: str,
@@ -364,6 +382,48 @@ class Collection:
                     raise StaleStateError from error
                 raise
             return best, documents.by_seq([seq for seq, _ in best])
+
+    def get(self, ids: Iterable[str]) -> list[Document]:
+        """Return the documents with these ids, in the order asked for; those that are not there are left out."""
+        wanted = list(dict.fromkeys(ids))
+        with self._workspace.database.reading() as connection:
+            documents = DocumentRepository(connection, self._id)
+            self._record(connection)
+            seqs = documents.seqs_of(wanted)
+            found = documents.by_seq(list(seqs.values()))
+        return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
+
+    def documents(self, where: Mapping[str, Any] | None = None) -> Iterator[Document]:
+        """Iterate over the documents that a filter accepts, in the order of their last change.
+
+        They are those of one moment, that of the first step, whatever is written meanwhile.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            A filter as for :meth:`search`; all documents without one.
+
+        Raises
+        ------
+        FilterError
+            If the filter is not of the documented form.
+        """
+        with self._workspace.database.reading() as connection:
+            self._record(connection)
+            documents = DocumentRepository(connection, self._id)
+            seqs = documents.matching(where) if where else documents.seqs()
+            for begin in range(0, len(seqs), _READ_AT_ONCE):
+                batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
+                found = documents.by_seq(batch)
+                yield from (_document(found[seq]) for seq in batch)
+
+    def count(self, where: Mapping[str, Any] | None = None) -> int:
+        """Return how many documents there are, or how many a filter accepts."""
+        with self._workspace.database.reading() as connection:
+            self._record(connection)
+            if not where:
+                return self._counts(connection).documents
+            return len(DocumentRepository(connection, self._id).matching(where))
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
@@ -450,6 +510,21 @@ class Collection:
                 "make one with: gem-index build NAME FILE",
             )
         return record
+
+
+def _reopen(workspace: Workspace, name: str) -> Collection:
+    with workspace.database.reading() as connection:
+        record = CollectionRepository(connection).find(name)
+    if record is None:
+        raise UnknownNameError(
+            "collection", name, (), f"the home {workspace.root} holds it no more"
+        )
+    return Collection(workspace, record)
+
+
+def _document(stored: StoredDocument) -> Document:
+    metadata = json.loads(stored.metadata)
+    return Document(id=stored.document_id, text=stored.text, metadata=metadata)
 
 
 def _watched(

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.collection.fusion import DEPTH, fuse
 from gem_index.collection.view import Hits, View
+from gem_index.errors import EmptyTextError, InputError
 from gem_index.index.lexical import terms_of
 from gem_index.store.documents import DocumentRepository
+from gem_index.text import tokenize
 
-__all__ = ["MODES", "Search"]
+__all__ = ["MODES", "Query", "Search", "checked_query"]
+
+Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
+"""A text, or a vector of the collection's encoder."""
 
 MODES = ("dense", "lexical", "hybrid")
 """How a collection is searched."""
 
 _RANGE = 100  # hits that a search without a k begins with
+
+
+def checked_query(query: Query, dimension: int, mode: str) -> str | npt.NDArray[np.float32]:
+    """Return a text as it is, a vector at unit length.
+
+    Raises
+    ------
+    EmptyTextError
+        If a text holds no word.
+    InputError
+        If a vector is not of this dimension, is zero or not finite, or the mode looks for words.
+    """
+    if isinstance(query, str):
+        if not tokenize(query):
+            raise EmptyTextError(query)
+        return query
+    if mode != "dense":
+        raise InputError(f"found a vector for a {mode} search; expected a text to take words from")
+    vector = np.asarray(query, dtype=np.float64)
+    norm = np.linalg.norm(vector)
+    if vector.shape != (dimension,) or not np.isfinite(norm) or norm == 0:
+        raise InputError(
+            f"the query is an array of shape {vector.shape} and length {norm:g}; expected a text, or a finite vector of "
+            f"shape ({dimension},) that is not zero"
+        )
+    return (vector / norm).astype(np.float32)
 
 
 class Search:
@@ -25,7 +59,7 @@ class Search:
         self,
         view: View,
         documents: DocumentRepository,
-        query: str,
+        query: Query,
         allowed: npt.NDArray[np.int64] | None,
         mode: str,
         fusion: str,
@@ -35,8 +69,16 @@ class Search:
         self._allowed = allowed
         self._mode = mode
         self._fusion = fusion
-        self._vector = view.encoder.encode([query])[0] if mode != "lexical" else None
-        self._terms = list(dict.fromkeys(terms_of(query))) if mode != "dense" else []
+        query = checked_query(query, view.encoder.dimension, mode)
+        self._vector: npt.NDArray[np.float32] | None = None
+        self._terms: list[str] = []
+        if not isinstance(query, str):
+            self._vector = query
+            return
+        if mode != "lexical":
+            self._vector = view.encoder.encode([query])[0]
+        if mode != "dense":
+            self._terms = list(dict.fromkeys(terms_of(query)))
 
     def best(self, k: int | None, min_score: float | None) -> Hits:
         """Return the k best hits, or all that reach a score."""

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
@@ -25,6 +26,7 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["Database"]
 
 _CACHE_KIB = 64 * 1024
+_OPEN: WeakSet[Database] = WeakSet()
 
 
 class Database:
@@ -62,6 +64,7 @@ class Database:
         self.path = path
         self._make_private(path)
         self._engine = _engine(path, busy_timeout, synchronous)
+        _OPEN.add(self)
         if upgrade and self.revision != HEAD_REVISION:
             self.upgrade()
 
@@ -188,8 +191,18 @@ class Database:
             source.backup(target)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close the connections that no transaction is using; the next one opens others."""
         self._engine.dispose()
+
+
+def _close_idle_connections() -> None:
+    """Close what no transaction is using: SQLite forbids a connection to live on in a forked child."""
+    for database in list(_OPEN):
+        database.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_idle_connections)
 
 
 def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, CursorResult, delete, func, insert, select
 
 from gem_index.documents import Document, content_hash
-from gem_index.errors import DuplicateIdError
+from gem_index.errors import DuplicateIdError, ExistingIdError
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.where import compile_where
 
-__all__ = ["DocumentRepository", "UpsertCounts"]
+__all__ = ["DocumentRepository", "OnExisting", "UpsertCounts"]
+
+OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
+"""What becomes of a document whose id is stored already."""
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
@@ -47,24 +50,33 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- writing
 
-    def upsert(self, items: Iterable[Document]) -> UpsertCounts:
-        """Add documents; one whose id exists is replaced where its content differs.
+    def upsert(
+        self, items: Iterable[Document], on_existing: OnExisting = "replace"
+    ) -> UpsertCounts:
+        """Add documents; one whose id exists is replaced where its content differs, kept as it is, or refused.
 
         Raises
         ------
         DuplicateIdError
             If an id comes twice; the caller's transaction then rolls back.
+        ExistingIdError
+            If an id exists and is to be refused.
         """
         counts = UpsertCounts()
         first_new = 1 + int(self._connection.scalar(select(func.max(documents.c.seq))) or 0)
         unchanged = bytearray(first_new // 8 + 1)  # a bit for each document there was
         iterator = iter(items)
         while batch := list(islice(iterator, _BATCH)):
-            self._upsert_batch(batch, first_new, unchanged, counts)
+            self._upsert_batch(batch, first_new, unchanged, counts, on_existing)
         return counts
 
     def _upsert_batch(
-        self, batch: Sequence[Document], first_new: int, unchanged: bytearray, counts: UpsertCounts
+        self,
+        batch: Sequence[Document],
+        first_new: int,
+        unchanged: bytearray,
+        counts: UpsertCounts,
+        on_existing: OnExisting,
     ) -> None:
         present = self._present([document.id for document in batch])
         seen: set[str] = set()
@@ -77,7 +89,9 @@ class DocumentRepository:
             ):
                 raise DuplicateIdError(document.id)
             seen.add(document.id)
-            if seq is not None and content_hash == document.content_hash:
+            if seq is not None and on_existing == "refuse":
+                raise ExistingIdError(document.id)
+            if seq is not None and (on_existing == "keep" or content_hash == document.content_hash):
                 unchanged[seq >> 3] |= 1 << (seq & 7)
                 counts.unchanged += 1
                 continue
@@ -221,6 +235,14 @@ class DocumentRepository:
             )
             found.update((seq, text) for seq, text in rows)
         return [found[seq] for seq in seqs]
+
+    def seqs_of(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the seqs of the documents with these ids, those that exist."""
+        found: dict[str, int] = {}
+        for begin in range(0, len(ids), _BATCH):
+            present = self._present(ids[begin : begin + _BATCH])
+            found |= {identifier: seq for identifier, (seq, _) in present.items()}
+        return found
 
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
         """Return the documents with these seqs, those that exist."""

@@ -178,7 +178,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("build", "new", "FILE", "--id-field", "key"), "no field 'key'"),
         (
             ("explain", "x", "--model", "model", "--collection", "faq"),
-            "found --model and --collection",
+            "found a model and a collection",
         ),
         (("explain", "x", "--model", "model", "--preset", "cqa"), "beside a fitted model"),
         (
@@ -212,7 +212,7 @@ def test_mixing_fingerprints(gem, faq, state, vectors_folder):
     )
     assert_refused(
         gem("explain", "x", "--model", "model", "--vectors", "tiny"),
-        "the model of model was made with",
+        "the model model was made with",
     )
     assert_refused(
         gem("explain", "x", "--collection", "faq", "--vectors", "tiny"),

@@ -1,0 +1,199 @@
+"""From what a user names to what is opened: word vectors, and the provider that an adapter wraps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gem_index.config import GemConfig
+from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.recommended import recommended_config
+from gem_index.home import Home
+from gem_index.provider import GemProvider
+from gem_index.vectors.base import VectorSource
+from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
+from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
+from gem_index.vectors.stored import open_unstored
+
+__all__ = ["NamedProvider", "open_provider", "open_vectors"]
+
+MODEL_FILE = ".safetensors"
+"""How the name of a model file ends, as :meth:`GemEncoder.save` writes it; anything else is the name of a model."""
+
+
+class NamedProvider(GemProvider):
+    """A provider that was opened by name, and can be opened again from its settings.
+
+    It pickles as its settings, so that a worker process opens the same files instead of receiving them.
+
+    Parameters
+    ----------
+    encoder : GemEncoder
+    settings : mapping
+        JSON values: the arguments of :func:`open_provider` that open it again. They carry the fingerprint, so that other
+        vectors, another fit or another configuration under the same names are refused.
+    """
+
+    def __init__(self, encoder: GemEncoder, settings: Mapping[str, Any]) -> None:
+        super().__init__(encoder)
+        self._settings = json.dumps(settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a saved configuration holds; ``open_provider(**settings)`` opens the same provider, or refuses."""
+        settings: dict[str, Any] = json.loads(self._settings)
+        return settings
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.settings,)
+
+
+def _reopen(settings: dict[str, Any]) -> NamedProvider:
+    return open_provider(**settings)
+
+
+def open_provider(
+    vectors: str | None = None,
+    *,
+    model: str | Path | None = None,
+    collection: str | None = None,
+    config: GemConfig | Mapping[str, Any] | str | None = None,
+    home: Home | str | Path | None = None,
+    fingerprint: str | None = None,
+) -> NamedProvider:
+    """Open an embedding provider by name: what every adapter wraps.
+
+    Parameters
+    ----------
+    vectors : str, optional
+        Word vectors with their background components, as :func:`open_vectors` takes them; the bundled ones where nothing is
+        named. Beside a model or a collection: what it has to have been fitted on.
+    model : str or Path, optional
+        A model that ``gem-index fit`` keeps in the home, or a file that :meth:`GemEncoder.save` wrote, whose name ends in
+        ``.safetensors`` (it holds no word vectors: name them where they are not the bundled ones).
+    collection : str, optional
+        The model of a collection in the home.
+    config : GemConfig, mapping of its fields, or name of a preset, optional
+        For ``vectors`` alone; by default what suits them (:func:`~gem_index.gem.recommended.recommended_config`).
+    home : Home, str or Path, optional
+        Where names are looked up; the default home unless given. Not touched for bundled vectors and files.
+    fingerprint : str, optional
+        What the provider's fingerprint has to be.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If the provider's fingerprint, or the vectors of its model, are others than those asked for.
+    ConfigError
+        If both a model and a collection are named, or a configuration beside one of them.
+    UnknownNameError
+        If there is nothing of that name.
+
+    Examples
+    --------
+    >>> provider = open_provider("wordllama")
+    >>> provider.embed_query("a man plays guitar").shape
+    (256,)
+    """
+    if model is not None and collection is not None:
+        raise ConfigError("found a model and a collection; expected one of them")
+    if config is not None and (model is not None or collection is not None):
+        raise ConfigError(
+            "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
+        )
+    settings: dict[str, Any] = {"vectors": vectors}
+    if collection is not None:
+        encoder = _home(home).collection(collection).encoder
+        settings["collection"] = collection
+    elif model is not None:
+        encoder = _open_model(str(model), vectors, home)
+        settings["model"] = str(model)
+    else:
+        settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
+        source = open_vectors(vectors, home if home is None else _home(home))
+        encoder = GemEncoder(source, as_config(config) or recommended_config(source))
+        settings["config"] = asdict(encoder.config)
+    name = _described(settings)
+    if vectors is not None and (model is not None or collection is not None):
+        found = open_vectors(vectors, home if home is None else _home(home)).fingerprint
+        if found != encoder.vectors.fingerprint:
+            raise FingerprintMismatchError(
+                name,
+                encoder.vectors.fingerprint,
+                found,
+                f"leave out the vectors {vectors!r}, or name those it was fitted with",
+            )
+    if fingerprint is not None and fingerprint != encoder.fingerprint:
+        raise FingerprintMismatchError(
+            f"what was saved with {name}",
+            fingerprint,
+            encoder.fingerprint,
+            "open it with the word vectors, configuration and fit it was saved with, or embed everything anew",
+        )
+    settings["home"] = str(home.root if isinstance(home, Home) else home) if home else None
+    settings["fingerprint"] = encoder.fingerprint
+    return NamedProvider(encoder, {key: value for key, value in settings.items() if value})
+
+
+def as_config(config: GemConfig | Mapping[str, Any] | str | None) -> GemConfig | None:
+    """Return a configuration from its fields, or from the name of a preset.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+    """
+    if config is None or isinstance(config, GemConfig):
+        return config
+    if isinstance(config, str):
+        return GemConfig.preset(config)
+    if not isinstance(config, Mapping):
+        raise ConfigError(
+            f"the configuration is {config!r}; expected a GemConfig, its fields, or the name of a preset"
+        )
+    return GemConfig.from_json(json.dumps(dict(config)))
+
+
+def _home(home: Home | str | Path | None) -> Home:
+    return home if isinstance(home, Home) else Home(home)
+
+
+def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> GemEncoder:
+    if not model.endswith(MODEL_FILE):
+        return _home(home).model(model)
+    source = open_vectors(vectors or DEFAULT_VECTORS, home if home is None else _home(home))
+    return GemEncoder.load(Path(model).expanduser(), source)
+
+
+def _described(settings: Mapping[str, Any]) -> str:
+    kinds = ("collection", "model", "vectors")
+    return next(f"the {kind} {settings[kind]}" for kind in kinds if settings.get(kind))
+
+
+def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:
+    """Open word vectors.
+
+    Parameters
+    ----------
+    spec : str or gensim KeyedVectors
+        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
+        read, or several of these joined by ``+``, each perhaps with a weight (``a*0.7+b``); or an object.
+    home : Home, optional
+        Where registered names are looked up; the default home unless given. Not touched for bundled names and paths.
+
+    Raises
+    ------
+    UnknownNameError
+        If a part is neither a name nor a path.
+    """
+    if not isinstance(spec, str):
+        return open_unstored(read_vectors(spec))
+    if home is None and all(
+        part.name in BUNDLED or is_path(part.name) for part in split_spec(spec)
+    ):
+        return open_source(spec, {})
+    return (home or Home()).open_vectors(spec)

@@ -1,0 +1,55 @@
+"""Pages whose examples are run: what a page says is what happens."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+__all__ = ["run_page"]
+
+_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run_page(path: str | Path) -> dict[str, Any]:
+    """Run the ``python`` blocks of a Markdown page, in order, as one program.
+
+    A ``text`` block says what the block before it prints; of numbers the first two decimals count.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict
+        The program's names when it ended.
+
+    Raises
+    ------
+    AssertionError
+        If a block prints something else, or the page has no block.
+    """
+    page = Path(path).read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__page__"}
+    printed, blocks = "", 0
+    for match in _BLOCK.finditer(page):
+        kind, content = match.groups()
+        if kind == "text":
+            assert _rounded(printed) == _rounded(content), (
+                f"{path} says\n{content}and the block before it prints\n{printed}"
+            )
+            continue
+        line = page.count("\n", 0, match.start(2))
+        code = compile("\n" * line + content, str(path), "exec")
+        with redirect_stdout(io.StringIO()) as out:
+            exec(code, names)  # noqa: S102 - the page's own example
+        printed, blocks = out.getvalue(), blocks + 1
+    assert blocks, f"{path} holds no python block to run"
+    return names
+
+
+def _rounded(text: str) -> str:
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", text).strip()
