@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ TRAINING_VECTORS = 65_536
 _PROBED_LISTS = 4  # one in so many of an inverted file's lists
 _HNSW_BREADTH = 512
 _QUERY_BITS = 4  # of a query's numbers against RaBitQ's codes
+
+_imported_in: int | None = None
+"""The process that imported FAISS, perhaps an ancestor of this one."""
 
 
 class DenseIndex:
@@ -72,7 +76,8 @@ class DenseIndex:
         try:
             index = faiss.index_factory(dimension, kind.factory, faiss.METRIC_INNER_PRODUCT)
             if not index.is_trained:
-                index.train(sample())
+                with _threads():
+                    index.train(sample())
         except RuntimeError as error:
             raise ConfigError(
                 f"FAISS cannot make the index {kind.factory!r} of these documents ({_first_line(error)}); "
@@ -82,7 +87,8 @@ class DenseIndex:
 
     def add(self, vectors: F32) -> None:
         """Append vectors (b, dimension) to an index that was made or read, not opened."""
-        self._index.add(vectors)
+        with _threads():
+            self._index.add(vectors)
 
     def keep(self, kept: Mask) -> bool:
         """Leave out the positions (n,) where ``kept`` is False; the others move together.
@@ -103,7 +109,8 @@ class DenseIndex:
 
     def take(self, positions: npt.NDArray[np.int64]) -> F32:
         """Return the vectors (p, dimension) at some positions of an exact index."""
-        vectors: F32 = self._index.reconstruct_batch(positions)
+        with _threads():
+            vectors: F32 = self._index.reconstruct_batch(positions)
         return vectors
 
     def write(self, path: Path) -> None:
@@ -186,7 +193,8 @@ class DenseIndex:
         """Search once; tell also whether the index itself left out what is not accepted."""
         faiss = _faiss()
 
-        with _one_thread():
+        # OpenMP cannot share out one query, and its waiting costs as much again
+        with _threads(1):
             if accepted is not None and not accepted.all():
                 bits = np.packbits(accepted, bitorder="little")
                 selector = faiss.IDSelectorBitmap(bits)
@@ -228,8 +236,10 @@ def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
 
 def _faiss() -> Any:
     """Return FAISS, imported when first used: its stubs know the C++ classes, not their Python constructors."""
+    global _imported_in
     import faiss
 
+    _imported_in = _imported_in or os.getpid()
     return faiss
 
 
@@ -238,12 +248,17 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep FAISS to the calling thread: OpenMP cannot share out one query, and its waiting costs as much again."""
+def _threads(count: int | None = None) -> Iterator[None]:
+    """Limit the threads that FAISS uses for this one; without a count to one in a process that was forked.
+
+    OpenMP's threads do not live on in a forked child, and it would wait for them for ever.
+    """
     faiss = _faiss()
 
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)  # of this thread alone
+    if count is None:
+        count = before if _imported_in == os.getpid() else 1
+    faiss.omp_set_num_threads(count)  # of the calling thread alone
     try:
         yield
     finally:

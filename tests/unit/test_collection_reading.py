@@ -1,0 +1,211 @@
+"""Reading documents back, searching by vector, what becomes of ids that are there, pickles and forks."""
+
+import multiprocessing
+import os
+import pickle
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+from gem_index import Document, GemConfig, Home
+from gem_index.errors import (
+    ConfigError,
+    ExistingIdError,
+    FilterError,
+    InputError,
+    UnknownNameError,
+)
+
+DOCUMENTS = [
+    Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),
+    Document(id="bank", text="where can I open a bank account", metadata={"lang": "en", "n": 2}),
+    Document(id="tea", text="how long does tea keep in the cup", metadata={"lang": "de", "n": 3}),
+]
+
+
+@pytest.fixture
+def faq(home, vectors_folder):
+    home.add_vectors("tiny", vectors_folder)
+    faq = home.create_collection("faq", vectors="tiny", config=GemConfig(components=12, removed=5))
+    faq.ingest(DOCUMENTS)
+    return faq
+
+
+class TestDocuments:
+    def test_get_returns_documents_in_the_order_asked_for(self, faq):
+        assert faq.get(["tea", "nobody", "visa", "tea"]) == [DOCUMENTS[2], DOCUMENTS[0]]
+        assert faq.get([]) == []
+
+    def test_a_changed_document_is_read_as_it_is_now(self, faq):
+        new = Document(id="visa", text="a visa is a stamp", metadata={"lang": "en"})
+        faq.ingest([new])
+        assert faq.get(["visa"]) == [new]
+        assert list(faq.documents()) == [DOCUMENTS[1], DOCUMENTS[2], new]
+
+    def test_documents_are_filtered_and_counted(self, faq):
+        assert list(faq.documents()) == DOCUMENTS
+        assert list(faq.documents({})) == DOCUMENTS
+        assert list(faq.documents({"lang": "en"})) == DOCUMENTS[:2]
+        assert faq.count() == 3
+        assert faq.count({"n": {"$gte": 2}}) == 2
+        faq.delete(["bank"])
+        assert faq.count() == 2
+        assert faq.count({"lang": "en"}) == 1
+
+    def test_many_documents_come_in_order(self, faq):
+        many = [Document(id=str(i), text=f"river number {i}") for i in range(4500)]
+        faq.ingest(many)
+        assert [document.id for document in faq.documents()][3:] == [d.id for d in many]
+        assert faq.get([str(i) for i in range(4499, -1, -1)]) == many[::-1]
+
+    def test_an_iteration_sees_one_moment(self, faq):
+        iterator = faq.documents()
+        first = next(iterator)
+        faq.delete(["tea"])
+        faq.ingest([Document(id="new", text="a new one")])
+        assert [first, *iterator] == DOCUMENTS
+        assert [document.id for document in faq.documents()] == ["visa", "bank", "new"]
+
+    def test_a_bad_filter_is_refused(self, faq):
+        with pytest.raises(FilterError, match=r"\$near"):
+            list(faq.documents({"n": {"$near": 2}}))
+        with pytest.raises(FilterError):
+            faq.count({"$or": 3})
+
+    def test_a_dropped_collection_is_gone(self, home, faq):
+        home.drop("faq")
+        for read in (lambda: faq.get(["visa"]), lambda: list(faq.documents()), faq.count):
+            with pytest.raises(UnknownNameError, match="faq"):
+                read()
+
+
+class TestExistingIds:
+    NEW = (
+        Document(id="visa", text="another text"),
+        Document(id="fresh", text="a fresh text"),
+    )
+
+    def test_kept(self, faq):
+        report = faq.ingest(self.NEW, on_existing="keep")
+        assert (report.added, report.updated, report.unchanged) == (1, 0, 1)
+        assert faq.get(["visa", "fresh"]) == [DOCUMENTS[0], self.NEW[1]]
+
+    def test_refused_and_nothing_is_stored(self, faq):
+        with pytest.raises(ExistingIdError, match="'visa' is stored already") as caught:
+            faq.ingest(self.NEW[::-1], on_existing="refuse")
+        assert caught.value.document_id == "visa"
+        assert list(faq.documents()) == DOCUMENTS
+        assert faq.ingest(self.NEW[1:], on_existing="refuse").added == 1
+
+    def test_replaced(self, faq):
+        assert faq.ingest(self.NEW).updated == 1
+        assert faq.get(["visa"]) == [self.NEW[0]]
+
+    def test_another_word_is_refused(self, faq):
+        with pytest.raises(ConfigError, match="'ignore'; expected one of replace, keep, refuse"):
+            faq.ingest(self.NEW, on_existing="ignore")
+        assert faq.count() == 3
+
+
+class TestSearchByVector:
+    def test_finds_what_its_text_finds(self, faq):
+        vector = faq.encoder.encode(["a visa to renew"])[0]
+        by_text = faq.search("a visa to renew", k=3)
+        for query in (vector, 7 * vector.astype(np.float64), vector.tolist()):
+            found = faq.search(query, k=3)
+            assert [hit.id for hit in found] == [hit.id for hit in by_text]
+            np.testing.assert_allclose(
+                [hit.score for hit in found], [hit.score for hit in by_text], atol=1e-6
+            )
+        assert [hit.id for hit in faq.search(vector, k=3, where={"lang": "de"})] == ["tea"]
+
+    @pytest.mark.parametrize(
+        "vector",
+        [np.zeros(24), np.ones(23), np.ones((1, 24)), np.full(24, np.nan), [1.0, np.inf] * 12],
+        ids=["zero", "short", "matrix", "nan", "infinite"],
+    )
+    def test_other_vectors_are_refused(self, faq, vector):
+        with pytest.raises(InputError, match=r"shape \(24,\) that is not zero"):
+            faq.search(vector)
+
+    def test_words_cannot_be_taken_from_a_vector(self, faq):
+        for mode in ("lexical", "hybrid"):
+            with pytest.raises(InputError, match=f"found a vector for a {mode} search"):
+                faq.search(np.ones(24), mode=mode)
+
+
+def _search(collection, query):
+    return [(hit.id, hit.score) for hit in collection.search(query, k=3)]
+
+
+def _write(collection, identifier):
+    collection.ingest([Document(id=identifier, text="a text of a child")])
+    return os.getpid()
+
+
+class TestProcesses:
+    def test_a_collection_pickles_as_its_name(self, faq):
+        copy = pickle.loads(pickle.dumps(faq))
+        assert _search(copy, "renew a visa") == _search(faq, "renew a visa")
+        faq.delete(["visa"])
+        assert copy.get(["visa"]) == []
+
+    def test_a_home_pickles_as_its_folder(self, home, faq, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        pickled = pickle.dumps(Home("home"))
+        monkeypatch.chdir("/")
+        assert pickle.loads(pickled).collection("faq").count() == 3
+
+    def test_a_pickle_of_a_dropped_collection_is_refused(self, home, faq):
+        pickled = pickle.dumps(faq)
+        home.drop("faq")
+        with pytest.raises(UnknownNameError, match="faq"):
+            pickle.loads(pickled)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+    def test_forked_children_search_and_write(self, faq):
+        expected = _search(faq, "renew a visa")
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+            assert pool.submit(_search, faq, "renew a visa").result(60) == expected
+            pids = [pool.submit(_write, faq, f"child{i}") for i in range(6)]
+            assert os.getpid() not in {future.result(60) for future in pids}
+        assert faq.count() == 9
+        assert len(faq.search("a text of a child", k=9)) == 9
+        assert faq.verify() == []
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+    @pytest.mark.parametrize("kind", ["rabitq", "hnsw", "ivf"])
+    def test_a_forked_child_adds_to_any_index(self, faq, home, kind):
+        """OpenMP's threads stay behind in the parent: a child that waited for them would never end."""
+        other = home.create_collection("other", vectors="tiny", index=kind)
+        rng = np.random.default_rng(3)
+        words = " ".join(document.text for document in DOCUMENTS).split()
+        texts = [" ".join(rng.choice(words, 6)) for _ in range(16_000)]
+        other.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts[:8000]))
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+            rest = [Document(id=f"c{i}", text=text) for i, text in enumerate(texts[8000:])]
+            assert pool.submit(other.ingest, rest).result(120).added == 8000
+        assert other.status().index.tail == 0
+        assert len(other.search("a bank", k=5)) == 5
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+    def test_a_child_uses_the_very_object_of_its_parent(self, faq):
+        """Not a pickled copy: what a web server does that loads first and forks then."""
+        expected = _search(faq, "renew a visa")
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                _write(faq, "child")
+                os.write(writer, repr(_search(faq, "renew a visa")).encode())
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        found = eval(os.read(reader, 10_000).decode())
+        assert [pair for pair in found if pair[0] != "child"][:1] == expected[:1]
+        assert faq.count() == 4
+        assert faq.get(["child"])[0].text == "a text of a child"
