@@ -91,10 +91,11 @@ class Home:
         self,
         name: str,
         *,
-        vectors: str = DEFAULT_VECTORS,
+        vectors: str | None = None,
         config: GemConfig | None = None,
         prior: float | None = None,
-        index: str = AUTOMATIC,
+        index: str | None = None,
+        exist_ok: bool = False,
     ) -> Collection:
         """Make an empty collection.
 
@@ -104,29 +105,36 @@ class Home:
             1 to 64 letters, digits, dots, dashes, underscores.
         vectors : str
             A registered or bundled name, a path (which is then registered under its file name), or several joined by
-            ``+``.
+            ``+``; by default bundled ones.
         config : GemConfig, optional
             By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`.
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it is above 0, else
             1000: a new collection is too small to show its own common directions (spec section 7).
         index : str
-            ``auto`` (by size), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
+            ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
+        exist_ok : bool
+            Return a collection that exists, where vectors and configuration agree with it; its index stays as it is.
 
         Raises
         ------
         NameTakenError
-            If a collection of that name exists.
+            If a collection of that name exists and ``exist_ok`` is False.
+        FingerprintMismatchError, ConfigError
+            If it exists with other vectors, or another configuration, than those given.
         """
         check_name("collection", name)
         with self._workspace.write_lock():
             if self._find(name) is not None:
-                raise NameTakenError(
-                    f"the collection {name} exists already; expected a new name: "
-                    "add to it with gem-index add, or drop it first"
-                )
+                if not exist_ok:
+                    raise NameTakenError(
+                        f"the collection {name} exists already; expected a new name: "
+                        "add to it with gem-index add, or drop it first"
+                    )
+                self._check_agreement(self.collection(name), vectors, config, prior)
+                return self.collection(name)
             with (
-                self._library.registered(vectors) as spec,
+                self._library.registered(vectors or DEFAULT_VECTORS) as spec,
                 self._workspace.database.writing() as connection,
             ):
                 source = self._workspace.open_vectors(spec, connection)
@@ -134,9 +142,9 @@ class Home:
                 prior = (config.prior or NEW_COLLECTION_PRIOR) if prior is None else prior
                 encoder = GemEncoder(source, replace(config, prior=prior))
                 record = self._workspace.model_record(encoder, spec)
-                check_kind(index, encoder.dimension)
+                check_kind(index or AUTOMATIC, encoder.dimension)
                 model_id = ModelRepository(connection).add(record)
-                CollectionRepository(connection).add(name, model_id, index)
+                CollectionRepository(connection).add(name, model_id, index or AUTOMATIC)
         return self.collection(name)
 
     def collection(self, name: str) -> Collection:
@@ -197,9 +205,7 @@ class Home:
         """
         with self._workspace.write_lock():
             if self._find(name) is None:
-                report = self._build_new(
-                    name, documents, vectors or DEFAULT_VECTORS, config, prior, index or AUTOMATIC
-                )
+                report = self._build_new(name, documents, vectors, config, prior, index)
                 changed = False
             else:
                 self._check_agreement(self.collection(name), vectors, config, prior)
@@ -214,12 +220,12 @@ class Home:
         self,
         name: str,
         documents: Iterable[Document],
-        vectors: str,
+        vectors: str | None,
         config: GemConfig | None,
         prior: float | None,
-        index: str,
+        index: str | None,
     ) -> IngestReport:
-        with self._library.registered(vectors) as spec:
+        with self._library.registered(vectors or DEFAULT_VECTORS) as spec:
             collection = self.create_collection(
                 name, vectors=spec, config=config, prior=prior, index=index
             )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import Lock
+from weakref import WeakValueDictionary
 
 from gem_index.errors import ConfigError, UnknownNameError, VectorFormatError
 from gem_index.files import split_member
@@ -32,6 +34,9 @@ BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
     "wordllama": open_wordllama,
 }
 """The sources that need no file of the user's."""
+
+_OPEN: WeakValueDictionary[str, VectorSource] = WeakValueDictionary()
+_OPENING = Lock()
 
 DEFAULT_VECTORS = "wordllama-gem"
 """What a new collection is made with."""
@@ -127,7 +132,7 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
     if part in registered:
         return open_stored(registered[part])
     if part in BUNDLED:
-        return BUNDLED[part]()
+        return _bundled(part)
     if is_path(part):
         return open_unstored(vector_file(part))
     installed = plugins()
@@ -145,6 +150,15 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
         {*registered, *BUNDLED, *installed, *CATALOGUE},
         "register a file with: gem-index vectors add NAME FILE, or name an existing file",
     )
+
+
+def _bundled(name: str) -> VectorSource:
+    """Open bundled vectors once, however many adapters use them; the last that lets go frees them."""
+    with _OPENING:
+        source = _OPEN.get(name)
+        if source is None:
+            source = _OPEN[name] = BUNDLED[name]()
+        return source
 
 
 def _open_plugin(entry: EntryPoint) -> VectorSource:

@@ -14,7 +14,9 @@ from gem_index.errors import (
     ConfigError,
     ExistingIdError,
     FilterError,
+    FingerprintMismatchError,
     InputError,
+    NameTakenError,
     UnknownNameError,
 )
 
@@ -209,3 +211,24 @@ class TestProcesses:
         assert [pair for pair in found if pair[0] != "child"][:1] == expected[:1]
         assert faq.count() == 4
         assert faq.get(["child"])[0].text == "a text of a child"
+
+
+class TestAgreement:
+    """A collection that may exist already."""
+
+    def test_an_existing_one_is_returned_where_it_agrees(self, home, faq):
+        same = home.create_collection("faq", exist_ok=True)
+        assert list(same.documents()) == DOCUMENTS
+        config = GemConfig(components=12, removed=5)
+        assert (
+            home.create_collection("faq", vectors="tiny", config=config, exist_ok=True).count() == 3
+        )
+        assert home.create_collection("new", vectors="tiny", exist_ok=True).count() == 0
+
+    def test_other_vectors_or_settings_are_refused(self, home, faq):
+        with pytest.raises(FingerprintMismatchError, match="the collection faq"):
+            home.create_collection("faq", vectors="wordllama", exist_ok=True)
+        with pytest.raises(ConfigError, match="the collection faq has the configuration"):
+            home.create_collection("faq", config=GemConfig.cqa(), exist_ok=True)
+        with pytest.raises(NameTakenError, match="faq exists already"):
+            home.create_collection("faq")

@@ -1,0 +1,43 @@
+"""GEM as a document compressor that re-ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import PositiveInt
+
+from gem_index import rerank
+from langchain_gem.provider import OpensProvider
+
+__all__ = ["GemReranker"]
+
+
+class GemReranker(OpensProvider, BaseDocumentCompressor):
+    """Orders retrieved documents by their cosine with the query, best first, and keeps the best.
+
+    The documents that come back are copies whose metadata carry the cosine as ``relevance_score``.
+
+    Examples
+    --------
+    >>> reranker = GemReranker(top_n=1)
+    >>> documents = [Document(page_content="a bank"), Document(page_content="a visa")]
+    >>> reranker.compress_documents(documents, "renew a visa")[0].page_content
+    'a visa'
+    """
+
+    top_n: PositiveInt | None = 3
+    """How many documents are kept; None keeps all."""
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Return the best documents; equal cosines keep the order they came in."""
+        texts = [document.page_content for document in documents]
+        results = rerank(query, texts, self.provider.encoder, self.top_n)
+        return [_scored(documents[result.index], result.score) for result in results]
+
+
+def _scored(document: Document, score: float) -> Document:
+    return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})

@@ -1,0 +1,60 @@
+"""A retriever over a collection of gem-index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr, model_validator
+
+from gem_index import Collection, Home
+from langchain_gem.vectorstores import search
+
+__all__ = ["GemRetriever"]
+
+
+class GemRetriever(BaseRetriever):
+    """Finds documents in a collection that exists, by meaning, by words, or by both.
+
+    ``invoke(query, k=3)`` and the like change its settings for one call.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such collection.
+    """
+
+    collection: str
+    """Name of the collection."""
+    home: str | Path | None = None
+    """Where it lies; the default home unless given."""
+    k: int | None = 4
+    """How many documents come back; None, with ``min_score``, for all that reach it."""
+    filter: dict[str, Any] | None = None
+    """A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``."""
+    mode: str = "dense"
+    """``dense``, ``lexical`` or ``hybrid``."""
+    min_score: float | None = None
+    """Only documents with at least this score."""
+
+    _collection: Collection = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _open(self) -> Self:
+        self._collection = Home(self.home).collection(self.collection)
+        return self
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **changes: Any
+    ) -> list[Document]:
+        settings: dict[str, Any] = {
+            "k": self.k,
+            "filter": self.filter,
+            "mode": self.mode,
+            "min_score": self.min_score,
+        }
+        found = search(self._collection, query, **(settings | changes))
+        return [document for document, _ in found]

@@ -1,0 +1,280 @@
+"""A collection of gem-index as a LangChain vector store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from gem_index import Collection, Home
+from gem_index import Document as StoredDocument
+from gem_index.errors import EmptyTextError
+from langchain_gem.embeddings import GemEmbeddings
+
+__all__ = ["GemVectorStore", "search"]
+
+DEFAULT_COLLECTION = "langchain"
+
+
+class GemVectorStore(VectorStore):
+    """Documents in a collection: stored for good when a call returns, embedded by the collection's own model.
+
+    Scores are cosines, -1 to 1, the higher the better. A query without words finds nothing.
+
+    Parameters
+    ----------
+    collection_name : str
+        Opened where it exists, made where it does not.
+    embedding : GemEmbeddings, optional
+        The word vectors and configuration of a new collection; those of an existing one have to agree with them.
+    home : Home, str or Path, optional
+        Where collections lie; the default home unless given.
+
+    Raises
+    ------
+    TypeError
+        If ``embedding`` is of another kind: the collection embeds its texts itself.
+    FingerprintMismatchError
+        If an existing collection has other word vectors.
+
+    Examples
+    --------
+    >>> store = GemVectorStore("faq", home="my-home")  # doctest: +SKIP
+    >>> store.add_texts(["how do I renew a visa?"], ids=["visa"])  # doctest: +SKIP
+    ['visa']
+    """
+
+    def __init__(
+        self,
+        collection_name: str = DEFAULT_COLLECTION,
+        embedding: Embeddings | None = None,
+        *,
+        home: Home | str | Path | None = None,
+    ) -> None:
+        self._home = home if isinstance(home, Home) else Home(home)
+        self._collection = self._home.create_collection(
+            collection_name, exist_ok=True, **_choice(embedding)
+        )
+        self._embeddings: GemEmbeddings | None = None
+
+    @property
+    def collection(self) -> Collection:
+        """The collection, for what LangChain has no word for: refit, verify, export, status."""
+        return self._collection
+
+    @property
+    def embeddings(self) -> GemEmbeddings:
+        """Embeddings by the collection's present model."""
+        fingerprint = self._collection.encoder.fingerprint
+        if self._embeddings is None or self._embeddings.fingerprint != fingerprint:
+            self._embeddings = GemEmbeddings(collection=self._collection.name, home=self._home.root)
+        return self._embeddings
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        collection_name: str = DEFAULT_COLLECTION,
+        home: Home | str | Path | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Make a collection of texts, fitted on them; an existing one takes them in and is fitted anew.
+
+        Parameters
+        ----------
+        texts, metadatas, ids
+            As for :meth:`add_texts`.
+        embedding, collection_name, home
+            As for the constructor.
+        """
+        store = cls(collection_name, embedding, home=home, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        if texts:
+            store.collection.refit()
+        return store
+
+    # ----------------------------------------------------------------- writing
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Store texts, or replace those whose id exists; they are durable and found when this returns.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        metadatas : list of dict, optional
+            JSON values, one mapping a text.
+        ids : sequence of str, optional
+            One a text; None makes one up.
+
+        Returns
+        -------
+        list of str
+            The ids.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many metadatas or ids as texts.
+        DuplicateIdError
+            If an id comes twice in the call; nothing is stored then.
+        """
+        texts = list(texts)
+        metadatas = [{} for _ in texts] if metadatas is None else metadatas
+        names = [identifier or str(uuid4()) for identifier in ids or [None] * len(texts)]
+        if not len(texts) == len(metadatas) == len(names):
+            raise ValueError(
+                f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected as many of each"
+            )
+        self._collection.ingest(
+            StoredDocument(id=name, text=text, metadata=metadata or {})
+            for name, text, metadata in zip(names, texts, metadatas, strict=True)
+        )
+        return names
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id, all of them without ids; ids that are not there are no error."""
+        if ids is None:
+            ids = [document.id for document in self._collection.documents()]
+        self._collection.delete(ids)
+        return True
+
+    # ----------------------------------------------------------------- reading
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents with these ids, those that are there, in the order asked for."""
+        return [
+            Document(id=found.id, page_content=found.text, metadata=dict(found.metadata))
+            for found in self._collection.get(ids)
+        ]
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k best documents; arguments as for :meth:`similarity_search_with_score`."""
+        return [document for document, _ in search(self._collection, query, k, **kwargs)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the k best documents with their scores, best first.
+
+        Parameters
+        ----------
+        query : str
+        k : int
+        **kwargs
+            ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``; ``mode``, ``dense``,
+            ``lexical`` or ``hybrid``; ``min_score``; ``fusion``: see :meth:`gem_index.Collection.search`.
+        """
+        return search(self._collection, query, k, **kwargs)
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[Document]:
+        """Return the k best documents for a vector of the collection's model."""
+        return [document for document, _ in search(self._collection, embedding, k, **kwargs)]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return k of the ``fetch_k`` best documents, near the query and unlike one another.
+
+        Parameters
+        ----------
+        query : str
+        k, fetch_k : int
+        lambda_mult : float
+            1 minds the query alone, 0 diversity alone.
+        """
+        vector = self._collection.encoder.encode([query])[0].tolist()
+        return self._diverse(query, vector, k, fetch_k, lambda_mult, **kwargs)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return k of the ``fetch_k`` best documents for a vector, unlike one another."""
+        return self._diverse(embedding, embedding, k, fetch_k, lambda_mult, **kwargs)
+
+    def _diverse(
+        self,
+        query: str | list[float],
+        vector: list[float],
+        k: int,
+        fetch_k: int,
+        lambda_mult: float,
+        **kwargs: Any,
+    ) -> list[Document]:
+        found = [document for document, _ in search(self._collection, query, fetch_k, **kwargs)]
+        if not found:
+            return []
+        rows = self._collection.encoder.encode([document.page_content for document in found])
+        chosen = maximal_marginal_relevance(np.array(vector), list(rows), lambda_mult, k)
+        return [found[i] for i in chosen]
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        # a cosine below 0 says no more than one of 0: another subject
+        return lambda score: max(0.0, score)
+
+
+def search(
+    collection: Collection,
+    query: str | list[float],
+    k: int | None = 4,
+    filter: dict[str, Any] | None = None,
+    **options: Any,
+) -> list[tuple[Document, float]]:
+    """Search a collection; options as for :meth:`gem_index.Collection.search`.
+
+    A text without words finds nothing, where the collection itself would refuse it: in a chain it is an answer.
+    """
+    try:
+        hits = collection.search(query, k, filter, **options)
+    except EmptyTextError:
+        return []
+    return [
+        (Document(id=hit.id, page_content=hit.text, metadata=dict(hit.metadata)), hit.score)
+        for hit in hits
+    ]
+
+
+def _choice(embedding: Embeddings | None) -> dict[str, Any]:
+    """Return the word vectors and configuration that embeddings were made with."""
+    if embedding is None:
+        return {}
+    if not isinstance(embedding, GemEmbeddings):
+        raise TypeError(
+            f"the embedding is a {type(embedding).__name__}; expected GemEmbeddings or None: "
+            "a collection embeds its texts itself"
+        )
+    if embedding.vectors is None or embedding.model is not None:
+        raise TypeError(
+            "the embedding is of a fitted model; expected GemEmbeddings of word vectors: "
+            "a collection is fitted on its own texts"
+        )
+    return {"vectors": embedding.vectors, "config": embedding.provider.encoder.config}

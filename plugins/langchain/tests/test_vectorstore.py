@@ -1,0 +1,311 @@
+"""What the store does beyond LangChain's standard tests."""
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import datetime
+from multiprocessing import get_context
+from pathlib import Path
+
+import calls
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_gem import GemEmbeddings, GemReranker, GemRetriever, GemVectorStore
+
+from gem_index import Home, open_provider
+from gem_index.errors import (
+    ConfigError,
+    DuplicateIdError,
+    FilterError,
+    FingerprintMismatchError,
+    InputError,
+    UnknownNameError,
+)
+from gem_index.testing import run_page
+
+TEXTS = [
+    "how do I renew a visa?",
+    "how do I renew my visa?",
+    "where can I open a bank account?",
+    "is the school open today?",
+    "how long does tea keep in the cup?",
+]
+IDS = ["visa", "visa2", "bank", "school", "tea"]
+METADATA = [{"n": i, "lang": "en" if i < 3 else "de"} for i in range(5)]
+
+
+@pytest.fixture
+def store():
+    store = GemVectorStore("faq")
+    store.add_texts(TEXTS, METADATA, ids=IDS)
+    return store
+
+
+def ids(documents):
+    return [document.id for document in documents]
+
+
+class TestSearch:
+    def test_scores_are_cosines(self, store):
+        vectors = store.collection.encoder.encode(["my visa", *TEXTS])
+        cosines = vectors[1:] @ vectors[0]
+        found = store.similarity_search_with_score("my visa", k=5)
+        assert ids(document for document, _ in found) == [IDS[i] for i in np.argsort(-cosines)]
+        np.testing.assert_allclose([s for _, s in found], -np.sort(-cosines), atol=1e-6)
+
+    def test_relevance_is_between_0_and_1(self, store):
+        found = store.similarity_search_with_relevance_scores("how do I renew a visa?", k=5)
+        scores = [score for _, score in found]
+        assert scores[0] == pytest.approx(1, abs=1e-5)
+        assert min(scores) >= 0
+        retriever = store.as_retriever(
+            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.8}
+        )
+        expected = [d.id for d, s in found if s >= 0.8]
+        assert ids(retriever.invoke("how do I renew a visa?")) == expected
+        assert 1 <= len(expected) < 5
+
+    def test_filters(self, store):
+        assert set(ids(store.similarity_search("visa", k=9, filter={"lang": "de"}))) == {
+            "school",
+            "tea",
+        }
+        assert ids(store.similarity_search("visa", k=9, filter={"n": {"$gte": 4}})) == ["tea"]
+        with pytest.raises(FilterError):
+            store.similarity_search("visa", filter={"n": {"$near": 1}})
+
+    def test_modes_and_least_scores_pass_through(self, store):
+        assert ids(store.similarity_search("tea", mode="lexical")) == ["tea"]
+        assert ids(store.similarity_search("tea cup", k=1, mode="hybrid")) == ["tea"]
+        assert store.similarity_search("visa", k=5, min_score=0.999) == []
+        with pytest.raises(TypeError, match="limit"):
+            store.similarity_search("visa", limit=3)
+
+    def test_a_query_without_words_finds_nothing(self, store):
+        for query in ("", " ", "?!"):
+            assert store.similarity_search(query) == []
+            assert store.similarity_search_with_score(query) == []
+            assert store.max_marginal_relevance_search(query) == []
+        assert GemRetriever(collection="faq").invoke("...") == []
+
+    def test_by_vector(self, store):
+        vector = store.embeddings.embed_query("my visa")
+        by_text = store.similarity_search("my visa", k=3)
+        assert store.similarity_search_by_vector(vector, k=3) == by_text
+        with pytest.raises(InputError, match=r"shape \(256,\)"):
+            store.similarity_search_by_vector([0.0] * 256)
+
+    def test_marginal_relevance_prefers_what_is_unlike(self, store):
+        alike = store.similarity_search("renew a visa", k=2)
+        assert set(ids(alike)) == {"visa", "visa2"}
+        for diverse in (
+            store.max_marginal_relevance_search("renew a visa", k=2, fetch_k=5, lambda_mult=0.3),
+            store.max_marginal_relevance_search_by_vector(
+                store.embeddings.embed_query("renew a visa"), k=2, fetch_k=5, lambda_mult=0.3
+            ),
+            store.as_retriever(
+                search_type="mmr", search_kwargs={"k": 2, "fetch_k": 5, "lambda_mult": 0.3}
+            ).invoke("renew a visa"),
+        ):
+            assert diverse[0] == alike[0]
+            assert diverse[1].id not in ("visa", "visa2")
+        same = store.max_marginal_relevance_search("renew a visa", k=2, lambda_mult=1.0)
+        assert same == alike
+
+    def test_texts_without_words_harm_nobody(self, store):
+        store.add_texts(["", "?!"], ids=["empty", "marks"])
+        found = store.similarity_search_with_score("renew a visa", k=7)
+        assert {document.id: score for document, score in found}["empty"] == 0.0
+        assert len(store.max_marginal_relevance_search("renew a visa", k=7, fetch_k=7)) == 7
+
+    async def test_asynchronously(self, store):
+        assert await store.asimilarity_search("my visa", k=2) == store.similarity_search(
+            "my visa", k=2
+        )
+        assert await store.amax_marginal_relevance_search("my visa", k=2) == (
+            store.max_marginal_relevance_search("my visa", k=2)
+        )
+        await store.adelete(["tea"])
+        assert await store.aget_by_ids(["tea"]) == []
+        other = await GemVectorStore.afrom_texts(TEXTS, None, ids=IDS, collection_name="other")
+        assert ids(await other.as_retriever().ainvoke("a cup of tea"))[0] == "tea"
+
+
+class TestWriting:
+    def test_upsert_and_order_of_get(self, store):
+        assert store.add_texts(["a new text"], ids=["visa"]) == ["visa"]
+        assert store.get_by_ids(["tea", "nobody", "visa"]) == [
+            Document(id="tea", page_content=TEXTS[4], metadata=METADATA[4]),
+            Document(id="visa", page_content="a new text", metadata={}),
+        ]
+
+    def test_ids_are_made_up_where_there_are_none(self, store):
+        made = store.add_texts(["one", "two", "three"], ids=[None, "second", None])
+        assert made[1] == "second"
+        assert len(set(made)) == 3
+        assert [d.page_content for d in store.get_by_ids(made)] == ["one", "two", "three"]
+
+    def test_delete_without_ids_deletes_all(self, store):
+        assert store.delete() is True
+        assert store.similarity_search("visa") == []
+        assert store.collection.count() == 0
+        store.add_texts(["one"])
+        assert store.collection.count() == 1
+
+    @pytest.mark.parametrize(
+        ("metadatas", "names", "error", "message"),
+        [
+            ([{}], None, ValueError, "2 texts, 1 metadatas and 2 ids"),
+            (None, ["1"], ValueError, "2 texts, 2 metadatas and 1 ids"),
+            (None, ["1", "1"], DuplicateIdError, "'1' came twice"),
+            ([{}, {"at": datetime(2026, 1, 1)}], None, InputError, "metadata is not JSON"),
+        ],
+    )
+    def test_bad_input_is_refused_and_nothing_stored(self, store, metadatas, names, error, message):
+        with pytest.raises(error, match=message):
+            store.add_texts(["one", "two"], metadatas, ids=names)
+        assert store.collection.count() == 5
+
+    def test_langchains_indexing_keeps_a_store_in_step_with_its_source(self, store):
+        records = InMemoryRecordManager("faq")
+        records.create_schema()
+        first = [
+            Document(page_content=text, metadata={"source": name})
+            for name, text in [("a", "about visas"), ("b", "about banks"), ("c", "about tea")]
+        ]
+        store.delete()
+        result = index(first, records, store, cleanup="full", key_encoder="sha256")
+        assert (result["num_added"], result["num_deleted"]) == (3, 0)
+        second = [*first[:2], Document(page_content="about schools", metadata={"source": "c"})]
+        result = index(second, records, store, cleanup="full", key_encoder="sha256")
+        assert (result["num_added"], result["num_skipped"], result["num_deleted"]) == (1, 2, 1)
+        assert {d.text for d in store.collection.documents()} == {
+            document.page_content for document in second
+        }
+
+
+class TestModels:
+    def test_from_texts_fits_on_the_texts(self):
+        store = GemVectorStore.from_texts(TEXTS, GemEmbeddings(config="cqa"), METADATA, ids=IDS)
+        assert store.collection.status().fitted == 5
+        assert store.collection.status().preset == "cqa"
+        assert store.embeddings.embed_query("a visa") == (
+            store.collection.encoder.encode(["a visa"])[0].tolist()
+        )
+        before = store.embeddings.fingerprint
+        store.add_texts(["another subject: rivers and ducks"])
+        store.collection.refit()
+        assert store.embeddings.fingerprint != before
+        assert GemVectorStore.from_texts([], collection_name="none").collection.count() == 0
+
+    def test_embeddings_of_another_kind_are_refused_by_name(self):
+        with pytest.raises(TypeError, match="DeterministicFakeEmbedding; expected GemEmbeddings"):
+            GemVectorStore("x", DeterministicFakeEmbedding(size=6))
+        assert Home().collections() == []
+
+    def test_embeddings_of_a_fitted_model_are_refused(self, tmp_path):
+        open_provider().encoder.fit(TEXTS).save(tmp_path / "m.safetensors")
+        with pytest.raises(TypeError, match="of a fitted model; expected GemEmbeddings of word"):
+            GemVectorStore("x", GemEmbeddings(model=tmp_path / "m.safetensors"))
+
+    def test_a_collection_of_other_vectors_or_settings_is_refused(self, store):
+        GemVectorStore("faq", GemEmbeddings())
+        with pytest.raises(FingerprintMismatchError, match="the collection faq"):
+            GemVectorStore("faq", GemEmbeddings(vectors="wordllama"))
+        with pytest.raises(ConfigError, match="the collection faq has the configuration"):
+            GemVectorStore("faq", GemEmbeddings(config="cqa"))
+        assert GemVectorStore("faq").collection.count() == 5
+
+    def test_a_retriever_needs_a_collection_that_exists(self, store):
+        with pytest.raises(UnknownNameError, match="did you mean faq"):
+            GemRetriever(collection="faqs")
+        retriever = GemRetriever(collection="faq", k=3, filter={"lang": "en"}, mode="hybrid")
+        assert set(ids(retriever.invoke("my visa"))) == {"visa", "visa2", "bank"}
+        assert ids(retriever.invoke("tea cup", k=1, filter=None)) == ["tea"]
+        assert GemRetriever(collection="faq", k=None, min_score=0.99).invoke(TEXTS[4])[0].id == (
+            "tea"
+        )
+
+
+class TestReranker:
+    DOCUMENTS = tuple(
+        Document(id=name, page_content=text, metadata={"n": i})
+        for i, (name, text) in enumerate(zip(IDS, TEXTS, strict=True))
+    )
+
+    def test_orders_and_scores_copies(self):
+        reranker = GemReranker(top_n=2)
+        best = reranker.compress_documents(self.DOCUMENTS, "a cup of tea")
+        assert best[0].id == "tea"
+        assert len(best) == 2
+        scores = open_provider().encoder.encode(["a cup of tea", *TEXTS])
+        expected = np.sort(scores[1:] @ scores[0])[::-1][:2]
+        np.testing.assert_allclose(
+            [d.metadata["relevance_score"] for d in best], expected, atol=1e-6
+        )
+        assert best[0].metadata["n"] == 4
+        assert "relevance_score" not in self.DOCUMENTS[4].metadata
+
+    async def test_asynchronously_and_all_of_them(self):
+        found = await GemReranker(top_n=None).acompress_documents(self.DOCUMENTS, "tea")
+        assert len(found) == 5
+        assert list(GemReranker().compress_documents([], "tea")) == []
+
+    def test_a_query_without_words_keeps_the_order(self):
+        found = GemReranker(top_n=None).compress_documents(self.DOCUMENTS, "?!")
+        assert ids(found) == IDS
+        assert {d.metadata["relevance_score"] for d in found} == {0.0}
+
+    def test_a_saved_reranker_refuses_another_model(self, tmp_path):
+        path = tmp_path / "m.safetensors"
+        open_provider().encoder.fit(TEXTS).save(path)
+        saved = GemReranker(model=path, top_n=1).model_dump_json()
+        assert GemReranker.model_validate_json(saved).top_n == 1
+        open_provider().encoder.fit(TEXTS[:3]).save(path)
+        with pytest.raises(FingerprintMismatchError, match=r"m\.safetensors"):
+            GemReranker.model_validate_json(saved)
+
+    def test_top_n_below_1_is_refused(self):
+        with pytest.raises(ValueError, match="greater than 0"):
+            GemReranker(top_n=0)
+
+
+class TestProcesses:
+    def test_pickles_and_child_processes(self, store):
+        expected = calls.search(store, "my visa")
+        assert calls.search(pickle.loads(pickle.dumps(store)), "my visa") == expected
+        for method in ("fork", "spawn"):
+            with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+                assert pool.submit(calls.search, store, "my visa").result(120) == expected
+
+    def test_threads_search_while_one_writes(self, store):
+        def write(i):
+            return store.add_texts([f"a text about ducks and rivers, number {i}"], ids=[f"d{i}"])
+
+        with ThreadPoolExecutor(6) as pool:
+            written = [pool.submit(write, i) for i in range(20)]
+            found = [pool.submit(store.similarity_search, "visa", 2) for _ in range(60)]
+            assert {frozenset(ids(future.result())) for future in found} == {
+                frozenset({"visa", "visa2"})
+            }
+            assert sum(len(future.result()) for future in written) == 20
+        assert store.collection.count() == 25
+
+    def test_another_process_finds_what_was_stored(self, store):
+        script = (
+            "from langchain_gem import GemRetriever\n"
+            "print(GemRetriever(collection='faq', k=1).invoke('a cup of tea')[0].id)"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        assert answer.stdout == "tea\n"
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/langchain.md"])
+def test_the_pages_run(page):
+    run_page(Path(__file__).parents[1] / page)
