@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
@@ -131,6 +132,25 @@ class GemConfig:
         if name not in presets:
             raise ConfigError(f"the preset is {name!r}; expected one of {', '.join(presets)}")
         return presets[name](**changes)
+
+    @classmethod
+    def of(cls, value: GemConfig | Mapping[str, Any] | str) -> GemConfig:
+        """Return a configuration as it is, or of its fields, or the preset of that name.
+
+        Raises
+        ------
+        ConfigError
+            If it is none of them.
+        """
+        if isinstance(value, GemConfig):
+            return value
+        if isinstance(value, str):
+            return cls.preset(value)
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"the configuration is {value!r}; expected a GemConfig, its fields, or the name of a preset"
+            )
+        return cls.from_json(json.dumps(dict(value)))
 
     @property
     def preset_name(self) -> str:

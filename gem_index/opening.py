@@ -115,7 +115,8 @@ def open_provider(
     else:
         settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
         source = open_vectors(vectors, home if home is None else _home(home))
-        encoder = GemEncoder(source, as_config(config) or recommended_config(source))
+        chosen = recommended_config(source) if config is None else GemConfig.of(config)
+        encoder = GemEncoder(source, chosen)
         settings["config"] = asdict(encoder.config)
     name = _described(settings)
     if vectors is not None and (model is not None or collection is not None):
@@ -137,25 +138,6 @@ def open_provider(
     settings["home"] = str(home.root if isinstance(home, Home) else home) if home else None
     settings["fingerprint"] = encoder.fingerprint
     return NamedProvider(encoder, {key: value for key, value in settings.items() if value})
-
-
-def as_config(config: GemConfig | Mapping[str, Any] | str | None) -> GemConfig | None:
-    """Return a configuration from its fields, or from the name of a preset.
-
-    Raises
-    ------
-    ConfigError
-        If it is neither.
-    """
-    if config is None or isinstance(config, GemConfig):
-        return config
-    if isinstance(config, str):
-        return GemConfig.preset(config)
-    if not isinstance(config, Mapping):
-        raise ConfigError(
-            f"the configuration is {config!r}; expected a GemConfig, its fields, or the name of a preset"
-        )
-    return GemConfig.from_json(json.dumps(dict(config)))
 
 
 def _home(home: Home | str | Path | None) -> Home:

@@ -1,0 +1,73 @@
+"""A component that wraps an encoder by name: opened when first needed, saved with its fingerprint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from gem_index import GemConfig, NamedProvider, open_provider
+
+__all__ = ["OpensProvider"]
+
+
+class OpensProvider:
+    """Base of the components that embed.
+
+    Parameters
+    ----------
+    vectors, model, collection, config, home, fingerprint
+        As for :func:`gem_index.open_provider`; nothing for the bundled vectors.
+    """
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | dict[str, Any] | str | None = None,
+        home: str | Path | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        self._named: dict[str, Any] = {
+            "vectors": vectors,
+            "model": model,
+            "collection": collection,
+            "config": config,
+            "home": home,
+            "fingerprint": fingerprint,
+        }
+        self._provider: NamedProvider | None = None
+        self._opening = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_opening"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _opening=Lock())
+
+    def warm_up(self) -> None:
+        """Open the encoder.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If the word vectors, configuration or fit are others than those that were saved.
+        """
+        with self._opening:
+            if self._provider is None:
+                self._provider = open_provider(**self._named)
+
+    @property
+    def provider(self) -> NamedProvider:
+        """The encoder's provider, opened where it was not."""
+        self.warm_up()
+        assert self._provider is not None
+        return self._provider
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a saved pipeline holds of the encoder: JSON values, the fingerprint among them."""
+        return self.provider.settings

@@ -1,0 +1,104 @@
+"""Embeds documents."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack_integrations.common.gem import OpensProvider
+
+from gem_index import GemConfig
+
+__all__ = ["GemDocumentEmbedder"]
+
+
+@component
+class GemDocumentEmbedder(OpensProvider):
+    """Embeds documents: copies of them come back with vectors of unit length, zeros where there are no words.
+
+    Parameters
+    ----------
+    vectors, model, collection, config, home, fingerprint
+        As for :func:`gem_index.open_provider`.
+    meta_fields_to_embed : list of str, optional
+        Metadata whose values are embedded before the content.
+    embedding_separator : str
+        What stands between them.
+    """
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | dict[str, Any] | str | None = None,
+        home: str | Path | None = None,
+        fingerprint: str | None = None,
+        meta_fields_to_embed: list[str] | None = None,
+        embedding_separator: str = "\n",
+    ) -> None:
+        OpensProvider.__init__(  # Haystack makes the class anew, and super() would look for the old one
+            self,
+            vectors,
+            model=model,
+            collection=collection,
+            config=config,
+            home=home,
+            fingerprint=fingerprint,
+        )
+        self.meta_fields_to_embed = meta_fields_to_embed or []
+        self.embedding_separator = embedding_separator
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """Embed documents.
+
+        Raises
+        ------
+        TypeError
+            If they are no list of Documents: a text is for GemTextEmbedder.
+        """
+        if not isinstance(documents, list) or not all(
+            isinstance(document, Document) for document in documents
+        ):
+            raise TypeError(
+                f"GemDocumentEmbedder found {str(documents)[:60]!r}; expected a list of Documents: "
+                "a string is for GemTextEmbedder"
+            )
+        vectors = self.provider.embed_documents([self._text(document) for document in documents])
+        return {
+            "documents": [
+                replace(document, embedding=vector.tolist())
+                for document, vector in zip(documents, vectors, strict=True)
+            ]
+        }
+
+    @component.output_types(documents=list[Document])
+    async def run_async(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """Embed documents in another thread."""
+        return await asyncio.to_thread(self.run, documents)
+
+    def _text(self, document: Document) -> str:
+        values = (document.meta.get(name) for name in self.meta_fields_to_embed)
+        parts = [str(value) for value in values if value is not None]
+        return self.embedding_separator.join([*parts, document.content or ""])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as a pipeline saves it."""
+        saved: dict[str, Any] = default_to_dict(
+            self,
+            **self.settings,
+            meta_fields_to_embed=self.meta_fields_to_embed,
+            embedding_separator=self.embedding_separator,
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GemDocumentEmbedder:
+        """Make the component that was saved."""
+        loaded: GemDocumentEmbedder = default_from_dict(cls, data)
+        return loaded

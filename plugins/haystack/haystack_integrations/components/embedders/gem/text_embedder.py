@@ -1,0 +1,56 @@
+"""Embeds a query."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from haystack import component, default_from_dict, default_to_dict
+from haystack_integrations.common.gem import OpensProvider
+
+__all__ = ["GemTextEmbedder"]
+
+
+@component
+class GemTextEmbedder(OpensProvider):
+    """Embeds a text: a vector of unit length, zeros where the text has no words.
+
+    Parameters are those of :func:`gem_index.open_provider`.
+
+    Examples
+    --------
+    >>> len(GemTextEmbedder().run(text="how do I renew a visa?")["embedding"])
+    256
+    """
+
+    @component.output_types(embedding=list[float])
+    def run(self, text: str) -> dict[str, list[float]]:
+        """Embed a text.
+
+        Raises
+        ------
+        TypeError
+            If it is no string: documents are for GemDocumentEmbedder.
+        """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"GemTextEmbedder found a {type(text).__name__}; expected a string: "
+                "a list of Documents is for GemDocumentEmbedder"
+            )
+        return {"embedding": self.provider.embed_query(text).tolist()}
+
+    @component.output_types(embedding=list[float])
+    async def run_async(self, text: str) -> dict[str, list[float]]:
+        """Embed a text in another thread."""
+        return await asyncio.to_thread(self.run, text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as a pipeline saves it."""
+        saved: dict[str, Any] = default_to_dict(self, **self.settings)
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GemTextEmbedder:
+        """Make the component that was saved."""
+        loaded: GemTextEmbedder = default_from_dict(cls, data)
+        return loaded

@@ -1,0 +1,114 @@
+"""Finds documents of a GemDocumentStore."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.document_stores.types import FilterPolicy
+from haystack.document_stores.types.filter_policy import apply_filter_policy
+from haystack_integrations.document_stores.gem import GemDocumentStore
+
+__all__ = ["GemRetriever"]
+
+
+@component
+class GemRetriever:
+    """Finds documents for a query: the collection embeds it, so no embedder stands before this component.
+
+    Parameters
+    ----------
+    document_store : GemDocumentStore
+    filters : dict, optional
+        Haystack filters over metadata.
+    top_k : int
+        How many documents come back.
+    mode : str
+        ``dense``: by meaning; ``lexical``: by words (BM25); ``hybrid``: by both.
+    min_score : float, optional
+        Only documents with at least this score.
+    filter_policy : FilterPolicy or str
+        Whether filters of a run replace those above or are merged with them.
+
+    Raises
+    ------
+    TypeError
+        If the document store is of another kind.
+    """
+
+    def __init__(
+        self,
+        document_store: GemDocumentStore,
+        *,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        mode: str = "dense",
+        min_score: float | None = None,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+    ) -> None:
+        if not isinstance(document_store, GemDocumentStore):
+            raise TypeError(
+                f"the document store is a {type(document_store).__name__}; expected a GemDocumentStore"
+            )
+        self.document_store = document_store
+        self.filters = filters
+        self.top_k = top_k
+        self.mode = mode
+        self.min_score = min_score
+        self.filter_policy = (
+            FilterPolicy.from_str(filter_policy)
+            if isinstance(filter_policy, str)
+            else filter_policy
+        )
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """Find documents, best first; a query without words finds none.
+
+        Parameters
+        ----------
+        query : str
+        filters : dict, optional
+            For this run.
+        top_k : int, optional
+            For this run.
+        """
+        found = self.document_store.search(
+            query,
+            filters=apply_filter_policy(self.filter_policy, self.filters, filters),
+            top_k=self.top_k if top_k is None else top_k,
+            mode=self.mode,
+            min_score=self.min_score,
+        )
+        return {"documents": found}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """Find documents in another thread."""
+        return await asyncio.to_thread(self.run, query, filters, top_k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as a pipeline saves it."""
+        saved: dict[str, Any] = default_to_dict(
+            self,
+            document_store=self.document_store.to_dict(),
+            filters=self.filters,
+            top_k=self.top_k,
+            mode=self.mode,
+            min_score=self.min_score,
+            filter_policy=self.filter_policy.value,
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GemRetriever:
+        """Make the component that was saved, with its document store."""
+        settings = dict(data["init_parameters"])
+        settings["document_store"] = GemDocumentStore.from_dict(settings["document_store"])
+        loaded: GemRetriever = default_from_dict(cls, {**data, "init_parameters": settings})
+        return loaded

@@ -1,0 +1,260 @@
+"""A collection of gem-index as a document store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, default_from_dict, default_to_dict
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.errors import FilterError
+from haystack_integrations.document_stores.gem.filters import as_where
+
+from gem_index import Collection, GemConfig, Home
+from gem_index import Document as StoredDocument
+from gem_index.errors import EmptyTextError, ExistingIdError
+from gem_index.errors import FilterError as WhereError
+
+__all__ = ["GemDocumentStore"]
+
+_REST = "_haystack"
+"""Metadata entry that keeps what a Haystack document holds besides content and metadata."""
+
+
+class GemDocumentStore:
+    """Documents in a collection: on disk when a call returns, embedded by the collection's own model.
+
+    Embeddings that documents bring along are kept and given back, and not searched. The collection is opened, and made
+    where there is none, when it is first needed.
+
+    Parameters
+    ----------
+    collection : str
+    vectors : str, optional
+        Word vectors of a new collection; those of an existing one have to be the same.
+    config : GemConfig, dict of its fields or name of a preset, optional
+        Configuration, likewise.
+    home : str or Path, optional
+        Where the collection lies; gem-index's default home unless given.
+
+    Raises
+    ------
+    FingerprintMismatchError, ConfigError
+        When it is opened and has other vectors, or another configuration.
+    """
+
+    def __init__(
+        self,
+        collection: str = "haystack",
+        *,
+        vectors: str | None = None,
+        config: GemConfig | dict[str, Any] | str | None = None,
+        home: str | Path | None = None,
+    ) -> None:
+        self._name = collection
+        self._vectors = vectors
+        self._config = None if config is None else GemConfig.of(config)
+        self._home = home
+        self._opened: Collection | None = None
+
+    @property
+    def collection(self) -> Collection:
+        """The collection, for what Haystack has no word for: refit, verify, export, status."""
+        if self._opened is None:
+            self._opened = Home(self._home).create_collection(
+                self._name, vectors=self._vectors, config=self._config, exist_ok=True
+            )
+        return self._opened
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the store as a pipeline saves it; the documents stay where they are."""
+        saved: dict[str, Any] = default_to_dict(
+            self,
+            collection=self._name,
+            vectors=self._vectors,
+            config=None if self._config is None else asdict(self._config),
+            home=None if self._home is None else str(self._home),
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GemDocumentStore:
+        """Make the store that was saved."""
+        loaded: GemDocumentStore = default_from_dict(cls, data)
+        return loaded
+
+    # ----------------------------------------------------------------- writing
+
+    def write_documents(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Store documents in one transaction; they are durable when this returns.
+
+        Parameters
+        ----------
+        documents : list of Document
+            Metadata are JSON values.
+        policy : DuplicatePolicy
+            What becomes of documents whose id is stored already; ``NONE`` is ``FAIL``.
+
+        Returns
+        -------
+        int
+            How many were written.
+
+        Raises
+        ------
+        DuplicateDocumentError
+            If an id is stored already and the policy is ``FAIL``; nothing is stored then.
+        ValueError
+            If the input is no list of Documents, or metadata use the name ``_haystack``.
+        """
+        if not isinstance(documents, list) or not all(
+            isinstance(document, Document) for document in documents
+        ):
+            raise ValueError("found something else than Documents; expected a list of Documents")
+        if policy == DuplicatePolicy.OVERWRITE:  # of two with one id the last, else the first
+            once = {document.id: document for document in documents}
+            report = self.collection.ingest(map(_stored, once.values()))
+            return report.added + report.updated + report.unchanged
+        once = {document.id: document for document in reversed(documents)}
+        ordered = [_stored(document) for document in reversed(once.values())]
+        if policy == DuplicatePolicy.SKIP:
+            return self.collection.ingest(ordered, on_existing="keep").added
+        if len(once) < len(documents):
+            raise DuplicateDocumentError(
+                f"found {len(documents) - len(once)} documents with the id of another one of the call; "
+                "expected each id once, or the policy SKIP or OVERWRITE"
+            )
+        try:
+            return self.collection.ingest(ordered, on_existing="refuse").added
+        except ExistingIdError as error:
+            raise DuplicateDocumentError(f"{error} (the policies SKIP and OVERWRITE do)") from error
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Delete documents by id; ids that are not there are no error."""
+        self.collection.delete(document_ids)
+
+    def delete_all_documents(self) -> None:
+        """Delete every document; the collection stays."""
+        self.delete_by_filter(None)
+
+    def delete_by_filter(self, filters: dict[str, Any] | None) -> int:
+        """Delete the documents that a filter accepts; return how many."""
+        return self.collection.delete([found.id for found in self._found(filters)]).deleted
+
+    def update_by_filter(self, filters: dict[str, Any] | None, meta: dict[str, Any]) -> int:
+        """Set metadata of the documents that a filter accepts; return how many."""
+        changed = [
+            StoredDocument(id=found.id, text=found.text, metadata={**found.metadata, **meta})
+            for found in self._found(filters)
+        ]
+        self.collection.ingest(changed)
+        return len(changed)
+
+    # ----------------------------------------------------------------- reading
+
+    def count_documents(self) -> int:
+        """Return how many documents there are."""
+        return self.collection.count()
+
+    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+        """Return how many documents a filter accepts."""
+        with _haystacks_errors():
+            return self.collection.count(as_where(filters))
+
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Return the documents that a filter accepts, in the order of their last change.
+
+        Raises
+        ------
+        FilterError
+            If the filter is malformed.
+        """
+        return [
+            _given(found.id, found.text, dict(found.metadata)) for found in self._found(filters)
+        ]
+
+    def search(
+        self,
+        query: str,
+        *,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        mode: str = "dense",
+        min_score: float | None = None,
+    ) -> list[Document]:
+        """Return the best documents for a query with their scores; none where it has no words.
+
+        Parameters are those of ``GemRetriever``.
+        """
+        try:
+            with _haystacks_errors():
+                hits = self.collection.search(
+                    query, top_k, as_where(filters), mode=mode, min_score=min_score
+                )
+        except EmptyTextError:
+            return []
+        return [_given(hit.id, hit.text, dict(hit.metadata), hit.score) for hit in hits]
+
+    def _found(self, filters: dict[str, Any] | None) -> list[StoredDocument]:
+        with _haystacks_errors():
+            return list(self.collection.documents(as_where(filters)))
+
+    # ---------------------------------------------------- in another thread
+
+    async def count_documents_async(self) -> int:
+        """Return how many documents there are."""
+        return await asyncio.to_thread(self.count_documents)
+
+    async def filter_documents_async(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Return the documents that a filter accepts."""
+        return await asyncio.to_thread(self.filter_documents, filters)
+
+    async def write_documents_async(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Store documents; see :meth:`write_documents`."""
+        return await asyncio.to_thread(self.write_documents, documents, policy)
+
+    async def delete_documents_async(self, document_ids: list[str]) -> None:
+        """Delete documents by id."""
+        await asyncio.to_thread(self.delete_documents, document_ids)
+
+
+@contextmanager
+def _haystacks_errors() -> Iterator[None]:
+    try:
+        yield
+    except WhereError as error:
+        raise FilterError(str(error)) from error
+
+
+def _stored(document: Document) -> StoredDocument:
+    """Return a document as the collection keeps it: text, metadata, and the rest in an entry of the metadata."""
+    if _REST in document.meta:
+        raise ValueError(f"the metadata of {document.id} hold {_REST!r}; expected another name")
+    fields = document.to_dict(flatten=False)
+    rest = {
+        name: value
+        for name, value in fields.items()
+        if name not in ("id", "content", "meta", "score") and value is not None
+    }
+    if document.content is None:
+        rest["content"] = None
+    metadata = {**document.meta, _REST: rest} if rest else document.meta
+    return StoredDocument(id=document.id, text=document.content or "", metadata=metadata)
+
+
+def _given(
+    identifier: str, text: str, metadata: dict[str, Any], score: float | None = None
+) -> Document:
+    rest = metadata.pop(_REST, {})
+    return Document.from_dict(
+        {"content": text, **rest, "id": identifier, "meta": metadata, "score": score}
+    )

@@ -1,0 +1,318 @@
+"""Components on their own, in pipelines, saved and loaded by another process."""
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import calls
+import numpy as np
+import pytest
+from haystack import Document, Pipeline
+from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.dataclasses import ByteStream, SparseEmbedding
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.errors import FilterError
+from haystack_integrations.components.embedders.gem import GemDocumentEmbedder, GemTextEmbedder
+from haystack_integrations.components.rankers.gem import GemRanker
+from haystack_integrations.components.retrievers.gem import GemRetriever
+from haystack_integrations.document_stores.gem import GemDocumentStore
+
+from gem_index import open_provider
+from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.testing import run_page
+
+DOCUMENTS = [
+    Document(id="visa", content="how do I renew a visa?", meta={"lang": "en", "n": 1}),
+    Document(id="bank", content="where can I open a bank account?", meta={"lang": "en", "n": 2}),
+    Document(id="tea", content="how long does tea keep in the cup?", meta={"lang": "de", "n": 3}),
+]
+
+
+@pytest.fixture
+def store():
+    store = GemDocumentStore("faq")
+    store.write_documents(DOCUMENTS)
+    return store
+
+
+def ids(documents):
+    return [document.id for document in documents]
+
+
+class TestEmbedders:
+    def test_documents_come_back_as_copies(self):
+        embedded = GemDocumentEmbedder().run(DOCUMENTS)["documents"]
+        expected = open_provider().embed_documents([d.content for d in DOCUMENTS])
+        np.testing.assert_array_equal([d.embedding for d in embedded], expected)
+        assert ids(embedded) == ids(DOCUMENTS)
+        assert all(document.embedding is None for document in DOCUMENTS)
+
+    def test_metadata_are_embedded_where_asked_for(self):
+        document = Document(content="a stamp", meta={"title": "visa", "year": 2026, "none": None})
+        embedder = GemDocumentEmbedder(meta_fields_to_embed=["title", "year", "none", "missing"])
+        (embedded,) = embedder.run([document])["documents"]
+        assert embedded.embedding == open_provider().embed_query("visa\n2026\na stamp").tolist()
+        again = GemDocumentEmbedder.from_dict(embedder.to_dict())
+        assert again.run([document])["documents"] == [embedded]
+
+    def test_documents_without_text_give_zeros(self):
+        blob = Document(blob=ByteStream(b"\x00"))
+        (embedded,) = GemDocumentEmbedder().run([blob])["documents"]
+        assert embedded.embedding == [0.0] * 256
+        assert GemDocumentEmbedder().run([]) == {"documents": []}
+
+    @pytest.mark.parametrize("wrong", ["a text", ["a text"], None])
+    def test_the_wrong_kind_names_the_right_component(self, wrong):
+        with pytest.raises(TypeError, match="a string is for GemTextEmbedder"):
+            GemDocumentEmbedder().run(wrong)
+        with pytest.raises(TypeError, match="is for GemDocumentEmbedder"):
+            GemTextEmbedder().run([Document(content="a")])
+
+    async def test_asynchronously(self):
+        text = await GemTextEmbedder().run_async("a visa")
+        assert text == GemTextEmbedder().run("a visa")
+        documents = await GemDocumentEmbedder().run_async(DOCUMENTS)
+        assert documents == GemDocumentEmbedder().run(DOCUMENTS)
+        ranked = await GemRanker().run_async("a visa", DOCUMENTS)
+        assert ranked == GemRanker().run("a visa", DOCUMENTS)
+
+    def test_in_haystacks_own_store(self):
+        store = InMemoryDocumentStore(embedding_similarity_function="cosine")
+        store.write_documents(GemDocumentEmbedder().run(DOCUMENTS)["documents"])
+        pipeline = Pipeline()
+        pipeline.add_component("embed", GemTextEmbedder())
+        pipeline.add_component("retrieve", InMemoryEmbeddingRetriever(store, top_k=1))
+        pipeline.connect("embed.embedding", "retrieve.query_embedding")
+        found = pipeline.run({"embed": {"text": "a cup of tea"}})["retrieve"]["documents"]
+        assert ids(found) == ["tea"]
+
+
+class TestRanker:
+    def test_orders_copies_by_cosine(self):
+        ranked = GemRanker().run("a cup of tea", DOCUMENTS)["documents"]
+        rows = open_provider().embed_documents(["a cup of tea", *(d.content for d in DOCUMENTS)])
+        cosines = rows[1:] @ rows[0]
+        assert ids(ranked) == [DOCUMENTS[i].id for i in np.argsort(-cosines)]
+        np.testing.assert_allclose([d.score for d in ranked], -np.sort(-cosines), atol=1e-6)
+        assert DOCUMENTS[0].score is None
+
+    def test_how_many(self):
+        assert len(GemRanker(top_k=2).run("tea", DOCUMENTS)["documents"]) == 2
+        assert len(GemRanker(top_k=2).run("tea", DOCUMENTS, top_k=1)["documents"]) == 1
+        assert len(GemRanker(top_k=None).run("tea", DOCUMENTS)["documents"]) == 3
+        assert GemRanker().run("tea", []) == {"documents": []}
+        for wrong in (0, -1):
+            with pytest.raises(ValueError, match="expected at least 1"):
+                GemRanker(top_k=wrong)
+            with pytest.raises(ValueError, match="expected at least 1"):
+                GemRanker().run("tea", DOCUMENTS, top_k=wrong)
+
+    def test_without_words(self):
+        ranked = GemRanker().run("?!", [*DOCUMENTS, Document(id="none", blob=ByteStream(b""))])
+        assert ids(ranked["documents"]) == [*ids(DOCUMENTS), "none"]
+        assert {document.score for document in ranked["documents"]} == {0.0}
+
+    def test_is_saved_with_its_fingerprint(self):
+        ranker = GemRanker("wordllama", config="cqa", top_k=4)
+        saved = ranker.to_dict()
+        assert saved["init_parameters"]["fingerprint"] == ranker.provider.fingerprint
+        again = GemRanker.from_dict(saved)
+        assert again.top_k == 4
+        assert again.run("tea", DOCUMENTS) == ranker.run("tea", DOCUMENTS)
+        saved["init_parameters"]["vectors"] = "wordllama-gem"
+        with pytest.raises(FingerprintMismatchError, match="the vectors wordllama-gem"):
+            GemRanker.from_dict(saved).warm_up()
+
+
+class TestStore:
+    def test_everything_a_document_holds_comes_back(self):
+        documents = [
+            Document(id="blob", blob=ByteStream(b"\x00\xff", mime_type="image/png"), meta={"a": 1}),
+            Document(id="nothing"),
+            Document(id="empty", content=""),
+            Document(
+                id="rich", content="x y", embedding=[0.1, 1 / 3], meta={"b": {"c": [1, None]}}
+            ),
+            Document(
+                id="sparse", content="s", sparse_embedding=SparseEmbedding([1, 5], [0.5, 2.0])
+            ),
+        ]
+        store = GemDocumentStore("kept")
+        assert store.write_documents(documents) == 5
+        assert store.filter_documents() == documents
+        again = GemDocumentStore("kept")
+        assert again.filter_documents() == documents
+        assert ids(again.search("x y")) == ids(
+            sorted(again.search("x y"), key=lambda document: -document.score)
+        )
+
+    def test_of_two_documents_with_one_id(self):
+        twice = [Document(id="1", content="the first"), Document(id="1", content="the last")]
+        store = GemDocumentStore("twice")
+        with pytest.raises(
+            DuplicateDocumentError, match="found 1 documents with the id of another"
+        ):
+            store.write_documents(twice)
+        assert store.count_documents() == 0
+        assert store.write_documents(twice, policy=DuplicatePolicy.SKIP) == 1
+        assert store.filter_documents()[0].content == "the first"
+        assert store.write_documents(twice, policy=DuplicatePolicy.OVERWRITE) == 1
+        assert store.filter_documents()[0].content == "the last"
+
+    def test_bad_documents_are_refused_and_nothing_is_stored(self, store):
+        for wrong, error, message in (
+            (Document(id="a", content="a", meta={"_haystack": 1}), ValueError, "_haystack"),
+            (Document(id="a", content="a", meta={"at": {1, 2}}), InputError, "not JSON"),
+        ):
+            with pytest.raises(error, match=message):
+                store.write_documents([Document(id="fine", content="fine"), wrong])
+        assert store.count_documents() == 3
+
+    @pytest.mark.parametrize(
+        ("filters", "expected"),
+        [
+            ({"field": "meta.lang", "operator": "==", "value": "en"}, ["visa", "bank"]),
+            ({"field": "lang", "operator": "!=", "value": "en"}, ["tea"]),
+            ({"field": "meta.n", "operator": "not in", "value": [1, 3]}, ["bank"]),
+            (
+                {
+                    "operator": "OR",
+                    "conditions": [
+                        {"field": "meta.n", "operator": "<", "value": 2},
+                        {
+                            "operator": "NOT",
+                            "conditions": [{"field": "meta.lang", "operator": "==", "value": "en"}],
+                        },
+                    ],
+                },
+                ["visa", "tea"],
+            ),
+        ],
+    )
+    def test_filters_search_count_and_delete_alike(self, store, filters, expected):
+        assert ids(store.filter_documents(filters)) == expected
+        assert store.count_documents_by_filter(filters) == len(expected)
+        assert sorted(ids(store.search("a visa", filters=filters))) == sorted(expected)
+        assert store.delete_by_filter(filters) == len(expected)
+        assert sorted([*ids(store.filter_documents()), *expected]) == sorted(ids(DOCUMENTS))
+
+    @pytest.mark.parametrize(
+        ("filters", "message"),
+        [
+            ({"field": "id", "operator": "==", "value": "visa"}, "a field of the metadata"),
+            ({"field": "meta.n", "operator": "~", "value": 1}, "the operator is '~'"),
+            ({"field": "meta.n", "operator": ">", "value": True}, "a number or an ISO date"),
+            ({"field": "meta.n", "operator": "==", "value": [1]}, "is compared with"),
+            ({"operator": "XOR", "conditions": []}, "AND, OR or NOT"),
+        ],
+    )
+    def test_other_filters_are_refused_everywhere(self, store, filters, message):
+        for use in (
+            store.filter_documents,
+            store.delete_by_filter,
+            store.count_documents_by_filter,
+            lambda wrong: store.search("visa", filters=wrong),
+        ):
+            with pytest.raises(FilterError, match=message):
+                use(filters)
+        assert store.count_documents() == 3
+
+    def test_a_store_of_other_vectors_is_refused(self, store):
+        with pytest.raises(FingerprintMismatchError, match="the collection faq"):
+            GemDocumentStore("faq", vectors="wordllama").count_documents()
+        with pytest.raises(ConfigError, match="the collection faq"):
+            GemDocumentStore("faq", config="cqa").count_documents()
+        assert GemDocumentStore("faq", vectors="wordllama-gem").count_documents() == 3
+
+    def test_nothing_is_touched_before_it_is_needed(self, tmp_path):
+        store = GemDocumentStore("later", home=tmp_path / "later")
+        GemDocumentStore.from_dict(store.to_dict())
+        assert not (tmp_path / "later").exists()
+
+    def test_pickles_and_child_processes(self, store):
+        expected = calls.search(store, "my visa")
+        assert calls.search(pickle.loads(pickle.dumps(store)), "my visa") == expected
+        for method in ("fork", "spawn"):
+            with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+                assert pool.submit(calls.search, store, "my visa").result(120) == expected
+
+
+class TestRetriever:
+    def test_finds_by_meaning_words_or_both(self, store):
+        dense = GemRetriever(store, top_k=3).run("renew a visa")["documents"]
+        vectors = store.collection.encoder.encode(["renew a visa", *(d.content for d in DOCUMENTS)])
+        assert dense[0].id == "visa"
+        np.testing.assert_allclose(
+            [d.score for d in dense], np.sort(vectors[1:] @ vectors[0])[::-1], atol=1e-6
+        )
+        assert ids(GemRetriever(store, mode="lexical").run("tea")["documents"]) == ["tea"]
+        assert GemRetriever(store, mode="hybrid").run("tea cup")["documents"][0].id == "tea"
+        assert len(GemRetriever(store).run("visa", top_k=2)["documents"]) == 2
+        assert GemRetriever(store, min_score=0.999).run("visa")["documents"] == []
+        assert GemRetriever(store).run("?!")["documents"] == []
+
+    def test_filters_of_a_run_replace_or_merge(self, store):
+        english = {"field": "meta.lang", "operator": "==", "value": "en"}
+        late = {"field": "meta.n", "operator": ">", "value": 1}
+        replacing = GemRetriever(store, filters=english)
+        merging = GemRetriever(store, filters=english, filter_policy="merge")
+        assert set(ids(replacing.run("a visa", filters=late)["documents"])) == {"bank", "tea"}
+        assert set(ids(merging.run("a visa", filters=late)["documents"])) == {"bank"}
+        assert set(ids(merging.run("a visa")["documents"])) == {"visa", "bank"}
+
+    def test_another_store_is_refused_by_name(self):
+        with pytest.raises(TypeError, match="InMemoryDocumentStore; expected a GemDocumentStore"):
+            GemRetriever(InMemoryDocumentStore())
+
+    async def test_in_an_asynchronous_pipeline(self, store):
+        pipeline = Pipeline()
+        pipeline.add_component("retrieve", GemRetriever(store, top_k=1))
+        found = await pipeline.run_async({"retrieve": {"query": "a cup of tea"}})
+        assert ids(found["retrieve"]["documents"]) == ["tea"]
+
+
+def test_a_saved_pipeline_loads_in_another_process_by_the_default_allow_list(store, tmp_path):
+    pipeline = Pipeline()
+    pipeline.add_component("retrieve", GemRetriever(store, top_k=2))
+    pipeline.add_component("embed", GemDocumentEmbedder(meta_fields_to_embed=["lang"]))
+    pipeline.add_component("rank", GemRanker("wordllama", top_k=1))
+    pipeline.add_component("text", GemTextEmbedder(collection="faq"))
+    pipeline.connect("retrieve.documents", "embed.documents")
+    pipeline.connect("embed.documents", "rank.documents")
+    inputs = {
+        "retrieve": {"query": "a cup of tea"},
+        "rank": {"query": "a cup of tea"},
+        "text": {"text": "a cup of tea"},
+    }
+    answer = pipeline.run(inputs)
+    (tmp_path / "pipeline.yaml").write_text(pipeline.dumps())
+    script = (
+        "from haystack import Pipeline\n"
+        "pipeline = Pipeline.loads(open('pipeline.yaml').read())\n"
+        f"answer = pipeline.run({inputs!r})\n"
+        "best = answer['rank']['documents'][0]\n"
+        "print(best.id, round(best.score, 5), sum(best.embedding), sum(answer['text']['embedding']))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    best = answer["rank"]["documents"][0]
+    sums = sum(best.embedding), sum(answer["text"]["embedding"])
+    assert output == f"{best.id} {round(best.score, 5)} {sums[0]} {sums[1]}\n"
+    assert best.id == "tea"
+    store.collection.refit()
+    refused = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode != 0
+    assert "what was saved with the collection faq" in refused.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/haystack.md"])
+def test_the_pages_run(page):
+    run_page(Path(__file__).parents[1] / page)
