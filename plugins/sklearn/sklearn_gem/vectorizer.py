@@ -1,0 +1,170 @@
+"""Texts to GEM vectors, as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from gem_index import Components, GemConfig, GemEncoder, open_provider
+from gem_index.errors import FingerprintMismatchError, InputError
+
+__all__ = ["GemVectorizer"]
+
+
+class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # untyped
+    """Texts to vectors of unit length; ``fit`` adapts the principal directions to the texts, labels play no part.
+
+    It can transform before it is fitted, with the background components of its vectors. A model or a collection that is
+    named is fitted already: ``fit`` opens it and leaves it as it is. Pickled, it holds what was fitted and the
+    fingerprint, not the word vectors: unpickled it opens them by name, and refuses others.
+
+    Parameters
+    ----------
+    vectors, model, collection, config, home, fingerprint
+        As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``.
+
+    Attributes
+    ----------
+    encoder_ : GemEncoder
+        After ``fit``.
+
+    Examples
+    --------
+    >>> texts = ["how do I renew a visa?", "where is the bank?"]
+    >>> GemVectorizer().fit_transform(texts).shape
+    (2, 256)
+    """
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
+        home: str | Path | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        self.vectors = vectors
+        self.model = model
+        self.collection = collection
+        self.config = config
+        self.home = home
+        self.fingerprint = fingerprint
+
+    def fit(self, X: Iterable[str], y: object = None) -> Self:
+        """Fit the principal directions on n texts.
+
+        Raises
+        ------
+        ValueError
+            If X is not texts in one dimension, or none of them has a word.
+        """
+        texts = _texts(X)
+        encoder = self._open()
+        if self._fits:
+            try:
+                encoder.fit(texts)
+            except InputError as error:
+                raise ValueError(str(error)) from error
+        self.encoder_ = encoder
+        return self
+
+    def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors of n texts, float32 (n, dimension); zeros where a text has no words."""
+        return self._encoder.encode(_texts(X))
+
+    @property
+    def _fits(self) -> bool:
+        return self.model is None and self.collection is None
+
+    @property
+    def _encoder(self) -> GemEncoder:
+        """The fitted encoder; before a fit the one that the parameters name, held for as long as they stay."""
+        if hasattr(self, "encoder_"):
+            fitted: GemEncoder = self.encoder_
+            return fitted
+        named = self.get_params(deep=False)
+        if getattr(self, "_unfitted", ({}, None))[0] != named:
+            self._unfitted = named, self._open()
+        return self._unfitted[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._encoder.dimension
+
+    def _open(self) -> GemEncoder:
+        """Open what the parameters name, anew: a fit changes it."""
+        named = self.get_params(deep=False)
+        return open_provider(**named).encoder
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Replace the encoder by its components and its fingerprint."""
+        encoder = self._encoder
+        state = dict(super().__getstate__())
+        state.pop("_unfitted", None)
+        fitted = state.pop("encoder_", None) is not None
+        components = encoder.components if fitted and self._fits else None
+        return {**state, "_saved": (fitted, components, encoder.fingerprint)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the word vectors by name.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If they, or the configuration of a model, are others than those that were saved.
+        """
+        saved: tuple[bool, Components | None, str] = state.pop("_saved")
+        super().__setstate__(state)
+        fitted, components, fingerprint = saved
+        encoder = self._open()
+        if components is not None:
+            encoder = GemEncoder(encoder.vectors, encoder.config, components=components)
+        if encoder.fingerprint != fingerprint:
+            name = self.collection or self.model or self.vectors or "the bundled vectors"
+            raise FingerprintMismatchError(
+                f"the GemVectorizer saved with {name}",
+                fingerprint,
+                encoder.fingerprint,
+                "load it with the word vectors and the configuration it was saved with, or fit it anew",
+            )
+        if fitted:
+            self.encoder_ = encoder
+
+
+def _texts(X: Iterable[str]) -> list[str]:
+    """Return texts as a list.
+
+    Raises
+    ------
+    ValueError
+        If they are no texts in one dimension.
+    """
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+        raise ValueError(f"found a {type(X).__name__}; expected texts: a list of them, a column")
+    dimensions = len(getattr(X, "shape", (0,)))
+    if dimensions != 1:
+        raise ValueError(
+            f"found {dimensions} dimensions; expected texts in one: name a column 'text', not ['text']"
+        )
+    texts = list(X)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"row {i} is {str(text)[:40]} ({type(text).__name__}); expected a text: fill or drop such rows"
+            )
+    return texts

@@ -1,0 +1,9 @@
+"""Calls that a child process can import."""
+
+
+def embed(vectorizer, texts):
+    return vectorizer.transform(texts)
+
+
+def embed_query(vectorizer, text):
+    return vectorizer.transform([text])[0]

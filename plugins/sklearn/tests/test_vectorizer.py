@@ -1,0 +1,272 @@
+"""The transformer in scikit-learn's machinery, and the contract of embedding providers."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import calls
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks as checks
+from sklearn.utils.validation import check_is_fitted
+from sklearn_gem import GemVectorizer
+
+from gem_index import GemConfig, GemEncoder, open_provider, open_vectors
+from gem_index.errors import FingerprintMismatchError
+from gem_index.testing import EmbeddingProviderContract, run_page
+
+MONEY = [
+    "where can I open a bank account",
+    "which bank gives the best loan",
+    "can I send money by phone",
+    "what does a money transfer cost",
+    "my bank card was refused",
+    "how much interest is on a loan",
+]
+PERMITS = [
+    "how do I renew my residence visa",
+    "the visa office is closed",
+    "where do I get a driving licence",
+    "is my passport valid for a visa",
+    "how long does a permit take",
+    "my residence permit was lost",
+]
+TEXTS = MONEY + PERMITS
+LABELS = ["money"] * 6 + ["permits"] * 6
+
+
+class TestContract(EmbeddingProviderContract):
+    embed = staticmethod(calls.embed)
+    embed_query = staticmethod(calls.embed_query)
+
+    def make(self, **choice):
+        return GemVectorizer(**choice)
+
+
+class TestFittedContract(TestContract):
+    """After ``fit``; a model or collection that is named stays as it is, else the texts are fitted on."""
+
+    def make(self, **choice):
+        return GemVectorizer(**choice).fit(TEXTS)
+
+    def test_works_unfitted(self):
+        rows = self.make().transform(TEXTS)
+        expected = GemEncoder(open_vectors("wordllama-gem"), GemConfig.trained()).fit(TEXTS)
+        np.testing.assert_array_equal(rows, expected.encode(TEXTS))
+        assert np.abs(rows - GemVectorizer().transform(TEXTS)).max() > 1e-3
+
+    def test_works_fitted(self, tmp_path):
+        open_provider().encoder.fit(MONEY).save(tmp_path / "m.safetensors")
+        named = GemVectorizer(model=tmp_path / "m.safetensors")
+        np.testing.assert_array_equal(named.transform(TEXTS), named.fit(TEXTS).transform(TEXTS))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_estimator_cloneable,
+        checks.check_estimator_tags_renamed,
+        checks.check_valid_tag_types,
+        checks.check_estimator_repr,
+        checks.check_no_attributes_set_in_init,
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+        checks.check_mixin_order,
+        checks.check_set_params,
+        checks.check_get_params_invariance,
+        checks.check_parameters_default_constructible,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_scikit_learns_own_checks_that_need_no_matrix(check):
+    check("GemVectorizer", GemVectorizer())
+
+
+def test_nothing_else_of_its_checks_takes_texts():
+    """Where scikit-learn learns to check transformers of strings, this fails and says so."""
+    with pytest.warns(SkipTestWarning, match="Can't test estimator GemVectorizer which requires"):
+        results = checks.check_estimator(GemVectorizer(), on_skip=None)
+    assert [result["check_name"] for result in results] == ["check_estimator_cloneable"]
+
+
+class TestInvariants:
+    """What scikit-learn checks of other transformers, on texts."""
+
+    def test_fit_returns_itself_and_changes_no_parameter(self):
+        config = {"removed": 1}
+        vectorizer = GemVectorizer("wordllama", config=config)
+        before = dict(vectorizer.get_params())
+        assert vectorizer.fit(TEXTS, LABELS) is vectorizer
+        assert vectorizer.get_params() == before
+        assert config == {"removed": 1}
+        assert set(vars(vectorizer)) == {*before, "encoder_"}
+
+    def test_transform_changes_nothing(self):
+        for vectorizer in (GemVectorizer(), GemVectorizer().fit(TEXTS)):
+            vectorizer.transform(TEXTS)
+            before = dict(vars(vectorizer))
+            pickle.dumps(vectorizer)
+            vectorizer.transform(TEXTS[:3])
+            assert vars(vectorizer) == before
+
+    def test_parameters_set_later_are_heeded(self):
+        vectorizer = GemVectorizer("wordllama")
+        first = vectorizer.transform(TEXTS)
+        vectorizer.set_params(vectors="wordllama-gem")
+        second = vectorizer.transform(TEXTS)
+        assert np.abs(first - second).max() > 1e-3
+        np.testing.assert_array_equal(second, GemVectorizer("wordllama-gem").transform(TEXTS))
+
+    def test_fit_and_transform_is_fit_transform(self):
+        rows = GemVectorizer().fit_transform(TEXTS)
+        np.testing.assert_array_equal(rows, GemVectorizer().fit(TEXTS).transform(TEXTS))
+        assert rows.dtype == np.float32
+        twice = GemVectorizer().fit(MONEY).fit(TEXTS)
+        np.testing.assert_array_equal(rows, twice.transform(TEXTS))
+
+    def test_order_and_subsets_do_not_matter(self):
+        vectorizer = GemVectorizer().fit(TEXTS)
+        rows = vectorizer.transform(TEXTS)
+        np.testing.assert_array_equal(vectorizer.transform(TEXTS[::-1]), rows[::-1])
+        np.testing.assert_array_equal(vectorizer.transform(TEXTS[3:5]), rows[3:5])
+        assert vectorizer.transform([]).shape == (0, 256)
+
+    @pytest.mark.parametrize(
+        "container",
+        [list, tuple, iter, np.array, pd.Series, lambda texts: np.array(texts, dtype=object)],
+    )
+    def test_any_column_of_texts(self, container):
+        rows = GemVectorizer().transform(TEXTS)
+        np.testing.assert_array_equal(GemVectorizer().transform(container(TEXTS)), rows)
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ("a text", "found a str; expected texts"),
+            (7, "found a int"),
+            (["a", None], r"row 1 is None \(NoneType\); expected a text"),
+            (pd.Series(["a", np.nan]), r"row 1 is nan \(float\)"),
+            (pd.DataFrame({"text": ["a"]}), "found 2 dimensions; expected texts in one"),
+            (np.ones((2, 3)), "found 2 dimensions"),
+        ],
+    )
+    def test_anything_else_is_refused(self, wrong, message):
+        for method in (GemVectorizer().fit, GemVectorizer().transform):
+            with pytest.raises(ValueError, match=message):
+                method(wrong)
+
+    def test_texts_without_a_word_cannot_be_fitted_on(self):
+        with pytest.raises(ValueError, match="found no text with a word to fit on"):
+            GemVectorizer().fit(["", "?!"])
+        assert not GemVectorizer(config=GemConfig(prior=10)).fit(["", "?!"]).transform([""]).any()
+
+    def test_whether_it_is_fitted(self):
+        check_is_fitted(GemVectorizer())  # it needs no fit
+        with pytest.raises(NotFittedError):
+            check_is_fitted(GemVectorizer(), "encoder_")
+        check_is_fitted(GemVectorizer().fit(TEXTS), "encoder_")
+
+
+class TestMachinery:
+    def test_pipeline_and_cross_validation(self):
+        pipeline = make_pipeline(GemVectorizer(), LogisticRegression())
+        by_hand = []
+        for test in ([0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]):
+            train = [i for i in range(12) if i not in test]
+            vectorizer = GemVectorizer().fit([TEXTS[i] for i in train])
+            model = LogisticRegression().fit(
+                vectorizer.transform([TEXTS[i] for i in train]), [LABELS[i] for i in train]
+            )
+            rows = vectorizer.transform([TEXTS[i] for i in test])
+            by_hand.append(model.score(rows, [LABELS[i] for i in test]))
+        assert list(cross_val_score(pipeline, TEXTS, LABELS, cv=3)) == by_hand
+        pipeline.fit(TEXTS, LABELS)
+        assert list(pipeline.predict(["a loan of the bank", "renewing a visa"])) == [
+            "money",
+            "permits",
+        ]
+
+    def test_grid_search_in_processes(self):
+        pipeline = make_pipeline(GemVectorizer(), LogisticRegression())
+        grid = {
+            "gemvectorizer__config": ["transfer", {"removed": 1, "components": 3}],
+            "gemvectorizer__vectors": ["wordllama", "wordllama-gem"],
+        }
+        search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise")
+        search.fit(TEXTS, LABELS)
+        assert len(search.cv_results_["params"]) == 4
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        alone = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, LABELS)
+        np.testing.assert_array_equal(
+            search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+        )
+
+    def test_column_transformer_and_data_frames(self):
+        frame = pd.DataFrame({"text": TEXTS, "length": [float(len(text)) for text in TEXTS]})
+        columns = ColumnTransformer(
+            [("gem", GemVectorizer(), "text"), ("scaled", StandardScaler(), ["length"])],
+            verbose_feature_names_out=False,
+        ).set_output(transform="pandas")
+        rows = columns.fit_transform(frame)
+        assert list(rows.columns) == [*(f"gemvectorizer{i}" for i in range(256)), "length"]
+        np.testing.assert_array_equal(
+            rows.iloc[:, :256].to_numpy(dtype=np.float32), GemVectorizer().fit_transform(TEXTS)
+        )
+
+    def test_feature_names_and_output(self):
+        vectorizer = GemVectorizer().set_output(transform="pandas")
+        frame = vectorizer.fit_transform(pd.Series(TEXTS, index=range(100, 112)))
+        assert list(frame.columns) == list(vectorizer.get_feature_names_out())
+        assert list(frame.index) == list(range(100, 112))
+        assert len(GemVectorizer().get_feature_names_out()) == 256
+
+    def test_clones_are_independent(self):
+        vectorizer = GemVectorizer(config="cqa").fit(TEXTS)
+        copy = clone(vectorizer)
+        assert copy.get_params() == vectorizer.get_params()
+        assert not hasattr(copy, "encoder_")
+        copy.fit(MONEY)
+        np.testing.assert_array_equal(
+            vectorizer.transform(TEXTS), GemVectorizer(config="cqa").fit_transform(TEXTS)
+        )
+
+
+class TestSaving:
+    def test_joblib_and_another_process(self, tmp_path):
+        vectorizer = GemVectorizer(config="cqa").fit(TEXTS)
+        joblib.dump(vectorizer, tmp_path / "vectorizer.joblib")
+        assert (tmp_path / "vectorizer.joblib").stat().st_size < 300_000  # no word vectors inside
+        script = (
+            "import joblib\n"
+            "vectorizer = joblib.load('vectorizer.joblib')\n"
+            "print(vectorizer.encoder_.fingerprint, vectorizer.transform(['a visa'])[0].tolist())"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout
+        row = vectorizer.transform(["a visa"])[0].tolist()
+        assert answer == f"{vectorizer.encoder_.fingerprint} {row}\n"
+
+    def test_other_vectors_are_refused_by_name(self):
+        pickled = pickle.dumps(GemVectorizer("wordllama", config="cqa").fit(TEXTS))
+        changed = pickled.replace(b"wordllama", b"wordllam2")
+        with pytest.raises(Exception, match="wordllam2"):
+            pickle.loads(changed)
+        state = GemVectorizer("wordllama", config="cqa").fit(TEXTS).__getstate__()
+        state["vectors"] = "wordllama-gem"
+        with pytest.raises(FingerprintMismatchError, match="saved with wordllama-gem"):
+            GemVectorizer().__setstate__(state)
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/sklearn.md"])
+def test_the_pages_run(page):
+    run_page(Path(__file__).parents[1] / page)
