@@ -11,7 +11,7 @@ from typing import Any
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.encoder import GemEncoder
-from gem_index.gem.recommended import recommended_config
+from gem_index.gem.recommended import recommended_encoder
 from gem_index.home import Home
 from gem_index.provider import GemProvider
 from gem_index.vectors.base import VectorSource
@@ -115,8 +115,11 @@ def open_provider(
     else:
         settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
         source = open_vectors(vectors, home if home is None else _home(home))
-        chosen = recommended_config(source) if config is None else GemConfig.of(config)
-        encoder = GemEncoder(source, chosen)
+        encoder = (
+            recommended_encoder(source)
+            if config is None
+            else GemEncoder(source, GemConfig.of(config))
+        )
         settings["config"] = asdict(encoder.config)
     name = _described(settings)
     if vectors is not None and (model is not None or collection is not None):

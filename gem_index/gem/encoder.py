@@ -130,6 +130,13 @@ class GemEncoder:
         state.update(recipe.encode() if recipe else self.components.identity())
         return state.hexdigest()
 
+    def reconfigured(self, config: GemConfig) -> GemEncoder:
+        """Return an unfitted encoder over the same vectors; what it needs of the background is shared where it can be."""
+        other = GemEncoder(self.vectors, config, threads=self.threads)
+        if config.power == self.config.power:
+            other.__dict__["_background"] = self._background
+        return other
+
     # ----------------------------------------------------------------- fitting
 
     def summarise(self, corpus: Iterable[str]) -> CorpusStatistics:

@@ -6,7 +6,7 @@ from gem_index.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.vectors.base import VectorSource
 
-__all__ = ["DOMINANT_SHARE", "recommended_config"]
+__all__ = ["DOMINANT_SHARE", "recommended_config", "recommended_encoder"]
 
 DOMINANT_SHARE = 0.25
 """From this share of the top direction on, sentences have a direction in common that hides their differences.
@@ -21,7 +21,13 @@ def recommended_config(vectors: VectorSource) -> GemConfig:
     Vectors of words as they are found in corpora share one direction and many lesser ones, which have to be removed from
     sentences (h = 17); in a table that was trained to be averaged removing as many takes away meaning (docs/evaluation.md).
     """
-    sigma = GemEncoder(vectors).components.singular_values
+    return recommended_encoder(vectors).config
+
+
+def recommended_encoder(vectors: VectorSource) -> GemEncoder:
+    """Return an unfitted encoder with the recommended configuration."""
+    encoder = GemEncoder(vectors)
+    sigma = encoder.components.singular_values
     energy = sigma * sigma
     dominant = len(energy) > 0 and energy[0] >= DOMINANT_SHARE * energy.sum()
-    return GemConfig.sts() if dominant else GemConfig.trained()
+    return encoder.reconfigured(GemConfig.sts() if dominant else GemConfig.trained())
