@@ -5,7 +5,6 @@ import inspect
 import pickle
 import pkgutil
 import re
-import runpy
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import gem_index
 from gem_index import EmbeddingProvider, GemEncoder, GemProvider
 from gem_index import errors as errors_module
+from gem_index.testing import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,13 +58,39 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
 
 
 def test_the_readmes_python_runs(tmp_path, monkeypatch):
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    script = tmp_path / "readme.py"
-    script.write_text(block)
     monkeypatch.chdir(tmp_path)
-    names = runpy.run_path(str(script))
+    names = run_page(ROOT / "README.md")
     assert names["vectors"].shape == (1, 256)
     assert names["hit"].text in names["corpus"]
+
+
+class TestPages:
+    """The runner of pages itself."""
+
+    def test_blocks_are_one_program_and_text_blocks_are_what_is_printed(self, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text(
+            "```python\nx = 1\n```\n\n```python\nprint(x / 3)\n```\n\n```text\n0.3399\n```\n"
+        )
+        assert run_page(page)["x"] == 1
+        page.write_text(page.read_text().replace("0.3399", "0.3499"))
+        with pytest.raises(
+            AssertionError, match="says\n0.3499\nand the block before it prints\n0.33"
+        ):
+            run_page(page)
+
+    def test_errors_carry_the_pages_line(self, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text("# A page\n\n```python\nfine = 1\nfine / 0\n```\n")
+        with pytest.raises(ZeroDivisionError) as caught:
+            run_page(page)
+        last = caught.traceback[-1]
+        assert (str(last.path), last.lineno + 1) == (str(page), 5)
+
+    def test_a_page_without_blocks_is_no_page(self, tmp_path):
+        (tmp_path / "page.md").write_text("nothing to run\n")
+        with pytest.raises(AssertionError, match="holds no python block"):
+            run_page(tmp_path / "page.md")
 
 
 class TestProvider:
