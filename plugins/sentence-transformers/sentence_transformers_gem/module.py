@@ -1,0 +1,170 @@
+"""The first module of a SentenceTransformer: texts in, GEM vectors out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from sentence_transformers.base.modules import InputModule
+
+from gem_index import GemConfig, Home, open_provider
+
+__all__ = ["GemModule"]
+
+_MODEL_FILE = "gem.safetensors"
+
+
+class GemModule(InputModule):
+    """Embeds texts with GEM; it has no weights to train, and modules may follow it.
+
+    Parameters
+    ----------
+    vectors : str, optional
+        Word vectors with their background components; the bundled ones where nothing is named.
+    model : str or Path, optional
+        A fitted model: its name in the home, or its file, whose name ends in ``.safetensors``.
+    collection : str, optional
+        A collection of the home, whose model is used.
+    config : GemConfig, mapping of its fields, or name of a preset, optional
+        For ``vectors`` alone.
+    home : Home, str or Path, optional
+        Where names are looked up; the default home unless given.
+    fingerprint : str, optional
+        What the fingerprint has to be.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If the fingerprint is another one.
+
+    Examples
+    --------
+    >>> from sentence_transformers import SentenceTransformer
+    >>> model = SentenceTransformer(modules=[GemModule()])
+    >>> model.encode("a man plays guitar").shape
+    (256,)
+    """
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
+        home: Home | str | Path | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
+        self.provider = open_provider(
+            vectors,
+            model=model,
+            collection=collection,
+            config=config,
+            home=home,
+            fingerprint=fingerprint,
+        )
+
+    def preprocess(
+        self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Embed n texts, each after the prompt, as float32 (n, dimension) under ``sentence_embedding``.
+
+        Here and not in :meth:`forward`, so that a batch holds a tensor, which the model moves to the device of the
+        modules that follow.
+        """
+        texts = [prompt + text for text in inputs] if prompt else list(inputs)
+        return {"sentence_embedding": torch.from_numpy(self.provider.embed_documents(texts))}
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Return the features as :meth:`preprocess` made them."""
+        return features
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """None: a text is read whole, however long it is."""
+        return None
+
+    def get_embedding_dimension(self) -> int:
+        """Return the length of a vector."""
+        return self.provider.dimension
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return the arguments that open the same embeddings again, the fingerprint among them."""
+        return self.provider.settings
+
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
+    ) -> None:
+        """Write ``config.json`` and, for a fitted model, the model itself, into a folder.
+
+        The folder then needs the word vectors by their name, and no longer the model's own file, home or collection.
+        """
+        settings = self.get_config_dict()
+        if "model" in settings or "collection" in settings:
+            self.provider.encoder.save(Path(output_path, _MODEL_FILE))
+            settings["vectors"] = _vectors_of(settings)
+            settings["model"] = _MODEL_FILE
+            settings.pop("collection", None)
+        path = Path(output_path, self.config_file_name)
+        path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        token: bool | str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        init_defaults: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Open what :meth:`save` wrote.
+
+        ``model_kwargs`` may hold another ``home`` or other names of the same ``vectors``, as on another machine.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If the word vectors, the configuration or the fitted model are others than those saved.
+        FileNotFoundError
+            If the folder lacks a file that :meth:`save` wrote.
+        """
+
+        def find(name: str) -> Path:
+            path = cls.load_file_path(
+                model_name_or_path,
+                name,
+                subfolder,
+                token,
+                cache_folder,
+                revision,
+                local_files_only,
+            )
+            if path is None:
+                raise FileNotFoundError(
+                    f"found no {name} in {Path(model_name_or_path, subfolder)}; expected it: save the model again"
+                )
+            return Path(path).absolute()
+
+        settings = json.loads(find(cls.config_file_name).read_text(encoding="utf-8"))
+        if "model" in settings:
+            settings["model"] = find(settings["model"])
+        chosen = kwargs.get("model_kwargs") or {}
+        settings |= {key: chosen[key] for key in ("vectors", "home") if key in chosen}
+        return cls(**settings)
+
+
+def _vectors_of(settings: Mapping[str, Any]) -> str | None:
+    """Return the name of the word vectors of a fitted model; None stands for the bundled ones."""
+    if "vectors" in settings or str(settings.get("model")).endswith(".safetensors"):
+        return settings.get("vectors")
+    home = Home(settings.get("home"))
+    if "collection" in settings:
+        return home.collection(settings["collection"]).status().vectors
+    return next(model.vectors for model in home.models() if model.name == settings["model"])
