@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ConfigError",
@@ -56,6 +57,17 @@ class GemIndexError(Exception):
     """Base of every error that gem-index raises on purpose."""
 
     exit_status = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle message and fields, not the constructor's arguments: errors come back from worker processes."""
+        return _unpickled, (type(self), self.args, vars(self))
+
+
+def _unpickled(kind: type[GemIndexError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(fields)
+    return error
 
 
 class InputError(GemIndexError):

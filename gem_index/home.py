@@ -387,6 +387,19 @@ class Home:
     ) -> GemEncoder:
         """Fit an encoder on a corpus and keep it under a name.
 
+        Parameters
+        ----------
+        name : str
+            1 to 64 letters, digits, dots, dashes, underscores.
+        corpus : iterable of str
+            Read once.
+        vectors : str
+            As for :meth:`create_collection`.
+        config : GemConfig, optional
+            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`.
+        overwrite : bool
+            Put it in the place of a model of that name.
+
         Raises
         ------
         NameTakenError
@@ -400,7 +413,8 @@ class Home:
                     f"the model {name} exists already; expected a new name, or --overwrite"
                 )
             with self._library.registered(vectors) as spec:
-                encoder = GemEncoder(self.open_vectors(spec), config).fit(corpus)
+                source = self.open_vectors(spec)
+                encoder = GemEncoder(source, config or recommended_config(source)).fit(corpus)
                 with self._workspace.database.writing() as connection:
                     models = ModelRepository(connection)
                     if old is not None and old.id is not None:

@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.errors import InputError
 from gem_index.text import tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
@@ -85,9 +86,22 @@ class TokenBatch:
 
 
 def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterator[list[str]]:
-    """Cut texts into lists of at most that many texts and, but for a longer text alone, characters."""
+    """Cut texts into lists of at most that many texts and, but for a longer text alone, characters.
+
+    Raises
+    ------
+    InputError
+        If one of them is no string.
+    """
     iterator = iter(texts)
+    done = 0
     while chunk := list(islice(iterator, most)):
+        for i, text in enumerate(chunk):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"text {done + i} is {str(text)[:40]} ({type(text).__name__}); expected a string"
+                )
+        done += len(chunk)
         begin = length = 0
         if sum(map(len, chunk)) > characters:
             for i, text in enumerate(chunk):

@@ -80,6 +80,14 @@ class TestEncode:
         assert fitted.encode([]).shape == (0, 24)
         assert fitted.encode(iter(())).shape == (0, 24)
 
+    @pytest.mark.parametrize("wrong", [3, None, ("a", "b"), b"bytes"])
+    def test_what_is_no_string_is_refused_by_its_place(self, fitted, wrong):
+        texts = ["the river"] * 40_000 + [wrong]
+        with pytest.raises(InputError, match=r"text 40000 is .*; expected a string"):
+            fitted.encode(texts)
+        with pytest.raises(InputError, match=r"text 1 is "):
+            GemEncoder(fitted.vectors).fit(["the river", wrong])
+
     def test_a_single_string_is_refused(self, fitted):
         with pytest.raises(InputError, match="found one string 'the river'"):
             fitted.encode("the river")

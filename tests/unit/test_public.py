@@ -57,6 +57,26 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
         assert error.exit_status == (2 if issubclass(error, errors_module.InputError) else 1)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors_module.FingerprintMismatchError("the model x", "a" * 64, "b" * 64, "fit anew"),
+        errors_module.UnknownNameError("model", "fitt", ["fit"], "fit one"),
+        errors_module.RecordError("faq.jsonl", 3, "no text"),
+        errors_module.MissingExtraError("plots", "plot"),
+        errors_module.EmptyTextError("?!"),
+        errors_module.ExistingIdError("7"),
+        errors_module.InputError("a message"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_back_from_worker_processes(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
 def test_the_readmes_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run_page(ROOT / "README.md")
