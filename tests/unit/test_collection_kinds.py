@@ -1,0 +1,165 @@
+"""Kinds of index and modes of search; every answer compared with exact search over the texts."""
+
+import numpy as np
+import pytest
+
+from brute_force import TEXTS, assert_exact, documents, exact
+from gem_index import Document
+from gem_index.errors import (
+    ConfigError,
+    InputError,
+)
+
+
+class TestKinds:
+    """Every kind of index answers as exact search does, through deletes, replacements, filters and a tail."""
+
+    @pytest.mark.parametrize("kind", ["flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8", "PCA8,SQ8"])
+    def test_follows_every_change(self, home, vectors_folder, kind, monkeypatch):
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.view._ENCODED_AT_ONCE", 20)
+        truth = {document.id: document for document in documents(400)}
+        home.build("c", truth.values(), vectors=str(vectors_folder), index=kind)
+        collection = home.collection("c")
+        assert collection.status().index.kind == kind
+        assert_exact(collection, truth)
+        for begin in range(400, 640, 60):
+            fresh = {document.id: document for document in documents(60, begin)}
+            truth |= fresh
+            collection.ingest(fresh.values())
+            gone = list(truth)[begin % 7 :: 9]
+            collection.delete(gone)
+            for identifier in gone:
+                del truth[identifier]
+            assert_exact(collection, truth)
+            for lowest in (0, begin - 30):
+                where = {"n": {"$gte": lowest}, "even": True}
+                assert_exact(
+                    collection, truth, where=where,
+                    accept=lambda d, lowest=lowest: d.metadata["even"] and d.metadata["n"] >= lowest,
+                )  # fmt: skip
+            assert_exact(home.collection("c"), truth, query="two ducks in the river", k=400)
+        assert home.verify() == []
+        collection.refit()
+        assert_exact(collection, truth)
+
+    def test_a_snapshot_grows_without_encoding_what_it_holds(self, faq, monkeypatch):
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
+        faq.ingest(documents(100))
+        before = faq.status().index.snapshot
+        from gem_index.gem.encoder import GemEncoder
+
+        seen = []
+        encode = GemEncoder.encode
+        monkeypatch.setattr(
+            GemEncoder, "encode", lambda self, texts: seen.extend(texts) or encode(self, texts)
+        )
+        faq.ingest(documents(40, 100))
+        assert faq.status().index.snapshot != before
+        assert len(seen) == 40
+        monkeypatch.undo()
+        assert_exact(
+            faq,
+            {document.id: document for document in documents(100)}
+            | {document.id: document for document in documents(40, 100)},
+        )
+
+    def test_a_damaged_snapshot_is_not_built_upon(self, home, faq, monkeypatch, caplog):
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
+        faq.ingest(documents(100))
+        index = next(home.root.rglob("vectors.faiss"))
+        content = bytearray(index.read_bytes())
+        content[-3] ^= 255
+        index.write_bytes(content)
+        faq.ingest(documents(40, 100))
+        assert "making the index anew from the texts" in caplog.text
+        assert home.verify() == []
+        assert_exact(faq, {d.id: d for d in [*documents(100), *documents(40, 100)]})
+
+    def test_a_kind_that_needs_more_documents_waits_for_them(self, home, vectors_folder, caplog):
+        home.build("c", documents(30), vectors=str(vectors_folder), index="PQ8")
+        assert "a flat one serves until then" in caplog.text
+        assert home.collection("c").status().index.kind == "flat"
+        home.build("c", documents(300))
+        assert home.collection("c").status().index.kind == "PQ8"
+
+    def test_an_index_that_cannot_be_written_costs_no_document(self, faq, monkeypatch, caplog):
+        from gem_index.index.dense import DenseIndex
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
+        monkeypatch.setattr(DenseIndex, "write", full)
+        assert faq.ingest(documents(100)).added == 100
+        assert "was not brought up to date" in caplog.text
+        assert_exact(faq, {document.id: document for document in documents(100)})
+
+    def test_another_kind_is_taken_from_the_next_build_on(self, home, faq):
+        faq.ingest(documents(50))
+        home.build("faq", documents(60), index="sq8")
+        assert home.collection("faq").status().index.kind == "sq8"
+        with pytest.raises(ConfigError, match="expected auto, flat"):
+            home.build("faq", documents(60), index="nonsense")
+        with pytest.raises(ConfigError, match="expected auto, flat"):
+            home.create_collection("other", index="PQ999")
+
+
+class TestModes:
+    @pytest.fixture
+    def texts(self, faq):
+        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
+        return faq
+
+    def test_lexical_finds_words_in_any_form(self, texts):
+        found = texts.search("banking loans", mode="lexical")
+        assert [hit.id for hit in found] == ["2", "1"]
+        assert found[0].score > found[1].score > 0
+        assert texts.search("xylophone", mode="lexical") == []
+
+    def test_lexical_is_the_same_from_files_and_from_the_tail(self, home, texts, monkeypatch):
+        before = texts.search("bank phone river", mode="lexical")
+        texts.refit()
+        assert texts.status().index.tail == 0
+        after = texts.search("bank phone river", mode="lexical")
+        assert [hit.id for hit in after] == [hit.id for hit in before]
+        assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
+        texts.ingest([Document(id="9", text="a river phone")])
+        texts.delete(["5"])
+        found = [hit.id for hit in texts.search("river", mode="lexical")]
+        assert found == ["9"]
+
+    def test_hybrid_holds_the_best_of_both(self, texts):
+        for fusion in ("weighted", "rrf"):
+            found = texts.search("bank loan", mode="hybrid", fusion=fusion, k=3)
+            assert found[0].id == "2"
+            assert len(found) == 3
+            assert [hit.score for hit in found] == sorted(
+                (hit.score for hit in found), reverse=True
+            )
+
+    def test_min_score(self, faq):
+        truth = {document.id: document for document in documents(300)}
+        faq.ingest(truth.values())
+        query = "open a bank account by phone"
+        _, scores = exact(faq, truth, query, 300)
+        for least in (0.3, 0.0, -1.0, 0.99):
+            found = faq.search(query, k=None, min_score=least)
+            assert len(found) == (scores >= least).sum()
+            np.testing.assert_allclose(
+                [hit.score for hit in found], scores[: len(found)], atol=1e-5
+            )
+        assert len(faq.search(query, k=5, min_score=-1.0)) == 5
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"mode": "both"}, "the mode is 'both'; expected dense, lexical, hybrid"),
+            ({"mode": "hybrid", "fusion": "x"}, "the fusion is 'x'; expected weighted or rrf"),
+            ({"k": None}, "found neither k nor min_score"),
+            ({"min_score": "high"}, "min_score is 'high'; expected a number"),
+        ],
+    )
+    def test_bad_options(self, texts, options, message):
+        with pytest.raises(InputError, match=message):
+            texts.search("bank", **options)

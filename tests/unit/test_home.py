@@ -1,0 +1,138 @@
+"""A home: names, models, what is private; damage is named and repaired."""
+
+import logging
+import shutil
+
+import numpy as np
+import pytest
+
+from brute_force import TEXTS, assert_exact, documents
+from gem_index import GemConfig
+from gem_index.errors import (
+    ConfigError,
+    NameTakenError,
+    UnknownNameError,
+)
+
+
+class TestHome:
+    def test_names_are_checked(self, home):
+        for name in ("", "../x", "a/b", ".hidden", "x" * 65, "a b", "a+b"):
+            with pytest.raises(ConfigError, match="the collection name is"):
+                home.create_collection(name)
+
+    def test_unknown_names_suggest_near_ones(self, home, faq):
+        with pytest.raises(
+            UnknownNameError, match="no collection is named 'fac': did you mean faq"
+        ):
+            home.collection("fac")
+        with pytest.raises(UnknownNameError, match="no model is named 'm': there is none yet"):
+            home.model("m")
+        with pytest.raises(
+            UnknownNameError, match="no vectors is named 'tinny': did you mean tiny"
+        ):
+            home.create_collection("x", vectors="tinny")
+        assert [s.name for s in home.collections()] == ["faq"]
+
+    def test_a_name_is_taken_once(self, home, faq, vectors_folder):
+        with pytest.raises(NameTakenError, match="the collection faq exists already"):
+            home.create_collection("faq")
+        for name in ("tiny", "wordllama"):
+            with pytest.raises(NameTakenError, match="exist already"):
+                home.add_vectors(name, vectors_folder)
+
+    def test_vectors_in_use_are_not_removed(self, home, faq):
+        with pytest.raises(NameTakenError, match="used by collection faq"):
+            home.remove_vectors("tiny")
+        home.drop("faq")
+        home.remove_vectors("tiny")
+        assert not list((home.root / "vectors").iterdir())
+
+    def test_drop_removes_everything(self, home, faq):
+        faq.ingest(documents(10))
+        faq.refit()
+        home.drop("faq")
+        assert home.collections() == []
+        assert not list((home.root / "collections").iterdir())
+        for use in (faq.status, lambda: faq.search("bank"), lambda: faq.ingest(documents(1))):
+            with pytest.raises(UnknownNameError):
+                use()
+        again = home.create_collection("faq", vectors="tiny")
+        assert again.search("bank") == []
+
+    def test_models_are_kept_by_name(self, home, vectors_folder):
+        encoder = home.fit_model("m", TEXTS, vectors=str(vectors_folder), config=GemConfig.cqa())
+        assert home.model("m").fingerprint == encoder.fingerprint
+        assert home.model("m").encode(TEXTS).tobytes() == encoder.encode(TEXTS).tobytes()
+        with pytest.raises(NameTakenError, match="the model m exists already"):
+            home.fit_model("m", TEXTS)
+        other = home.fit_model("m", TEXTS[:4], overwrite=True)
+        assert home.model("m").fingerprint == other.fingerprint
+        home.remove_vectors("tiny-24d")
+        home.remove_model("m")
+        assert home.models() == []
+
+    def test_the_same_vectors_by_path_register_once(self, home, vectors_folder):
+        home.create_collection("a", vectors=str(vectors_folder))
+        home.create_collection("b", vectors=str(vectors_folder))
+        assert [info.name for info in home.vectors()] == ["wordllama-gem", "wordllama", "tiny-24d"]
+        np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
+        with pytest.raises(NameTakenError, match="other vectors than"):
+            home.create_collection("c", vectors=str(vectors_folder))
+
+    def test_what_a_killed_import_left_is_swept(self, home, vectors_folder):
+        home.add_vectors("a", vectors_folder)
+        left = home.root / "vectors" / ".b-0123.partial-99"
+        left.mkdir()
+        (left / "matrix.npy").write_bytes(b"half")
+        home.add_vectors("b", vectors_folder)
+        assert sorted(p.name[0] for p in left.parent.iterdir()) == ["a", "b"]
+
+    def test_is_private(self, home):
+        assert home.root.stat().st_mode & 0o777 == 0o700
+
+
+class TestDamage:
+    @pytest.fixture
+    def built(self, home, faq):
+        faq.ingest(documents(100))
+        faq.refit()
+        return home.root / "collections" / "1"
+
+    @pytest.mark.parametrize("name", ["vectors.faiss", "ids.npy", "snapshot.json"])
+    def test_is_named_searched_around_and_fixed(self, home, built, name, caplog):
+        truth = {d.id: d for d in documents(100)}
+        (directory,) = built.iterdir()
+        path = directory / name
+        path.write_bytes(path.read_bytes()[:-9])
+        problems = home.verify()
+        assert [(p.kind, p.fixed) for p in problems] == [("index", False)]
+        assert name in problems[0].detail
+        with caplog.at_level(logging.WARNING):
+            assert_exact(home.collection("faq"), truth)
+        assert "searching from the stored texts instead" in caplog.text
+        assert [p.fixed for p in home.verify("faq", fix=True)] == [True]
+        assert home.verify() == []
+        assert_exact(home.collection("faq"), truth)
+
+    def test_a_flipped_bit_is_found(self, home, built):
+        (directory,) = built.iterdir()
+        path = directory / "vectors.faiss"
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        assert "vectors.faiss is not what was written" in home.verify("faq")[0].detail
+
+    def test_a_missing_directory_costs_no_document(self, home, built):
+        shutil.rmtree(built)
+        assert_exact(home.collection("faq"), {d.id: d for d in documents(100)})
+        assert home.verify(fix=True)[0].fixed
+        assert home.verify() == []
+
+    def test_damaged_vectors_are_named(self, home, faq):
+        (folder,) = (home.root / "vectors").iterdir()
+        path = folder / "matrix.npy"
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        assert "tiny: matrix.npy is not what was written" in home.verify()[0].detail
