@@ -1,0 +1,5 @@
+"""GEM sentence embeddings for LlamaIndex."""
+
+from llama_index.embeddings.gem.base import GemEmbedding
+
+__all__ = ["GemEmbedding"]

@@ -1,0 +1,133 @@
+"""The embedding model: a gem-index provider behind LlamaIndex's interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.base.embeddings.base import (
+    BaseEmbedding,
+    Embedding,
+    SimilarityMode,
+    similarity,
+)
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
+
+from gem_index import GemConfig, Home, NamedProvider, open_provider
+
+__all__ = ["GemEmbedding"]
+
+
+class GemEmbedding(BaseEmbedding):
+    """GEM embeddings of texts and queries: unit vectors, or zeros for a text without words.
+
+    The fields of the provider are the arguments of :func:`gem_index.open_provider`, and cannot be assigned. They hold the
+    fingerprint of what was opened. So ``from_dict(to_dict())`` opens the same provider or refuses, and an ingestion cache
+    keeps the vectors of two fits apart.
+
+    Parameters
+    ----------
+    vectors, model, collection, config, home, fingerprint
+        As :func:`gem_index.open_provider` takes them; the bundled word vectors where nothing is named.
+    embed_batch_size : int
+        How many texts are embedded at once, at most 2048.
+    **kwargs
+        Fields of the base class, such as ``callback_manager``, ``num_workers`` and ``embeddings_cache``.
+
+    Raises
+    ------
+    GemIndexError
+        If a name is unknown, or the fingerprint is not that of what was opened.
+
+    Examples
+    --------
+    >>> len(GemEmbedding().get_text_embedding("a man plays guitar"))
+    256
+    """
+
+    vectors: str | None = Field(default=None, frozen=True, description="Word vectors, by name.")
+    model: str | None = Field(default=None, frozen=True, description="A fitted model, or its file.")
+    collection: str | None = Field(default=None, frozen=True, description="Whose model it is.")
+    config: dict[str, Any] | None = Field(
+        default=None, frozen=True, description="GEM's configuration, for word vectors alone."
+    )
+    home: str | None = Field(default=None, frozen=True, description="Where names are looked up.")
+    fingerprint: str | None = Field(
+        default=None, frozen=True, description="Identity of everything that decides a vector."
+    )
+    _provider: NamedProvider = PrivateAttr()
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
+        home: Home | str | Path | None = None,
+        fingerprint: str | None = None,
+        embed_batch_size: int = 512,
+        **kwargs: Any,
+    ) -> None:
+        provider = open_provider(
+            vectors,
+            model=model,
+            collection=collection,
+            config=config,
+            home=home,
+            fingerprint=fingerprint,
+        )
+        settings = provider.settings
+        opened = next(
+            settings[key] for key in ("collection", "model", "vectors") if key in settings
+        )
+        fields: dict[str, Any] = {
+            "model_name": f"gem:{opened}",
+            "embed_batch_size": embed_batch_size,
+        }
+        super().__init__(**fields | kwargs | settings)
+        self._provider = provider
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name that serialised components carry."""
+        return "GemEmbedding"
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[Embedding]:
+        rows: list[Embedding] = self._provider.embed_documents(texts).tolist()
+        return rows
+
+    def _get_text_embedding(self, text: str) -> Embedding:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> Embedding:
+        return self._get_text_embedding(query)  # GEM embeds queries as it embeds texts
+
+    # Encoding keeps a core busy: in a thread, or the event loop would stand still meanwhile.
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[Embedding]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+    async def _aget_text_embedding(self, text: str) -> Embedding:
+        return (await self._aget_text_embeddings([text]))[0]
+
+    async def _aget_query_embedding(self, query: str) -> Embedding:
+        return await self._aget_text_embedding(query)
+
+    def similarity(
+        self,
+        embedding1: Embedding,
+        embedding2: Embedding,
+        mode: SimilarityMode = SimilarityMode.DEFAULT,
+    ) -> float:
+        """Return the similarity of two embeddings; a cosine with zeros is 0, where the base class gives NaN."""
+        if mode == SimilarityMode.DEFAULT and not (any(embedding1) and any(embedding2)):
+            return 0.0
+        return float(similarity(embedding1, embedding2, mode))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The fields alone: the base class would also pickle the provider, and open its files twice.
+        return partial(type(self), **self.__getstate__()["__dict__"]), ()

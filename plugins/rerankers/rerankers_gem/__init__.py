@@ -1,0 +1,13 @@
+"""GEM sentence embeddings as a ranker for rerankers.
+
+Importing this package adds ``GemRanker`` to the table in which ``rerankers.Reranker`` looks up a ``model_type``.
+"""
+
+from rerankers.models import AVAILABLE_RANKERS
+
+from rerankers_gem.ranker import GemRanker
+
+__all__ = ["GemRanker"]
+
+# The table is meant for any ranker; mypy takes its type from the first that the library itself puts in.
+AVAILABLE_RANKERS["GemRanker"] = GemRanker  # type: ignore[assignment]

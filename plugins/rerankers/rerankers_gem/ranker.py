@@ -1,0 +1,152 @@
+"""The ranker: a gem-index provider behind rerankers' interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from rerankers.documents import Document
+from rerankers.models.ranker import BaseRanker
+from rerankers.results import RankedResults, Result
+
+from gem_index import GemConfig, Home, open_provider, rerank
+
+__all__ = ["GemRanker"]
+
+
+class GemRanker(BaseRanker):
+    """Ranks documents by the cosine of their GEM embedding with the query's.
+
+    A document without words scores 0, and so do all where the query has none. Equal scores keep the order of the input.
+
+    Parameters
+    ----------
+    vectors, model, collection, config, home, fingerprint
+        As :func:`gem_index.open_provider` takes them; the bundled word vectors where nothing is named.
+    verbose : int
+        Taken because ``rerankers.Reranker`` passes it; nothing is printed.
+
+    Raises
+    ------
+    GemIndexError
+        If a name is unknown, or the fingerprint is not that of what was opened.
+
+    Examples
+    --------
+    >>> GemRanker().rank("renewing my visa", ["a bank account", "how to renew a visa"])[0].text
+    'how to renew a visa'
+    """
+
+    def __init__(
+        self,
+        vectors: str | None = None,
+        verbose: int = 1,
+        *,
+        model: str | Path | None = None,
+        collection: str | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
+        home: Home | str | Path | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        self.verbose = verbose
+        self.provider = open_provider(
+            vectors,
+            model=model,
+            collection=collection,
+            config=config,
+            home=home,
+            fingerprint=fingerprint,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What to save, as JSON values: ``GemRanker(**settings)`` opens the same ranker, or refuses."""
+        return self.provider.settings
+
+    def rank(
+        self,
+        query: str,
+        docs: str | Document | Sequence[str | Document],
+        doc_ids: Sequence[str] | Sequence[int] | None = None,
+        metadata: Sequence[dict[str, Any]] | None = None,
+    ) -> RankedResults:
+        """Order documents by their cosine with a query, best first.
+
+        Parameters
+        ----------
+        query : str
+        docs : str, Document or sequence of these
+            Documents given are not changed.
+        doc_ids : sequence of str or int, optional
+            One for each; by default a document's own, else its place in the input.
+        metadata : sequence of dict, optional
+            One for each; by default a document's own.
+
+        Returns
+        -------
+        RankedResults
+            With scores from -1 to 1, and ranks from 1.
+
+        Raises
+        ------
+        TypeError
+            If a document has no text.
+        ValueError
+            If there is not one of ``doc_ids`` or ``metadata`` for each document.
+        """
+        documents = _documents(docs, doc_ids, metadata)
+        texts = [_text(i, document) for i, document in enumerate(documents)]
+        ranked = rerank(query, texts, self.provider.encoder)
+        results = [
+            Result(documents[r.index], score=r.score, rank=i) for i, r in enumerate(ranked, 1)
+        ]
+        return RankedResults(results, query, has_scores=True)
+
+    async def rank_async(
+        self,
+        query: str,
+        docs: str | Document | Sequence[str | Document],
+        doc_ids: Sequence[str] | Sequence[int] | None = None,
+        metadata: Sequence[dict[str, Any]] | None = None,
+    ) -> RankedResults:
+        """Do what :meth:`rank` does, in a thread."""
+        return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
+
+    def score(self, query: str, doc: str) -> float:
+        """Return the cosine of a query and a text, -1 to 1; 0 where one of them has no words."""
+        return self.provider.encoder.similarity(query, doc)
+
+
+def _documents(
+    docs: str | Document | Sequence[str | Document],
+    doc_ids: Sequence[str] | Sequence[int] | None,
+    metadata: Sequence[dict[str, Any]] | None,
+) -> list[Document]:
+    # rerankers' own prep_docs fails on an empty list and on metadata beside documents, and changes the caller's documents.
+    given = [docs] if isinstance(docs, str | Document) else list(docs)
+    for name, values in (("doc_ids", doc_ids), ("metadata", metadata)):
+        if values is not None and len(values) != len(given):
+            raise ValueError(
+                f"found {len(values)} {name} for {len(given)} documents; expected one for each"
+            )
+    documents = [copy(doc) if isinstance(doc, Document) else Document(doc) for doc in given]
+    for i, document in enumerate(documents):
+        if doc_ids is not None:
+            document.doc_id = doc_ids[i]
+        elif document.doc_id is None:
+            document.doc_id = i
+        if metadata is not None:
+            document.metadata = metadata[i]
+    return documents
+
+
+def _text(index: int, document: Document) -> str:
+    if not isinstance(document.text, str):
+        raise TypeError(
+            f"document {index} is of type {document.document_type!r} with the text {document.text!r}; "
+            "expected a document with a text"
+        )
+    return document.text

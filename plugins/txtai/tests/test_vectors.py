@@ -1,0 +1,298 @@
+"""GemVectors in txtai: values, saved indexes, searches, processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from calls import embed, embed_query
+from txtai import Embeddings
+from txtai.pipeline import Reranker
+from txtai.vectors import VectorsFactory
+from txtai_gem import GemVectors
+
+from gem_index import Document, GemIndexError, Home, open_provider
+from gem_index.testing import EmbeddingProviderContract, run_page
+
+ROOT = Path(__file__).resolve().parents[3]
+METHOD = "txtai_gem.GemVectors"
+TEXTS = [
+    "how do I renew a visa?",
+    "where can I open a bank account?",
+    "is the school open today?",
+    "visa fees at the bank",
+    "a man plays guitar",
+]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.safetensors"
+    fit(path, TEXTS)
+    return path
+
+
+def fit(path: Path, corpus: list[str]) -> None:
+    open_provider(config={"removed": 1, "components": 3}).encoder.fit(corpus).save(path)
+
+
+def gem(**config: object) -> Embeddings:
+    return Embeddings(method=METHOD, **config)
+
+
+def cosines(query: str, texts: list[str], **choice: object) -> list[tuple[int, object]]:
+    provider = open_provider(**choice)
+    scores = provider.embed_documents(texts) @ provider.embed_query(query)
+    order = np.argsort(-scores, kind="stable")
+    return [(int(i), pytest.approx(float(scores[i]), abs=1e-6)) for i in order]
+
+
+class TestGemVectors(EmbeddingProviderContract):
+    """The contract, held by a whole Embeddings; saved and loaded as an index."""
+
+    embed = staticmethod(embed)
+    embed_query = staticmethod(embed_query)
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self.folder = tmp_path_factory
+
+    def make(self, **choice):
+        return gem(vectors=choice)
+
+    def save(self, adapter):
+        adapter.index(TEXTS)
+        path = self.folder.mktemp("index")
+        adapter.save(str(path))
+        return str(path)
+
+    def load(self, saved):
+        embeddings = Embeddings()
+        embeddings.load(saved)
+        return embeddings
+
+
+class TestConfiguration:
+    def test_txtai_makes_it_by_its_dotted_name(self) -> None:
+        made = VectorsFactory.create({"method": METHOD})
+        assert type(made) is GemVectors
+        assert type(gem().model) is GemVectors
+
+    def test_it_holds_the_settings_once_a_text_was_embedded(self, model: Path) -> None:
+        embeddings = gem(vectors={"model": str(model)})
+        assert embeddings.config["vectors"] == {"model": str(model)}
+        embeddings.transform("visa")
+        assert embeddings.config["vectors"] == open_provider(model=model).settings
+
+    def test_path_names_word_vectors(self) -> None:
+        embeddings = gem(path="wordllama", vectors={"config": "cqa"})
+        expected = open_provider("wordllama", config="cqa")
+        np.testing.assert_allclose(
+            embeddings.transform(TEXTS[0]), expected.embed_query(TEXTS[0]), atol=1e-6
+        )
+        assert embeddings.config["vectors"] == expected.settings
+
+    def test_path_goes_before(self) -> None:
+        embeddings = gem(path="wordllama", vectors={"vectors": "wordllama-gem"})
+        embeddings.transform("visa")
+        assert embeddings.config["vectors"]["vectors"] == "wordllama"
+
+    def test_a_collection(self, tmp_path: Path) -> None:
+        documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
+        Home(tmp_path).build("faq", documents)
+        embeddings = gem(vectors={"collection": "faq", "home": str(tmp_path)})
+        expected = open_provider(collection="faq", home=tmp_path).embed_documents(TEXTS)
+        np.testing.assert_allclose(embeddings.batchtransform(TEXTS), expected, atol=1e-6)
+
+    def test_an_unknown_name_is_refused_when_a_text_is_embedded(self, tmp_path: Path) -> None:
+        embeddings = gem(vectors={"model": "mine", "home": str(tmp_path)})
+        with pytest.raises(GemIndexError, match="no model is named 'mine'"):
+            embeddings.index(TEXTS)
+
+    def test_rows_are_float32_and_stay_as_txtai_wants_them(self) -> None:
+        rows = gem().batchtransform([TEXTS[0], ""])
+        assert rows.dtype == np.float32
+        assert rows.shape == (2, 256)
+        cut = gem(dimensionality=64).batchtransform([TEXTS[0], ""])
+        assert cut.shape == (2, 64)
+        np.testing.assert_allclose(np.linalg.norm(cut, axis=1), [1, 0], atol=1e-6)
+        assert gem(quantize=8).batchtransform([TEXTS[0], ""]).dtype == np.uint8
+
+
+class TestIndex:
+    def test_search_gives_the_cosines(self) -> None:
+        embeddings = gem()
+        embeddings.index(TEXTS)
+        found = embeddings.search("renewing my visa", 5)
+        assert found == [(i, s) for i, s in cosines("renewing my visa", TEXTS) if s.expected > 0]
+        assert found[0][0] == 0
+
+    def test_similarity(self) -> None:
+        assert gem().similarity("renewing my visa", TEXTS) == cosines("renewing my visa", TEXTS)
+        rows = gem().batchsimilarity(["visa", "?!"], TEXTS)
+        assert rows[0] == cosines("visa", TEXTS)
+        assert rows[1] == [(i, 0.0) for i in range(5)]
+
+    def test_batchsearch(self) -> None:
+        embeddings = gem()
+        embeddings.index(TEXTS)
+        queries = ["renewing my visa", "a bank account", "?!"]
+        assert embeddings.batchsearch(queries, 2) == [embeddings.search(q, 2) for q in queries]
+        assert embeddings.search("?!", 2) == []
+
+    def test_upsert_and_delete(self) -> None:
+        embeddings = gem()
+        embeddings.index([(f"d{i}", text, None) for i, text in enumerate(TEXTS)])
+        embeddings.upsert([("d4", "a woman plays the flute", None), ("d5", "", None)])
+        assert embeddings.count() == 6
+        ((best, score),) = embeddings.search("a woman plays the flute", 1)
+        assert (best, score) == ("d4", pytest.approx(1, abs=1e-6))
+        assert embeddings.delete(["d4"]) == ["d4"]
+        assert "d4" not in dict(embeddings.search("a woman plays the flute", 5))
+
+    def test_sql_over_the_content(self) -> None:
+        embeddings = gem(content=True)
+        embeddings.index(
+            {"id": f"d{i}", "text": text, "length": len(text)} for i, text in enumerate(TEXTS)
+        )
+        rows = embeddings.search(
+            "select id, text, score from txtai where similar(:q) and length < 25 limit 2",
+            parameters={"q": "renewing my visa"},
+        )
+        expected = dict(cosines("renewing my visa", TEXTS))
+        assert [(row["id"], row["text"], row["score"]) for row in rows] == [
+            ("d0", TEXTS[0], expected[0]),
+            ("d3", TEXTS[3], expected[3]),
+        ]
+
+    def test_hybrid_search(self) -> None:
+        embeddings = gem(hybrid=True, content=True)
+        embeddings.index(TEXTS)
+        assert embeddings.search("visa fees", 1)[0]["text"] == TEXTS[3]
+        dense = embeddings.search("renewing my visa", 1, weights=1.0)
+        assert dense[0]["text"] == TEXTS[0]
+
+    def test_subindexes(self, model: Path) -> None:
+        embeddings = Embeddings(
+            content=True,
+            defaults=False,
+            indexes={
+                "plain": {"method": METHOD, "path": "wordllama-gem"},
+                "fitted": {
+                    "method": METHOD,
+                    "path": "wordllama-gem",
+                    "vectors": {"model": str(model)},
+                },
+            },
+        )
+        embeddings.index(TEXTS)
+        for index, choice in (("plain", {}), ("fitted", {"model": model})):
+            (row,) = embeddings.search("renewing my visa", 1, index=index)
+            assert row["text"] == TEXTS[0]
+            assert row["score"] == cosines("renewing my visa", TEXTS, **choice)[0][1]
+
+    def test_reranking_what_a_word_search_found(self) -> None:
+        words = Embeddings(keyword=True, content=True)
+        words.index(TEXTS)
+        query = "bank account for a visa"
+        found = {int(row["id"]) for row in words.search(query, 20)}
+        rows = Reranker(words, gem().similarity)(query, limit=2)
+        expected = [(i, score) for i, score in cosines(query, TEXTS) if i in found]
+        assert [(int(row["id"]), row["score"]) for row in rows] == expected[:2]
+
+    def test_explain(self) -> None:
+        (found,) = gem().explain("renewing my visa", [TEXTS[0]])
+        ranked = sorted(found["tokens"], key=lambda token: -token[1])
+        assert {token for token, _ in ranked[:2]} == {"renew", "visa?"}
+        (alone,) = gem().explain("visa", ["visa"])  # without its only word, the text has none
+        assert alone["tokens"] == [("visa", pytest.approx(1, abs=1e-6))]
+
+    def test_reindex(self, model: Path) -> None:
+        embeddings = gem(content=True)
+        embeddings.index(TEXTS)
+        embeddings.reindex(method=METHOD, vectors={"model": str(model)})
+        assert (
+            embeddings.search("renewing my visa", 1)[0]["score"]
+            == (cosines("renewing my visa", TEXTS, model=model)[0][1])
+        )
+
+    def test_a_checkpoint_of_another_fit_is_not_used(self, tmp_path: Path, model: Path) -> None:
+        for corpus in (TEXTS, TEXTS[:3]):  # two fits of one name
+            fit(model, corpus)
+            embeddings = gem(vectors={"model": str(model)})
+            embeddings.index(TEXTS, checkpoint=str(tmp_path / "checkpoint"))
+            ((_, score),) = embeddings.search("renewing my visa", 1)
+            assert score == cosines("renewing my visa", TEXTS, model=model)[0][1]
+        assert len(list((tmp_path / "checkpoint").iterdir())) == 2
+
+
+class TestSavedIndex:
+    @pytest.mark.parametrize("name", ["index", "index.tar.gz"])
+    def test_in_a_second_process(self, name: str, tmp_path: Path, model: Path) -> None:
+        embeddings = gem(vectors={"model": str(model)}, content=True)
+        embeddings.index(TEXTS)
+        embeddings.save(str(tmp_path / name))
+        here = [[row["id"], row["score"]] for row in embeddings.search("renewing my visa", 2)]
+
+        found = second_process(tmp_path / name)
+        assert found.returncode == 0, found.stderr
+        assert json.loads(found.stdout) == [here, [["new", pytest.approx(1, abs=1e-6)]]]
+
+        fit(model, TEXTS[:3])
+        refused = second_process(tmp_path / name)
+        assert refused.returncode == 1
+        assert "model.safetensors was made with vectors" in refused.stderr.splitlines()[-1]
+        assert "FingerprintMismatchError" in refused.stderr.splitlines()[-1]
+
+    def test_the_configuration_is_json(self, tmp_path: Path) -> None:
+        embeddings = gem()
+        embeddings.index(TEXTS)
+        embeddings.save(str(tmp_path / "index"))
+        saved = json.loads((tmp_path / "index" / "config.json").read_text())
+        assert saved["method"] == METHOD
+        assert saved["vectors"] == open_provider().settings
+
+    def test_other_vectors_named_when_loading_are_refused(self, tmp_path: Path) -> None:
+        embeddings = gem()
+        embeddings.index(TEXTS)
+        embeddings.save(str(tmp_path / "index"))
+        again = Embeddings()
+        again.load(str(tmp_path / "index"), config={"path": "wordllama"})
+        with pytest.raises(GemIndexError, match="the vectors wordllama was made with vectors"):
+            again.search("visa")
+
+
+SECOND = """
+import json, sys
+from txtai import Embeddings
+embeddings = Embeddings()
+embeddings.load(sys.argv[1])
+found = [[[row["id"], row["score"]] for row in embeddings.search("renewing my visa", 2)]]
+embeddings.upsert([("new", "the rubbish is collected on Monday")])
+found.append([[row["id"], row["score"]] for row in embeddings.search("the rubbish is collected on Monday", 1)])
+print(json.dumps(found))
+"""
+
+
+def second_process(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", SECOND, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=path.parent,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+    )
+
+
+@pytest.mark.parametrize("page", ["plugins/txtai/README.md", "docs/cookbook/txtai.md"])
+def test_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
+    run_page(ROOT / page)
