@@ -6,12 +6,12 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from sqlalchemy import Connection
 
+from gem_index.collection.counts import count_documents
 from gem_index.collection.drift import Drift, measure_drift
 from gem_index.collection.filters import FilterCache
 from gem_index.collection.publish import Progress, publish
@@ -23,7 +23,7 @@ from gem_index.collection.results import (
     Problem,
     SearchResult,
 )
-from gem_index.collection.searching import MODES, Query, Search
+from gem_index.collection.searching import Query, Search, SearchRequest
 from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
@@ -53,19 +53,6 @@ _LOG = logging.getLogger(__name__)
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
 _READ_AT_ONCE = 2000
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """Vectors in the snapshot, those of them that are dead, and the documents after it."""
-
-    vectors: int
-    dead: int
-    tail: int
-
-    @property
-    def documents(self) -> int:
-        return self.vectors - self.dead + self.tail
 
 
 class Collection:
@@ -140,7 +127,7 @@ class Collection:
             with self._workspace.database.reading() as connection:
                 record = self._record(connection)
                 fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
-                total = self._counts(connection).documents
+                total = count_documents(connection, self._id).documents
         return IngestReport(
             collection=self.name,
             added=counts.added,
@@ -258,7 +245,7 @@ class Collection:
                 names = CollectionRepository(connection)
                 names.use_index(self._id, kind)
                 snapshot = names.snapshot(self._id)
-                wanted = resolve_kind(kind, self._counts(connection).documents).name
+                wanted = resolve_kind(kind, count_documents(connection, self._id).documents).name
         return snapshot is None or snapshot.kind != wanted
 
     def changed_since_fit(self) -> bool:
@@ -273,7 +260,7 @@ class Collection:
         """Write a new snapshot when the documents outside of it have become many."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
-            counts = self._counts(connection)
+            counts = count_documents(connection, self._id)
             if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
                 return
             encoder = self._views.encoder(connection, record)
@@ -282,15 +269,6 @@ class Collection:
         except (GemIndexError, OSError) as error:
             # The documents are stored and found without it: what was acknowledged must not look refused.
             _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
-
-    def _counts(self, connection: Connection) -> _Counts:
-        """Count the documents, by what the snapshot holds and what has changed since."""
-        snapshot = CollectionRepository(connection).snapshot(self._id)
-        documents = DocumentRepository(connection, self._id)
-        if snapshot is None:
-            return _Counts(0, 0, documents.count())
-        tail = documents.count(snapshot.last_seq)
-        return _Counts(snapshot.vectors, documents.buried(snapshot.last_seq), tail)
 
     # ----------------------------------------------------------------- reading
 
@@ -331,17 +309,10 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension, the mode or fusion has another name, or the
             filter is not of this form.
         """
-        if k is None and min_score is None:
-            raise InputError("found neither k nor min_score; expected one of them")
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"k is {k!r}; expected a whole number of at least 1")
-        if min_score is not None and not isinstance(min_score, int | float):
-            raise InputError(f"min_score is {min_score!r}; expected a number")
-        if mode not in MODES:
-            raise InputError(f"the mode is {mode!r}; expected {', '.join(MODES)}")
+        asked = SearchRequest(query, k, where, mode, min_score, fusion)
         while True:
             try:
-                best, stored = self._search_once(query, k, where, mode, min_score, fusion)
+                best, stored = self._search_once(asked)
                 break
             except StaleStateError:
                 continue  # a newer one is in use: its state is the one to answer from
@@ -355,28 +326,19 @@ class Collection:
             for seq, score in best
         ]
 
-    def _search_once(
-        self,
-        query: Query,
-        k: int | None,
-        where: Mapping[str, Any] | None,
-        mode: str,
-        min_score: float | None,
-        fusion: str,
-    ) -> tuple[Hits, dict[int, StoredDocument]]:
+    def _search_once(self, asked: SearchRequest) -> tuple[Hits, dict[int, StoredDocument]]:
         """Search one state of the collection."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
             view = self._views.at(connection, record)
             documents = DocumentRepository(connection, self._id)
             allowed = None
-            if where is not None and where != {}:
+            if asked.where:
                 allowed = self._filters.matching(
-                    documents, where, record.directory, record.last_seq
+                    documents, asked.where, record.directory, record.last_seq
                 )
-            search = Search(view, documents, query, allowed, mode, fusion)
             try:
-                best = search.best(k, min_score)
+                best = Search(view, documents, asked, allowed).best()
             except CorruptionError as error:
                 if self._views.replaced(view.directory):
                     raise StaleStateError from error
@@ -422,7 +384,7 @@ class Collection:
         with self._workspace.database.reading() as connection:
             self._record(connection)
             if not where:
-                return self._counts(connection).documents
+                return count_documents(connection, self._id).documents
             return len(DocumentRepository(connection, self._id).matching(where))
 
     def rerank(
@@ -443,7 +405,7 @@ class Collection:
             record = self._record(connection)
             model = ModelRepository(connection).get(record.model_id)
             snapshot = CollectionRepository(connection).snapshot(self._id)
-            counts = self._counts(connection)
+            counts = count_documents(connection, self._id)
             last_seq = snapshot.last_seq if snapshot else 0
             since_fit = DocumentRepository(connection, self._id).count(record.fitted_seq)
         config = GemConfig.from_json(model.config)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from gem_index.index.lexical import terms_of
 from gem_index.store.documents import DocumentRepository
 from gem_index.text import tokenize
 
-__all__ = ["MODES", "Query", "Search", "checked_query"]
+__all__ = ["MODES", "Query", "Search", "SearchRequest"]
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
@@ -26,30 +27,60 @@ MODES = ("dense", "lexical", "hybrid")
 _RANGE = 100  # hits that a search without a k begins with
 
 
-def checked_query(query: Query, dimension: int, mode: str) -> str | npt.NDArray[np.float32]:
-    """Return a text as it is, a vector at unit length.
+@dataclass(frozen=True)
+class SearchRequest:
+    """What is asked of a collection; see :meth:`gem_index.Collection.search` for the fields.
 
     Raises
     ------
-    EmptyTextError
-        If a text holds no word.
     InputError
-        If a vector is not of this dimension, is zero or not finite, or the mode looks for words.
+        If neither ``k`` nor ``min_score`` is given, one of them is no such number, or the mode has another name.
     """
-    if isinstance(query, str):
-        if not tokenize(query):
-            raise EmptyTextError(query)
-        return query
-    if mode != "dense":
-        raise InputError(f"found a vector for a {mode} search; expected a text to take words from")
-    vector = np.asarray(query, dtype=np.float64)
-    norm = np.linalg.norm(vector)
-    if vector.shape != (dimension,) or not np.isfinite(norm) or norm == 0:
+
+    query: Query
+    k: int | None
+    where: Mapping[str, Any] | None
+    mode: str
+    min_score: float | None
+    fusion: str
+
+    def __post_init__(self) -> None:
+        if self.k is None and self.min_score is None:
+            raise InputError("found neither k nor min_score; expected one of them")
+        k: object = self.k
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+            raise InputError(f"k is {k!r}; expected a whole number of at least 1")
+        if self.min_score is not None and not isinstance(self.min_score, int | float):
+            raise InputError(f"min_score is {self.min_score!r}; expected a number")
+        if self.mode not in MODES:
+            raise InputError(f"the mode is {self.mode!r}; expected {', '.join(MODES)}")
+        if not isinstance(self.query, str):
+            if self.mode != "dense":
+                raise InputError(
+                    f"found a vector for a {self.mode} search; expected a text to take words from"
+                )
+        elif not tokenize(self.query):
+            raise EmptyTextError(self.query)
+
+
+def _unit(
+    vector: Sequence[float] | npt.NDArray[np.floating], dimension: int
+) -> npt.NDArray[np.float32]:
+    """Return a vector at unit length.
+
+    Raises
+    ------
+    InputError
+        If it is not of this dimension, is zero or not finite.
+    """
+    row = np.asarray(vector, dtype=np.float64)
+    norm = np.linalg.norm(row)
+    if row.shape != (dimension,) or not np.isfinite(norm) or norm == 0:
         raise InputError(
-            f"the query is an array of shape {vector.shape} and length {norm:g}; expected a text, or a finite vector of "
+            f"the query is an array of shape {row.shape} and length {norm:g}; expected a text, or a finite vector of "
             f"shape ({dimension},) that is not zero"
         )
-    return (vector / norm).astype(np.float32)
+    return (row / norm).astype(np.float32)
 
 
 class Search:
@@ -59,29 +90,27 @@ class Search:
         self,
         view: View,
         documents: DocumentRepository,
-        query: Query,
+        asked: SearchRequest,
         allowed: npt.NDArray[np.int64] | None,
-        mode: str,
-        fusion: str,
     ) -> None:
         self._view = view
         self._documents = documents
+        self._asked = asked
         self._allowed = allowed
-        self._mode = mode
-        self._fusion = fusion
-        query = checked_query(query, view.encoder.dimension, mode)
         self._vector: npt.NDArray[np.float32] | None = None
         self._terms: list[str] = []
+        query = asked.query
         if not isinstance(query, str):
-            self._vector = query
+            self._vector = _unit(query, view.encoder.dimension)
             return
-        if mode != "lexical":
+        if asked.mode != "lexical":
             self._vector = view.encoder.encode([query])[0]
-        if mode != "dense":
+        if asked.mode != "dense":
             self._terms = list(dict.fromkeys(terms_of(query)))
 
-    def best(self, k: int | None, min_score: float | None) -> Hits:
+    def best(self) -> Hits:
         """Return the k best hits, or all that reach a score."""
+        k, min_score = self._asked.k, self._asked.min_score
         if min_score is None:
             assert k is not None
             return self._search(k)
@@ -94,12 +123,12 @@ class Search:
             asked *= 4
 
     def _search(self, k: int) -> Hits:
-        if self._mode == "dense":
+        if self._asked.mode == "dense":
             return self._dense(k)
-        if self._mode == "lexical":
+        if self._asked.mode == "lexical":
             return self._lexical(k)
         depth = max(DEPTH, k)
-        return fuse(self._dense(depth), self._lexical(depth), k, self._fusion)
+        return fuse(self._dense(depth), self._lexical(depth), k, self._asked.fusion)
 
     def _dense(self, k: int) -> Hits:
         assert self._vector is not None
