@@ -216,7 +216,7 @@ def test_mixing_fingerprints(gem, faq, state, vectors_folder):
     )
     assert_refused(
         gem("explain", "x", "--collection", "faq", "--vectors", "tiny"),
-        "the model of faq was made with",
+        "the collection faq was made with",
     )
     gem("build", "small", faq, "--vectors", "tiny")
     during = state()
