@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal, Self, get_args
 
 from gem_index.errors import ConfigError
@@ -64,13 +65,18 @@ class GemConfig:
 
     def __post_init__(self) -> None:
         for name, low in (("window", 0), ("removed", 0), ("components", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= 10_000:
+            value: Any = getattr(self, name)
+            if (
+                not isinstance(value, Integral)
+                or isinstance(value, bool)
+                or not low <= int(value) <= 10_000
+            ):
                 raise ConfigError(
                     f"{name} is {value!r}; expected a whole number from {low} to 10000"
                 )
+            object.__setattr__(self, name, int(value))
         for name, value, above_zero in (("power", self.power, True), ("prior", self.prior, False)):
-            valid = isinstance(value, int | float) and not isinstance(value, bool)
+            valid = isinstance(value, Real) and not isinstance(value, bool)
             if not valid or not 0 <= value < 1e9 or (above_zero and value == 0):
                 bound = "above 0" if above_zero else "of at least 0"
                 raise ConfigError(f"{name} is {value!r}; expected a number {bound}")
@@ -150,7 +156,7 @@ class GemConfig:
             raise ConfigError(
                 f"the configuration is {value!r}; expected a GemConfig, its fields, or the name of a preset"
             )
-        return cls.from_json(json.dumps(dict(value)))
+        return cls._of_fields(dict(value))
 
     @property
     def preset_name(self) -> str:
@@ -178,9 +184,13 @@ class GemConfig:
             values = json.loads(text)
         except json.JSONDecodeError as error:
             raise ConfigError(f"the configuration is not JSON: {error}") from error
+        return cls._of_fields(values)
+
+    @classmethod
+    def _of_fields(cls, values: object) -> Self:
         known = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or not set(values) <= known:
             raise ConfigError(
-                f"the configuration is {text[:80]}; expected an object with {', '.join(sorted(known))}"
+                f"the configuration is {str(values)[:80]}; expected an object with {', '.join(sorted(known))}"
             )
         return cls(**values)

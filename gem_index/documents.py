@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from gem_index.errors import InputError
+from gem_index.forking import cached_property
 
 __all__ = ["Document", "content_hash"]
 

@@ -176,7 +176,10 @@ class ExistingIdError(InputError):
 
 
 class FingerprintMismatchError(InputError):
-    """Vectors of two encoders, or of two sources, would be mixed."""
+    """Vectors of two encoders, or of two sources, would be mixed.
+
+    An encoder's fingerprint covers its word vectors, its configuration and its fit; a source's its words and rows.
+    """
 
     def __init__(self, what: str, expected: str, found: str, advice: str) -> None:
         super().__init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,
+    InputError,
     NameTakenError,
     UnknownNameError,
 )
@@ -32,7 +33,7 @@ from gem_index.vectors.formats import KeyedVectorsLike
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.stored import damaged_files
-from gem_index.workspace import Workspace, check_name
+from gem_index.workspace import Workspace, check_name, has_database
 
 __all__ = ["Home"]
 
@@ -46,9 +47,13 @@ class Home:
         By default the environment variable ``GEM_INDEX_HOME``, else the platform's folder for application data.
     upgrade : bool
         Bring an older database up to date on opening.
+    create : bool
+        Make the folder where there is none.
 
     Raises
     ------
+    InputError
+        If the folder's name is empty, or there is no home in it and none is to be made.
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
@@ -60,9 +65,18 @@ class Home:
     >>> faq = home.create_collection("faq", vectors="wordllama")  # doctest: +SKIP
     """
 
-    def __init__(self, root: str | Path | None = None, *, upgrade: bool = True) -> None:
+    def __init__(
+        self, root: str | Path | None = None, *, upgrade: bool = True, create: bool = True
+    ) -> None:
         settings = load_settings()
+        named: object = root
+        if named == "" or not isinstance(named, str | Path | None):
+            raise InputError(f"the home is {named!r}; expected the name of a folder")
         folder = Path(root) if root is not None else settings.home
+        if not create and not has_database(folder.expanduser()):
+            raise InputError(
+                f"there is no home in {folder}; expected a folder that gem-index build made"
+            )
         self._workspace = Workspace(folder.expanduser(), settings, upgrade=upgrade)
         self._library = VectorLibrary(self._workspace)
 
@@ -92,7 +106,7 @@ class Home:
         name: str,
         *,
         vectors: str | None = None,
-        config: GemConfig | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
         prior: float | None = None,
         index: str | None = None,
         exist_ok: bool = False,
@@ -106,7 +120,7 @@ class Home:
         vectors : str
             A registered or bundled name, a path (which is then registered under its file name), or several joined by
             ``+``; by default bundled ones.
-        config : GemConfig, optional
+        config : GemConfig, mapping of its fields, or name of a preset, optional
             By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`.
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it is above 0, else
@@ -123,6 +137,7 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, or another configuration, than those given.
         """
+        config = None if config is None else GemConfig.of(config)
         check_name("collection", name)
         with self._workspace.write_lock():
             if self._find(name) is not None:
@@ -131,8 +146,10 @@ class Home:
                         f"the collection {name} exists already; expected a new name: "
                         "add to it with gem-index add, or drop it first"
                     )
-                self._check_agreement(self.collection(name), vectors, config, prior)
-                return self.collection(name)
+                collection = self.collection(name)
+                self._check_agreement(collection, vectors, config, prior)
+                check_kind(index or AUTOMATIC, collection.encoder.dimension)
+                return collection
             with (
                 self._library.registered(vectors or DEFAULT_VECTORS) as spec,
                 self._workspace.database.writing() as connection,
@@ -177,7 +194,7 @@ class Home:
         documents: Iterable[Document],
         *,
         vectors: str | None = None,
-        config: GemConfig | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
         prior: float | None = None,
         index: str | None = None,
         progress: Progress | None = None,
@@ -203,6 +220,7 @@ class Home:
         ConfigError
             If the existing collection has another configuration.
         """
+        config = None if config is None else GemConfig.of(config)
         with self._workspace.write_lock():
             if self._find(name) is None:
                 report = self._build_new(name, documents, vectors, config, prior, index)
@@ -253,7 +271,9 @@ class Home:
                     f"leave out --vectors, or build a new collection with {vectors}",
                 )
         own = encoder.config
-        wanted = replace(config or own, prior=own.prior if prior is None else prior)
+        if prior is None:
+            prior = (config.prior if config else 0) or own.prior
+        wanted = replace(config or own, prior=prior)
         if wanted != own:
             raise ConfigError(
                 f"the collection {collection.name} has the configuration {own.to_json()}, found {wanted.to_json()}; "
@@ -382,7 +402,7 @@ class Home:
         corpus: Iterable[str],
         *,
         vectors: str = DEFAULT_VECTORS,
-        config: GemConfig | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
         overwrite: bool = False,
     ) -> GemEncoder:
         """Fit an encoder on a corpus and keep it under a name.
@@ -405,6 +425,7 @@ class Home:
         NameTakenError
             If a model of that name exists and is not to be overwritten.
         """
+        config = None if config is None else GemConfig.of(config)
         check_name("model", name)
         with self._workspace.write_lock():
             old = self._models().get(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_index.config import GemConfig
-from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import recommended_encoder
 from gem_index.home import Home
@@ -44,8 +44,19 @@ class NamedProvider(GemProvider):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a saved configuration holds; ``open_provider(**settings)`` opens the same provider, or refuses."""
+        """What a saved configuration holds; ``open_provider(**settings)`` opens the same provider, or refuses.
+
+        Raises
+        ------
+        ConfigError
+            If the encoder was fitted after it was opened: no name stands for that fit.
+        """
         settings: dict[str, Any] = json.loads(self._settings)
+        if settings["fingerprint"] != self.fingerprint:
+            raise ConfigError(
+                "this provider's encoder was fitted after it was opened, and no name stands for the fit; expected a saved "
+                "one: encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
+            )
         return settings
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -57,7 +68,7 @@ def _reopen(settings: dict[str, Any]) -> NamedProvider:
 
 
 def open_provider(
-    vectors: str | None = None,
+    vectors: str | Path | None = None,
     *,
     model: str | Path | None = None,
     collection: str | None = None,
@@ -69,7 +80,7 @@ def open_provider(
 
     Parameters
     ----------
-    vectors : str, optional
+    vectors : str or Path, optional
         Word vectors with their background components, as :func:`open_vectors` takes them; the bundled ones where nothing is
         named. Beside a model or a collection: what it has to have been fitted on.
     model : str or Path, optional
@@ -80,7 +91,7 @@ def open_provider(
     config : GemConfig, mapping of its fields, or name of a preset, optional
         For ``vectors`` alone; by default what suits them (:func:`~gem_index.gem.recommended.recommended_config`).
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given. Not touched for bundled vectors and files.
+        Where names are looked up; the default home unless given. Not touched for bundled vectors and files, and never made.
     fingerprint : str, optional
         What the provider's fingerprint has to be.
 
@@ -92,6 +103,8 @@ def open_provider(
         If both a model and a collection are named, or a configuration beside one of them.
     UnknownNameError
         If there is nothing of that name.
+    InputError
+        If an argument is of another kind, or there is no home where one is named.
 
     Examples
     --------
@@ -99,12 +112,23 @@ def open_provider(
     >>> provider.embed_query("a man plays guitar").shape
     (256,)
     """
+    _check_kinds(
+        vectors=(vectors, str, Path),
+        model=(model, str, Path),
+        collection=(collection, str),
+        home=(home, str, Path, Home),
+        fingerprint=(fingerprint, str),
+    )
+    vectors = None if vectors is None else str(vectors)
     if model is not None and collection is not None:
         raise ConfigError("found a model and a collection; expected one of them")
     if config is not None and (model is not None or collection is not None):
         raise ConfigError(
             "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
         )
+    home = Path(home).expanduser().absolute() if isinstance(home, str | Path) and home else home
+    if model is not None and str(model).endswith(MODEL_FILE):
+        model = Path(model).expanduser().absolute()
     settings: dict[str, Any] = {"vectors": vectors}
     if collection is not None:
         encoder = _home(home).collection(collection).encoder
@@ -138,13 +162,25 @@ def open_provider(
             encoder.fingerprint,
             "open it with the word vectors, configuration and fit it was saved with, or embed everything anew",
         )
-    settings["home"] = str(home.root if isinstance(home, Home) else home) if home else None
+    settings["home"] = (
+        str(home.root.absolute() if isinstance(home, Home) else home) if home else None
+    )
     settings["fingerprint"] = encoder.fingerprint
     return NamedProvider(encoder, {key: value for key, value in settings.items() if value})
 
 
+def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
+    for name, (value, *kinds) in arguments.items():
+        if value is not None and not isinstance(value, tuple(kinds)):
+            raise InputError(
+                f"{name} is {str(value)[:60]} ({type(value).__name__}); expected a {' or '.join(k.__name__ for k in kinds)}"
+            )
+
+
 def _home(home: Home | str | Path | None) -> Home:
-    return home if isinstance(home, Home) else Home(home)
+    if isinstance(home, Home):
+        return home
+    return Home(home, create=home is None)
 
 
 def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> GemEncoder:

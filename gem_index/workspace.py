@@ -28,13 +28,15 @@ from gem_index.files import publish_directory
 from gem_index.gem.components import Components
 from gem_index.gem.encoder import GemEncoder
 from gem_index.settings import Settings
-from gem_index.store.database import Database
+from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.names import SourceRepository
 from gem_index.store.records import ModelRecord
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import open_source
 
-__all__ = ["Workspace", "check_name"]
+__all__ = ["Workspace", "check_name", "has_database"]
+
+_DATABASE = "gem-index.sqlite3"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -53,6 +55,11 @@ def check_name(kind: str, name: str) -> str:
             "beginning with a letter or a digit"
         )
     return name
+
+
+def has_database(root: Path) -> bool:
+    """Tell whether a folder is a home already."""
+    return (root / _DATABASE).is_file()
 
 
 class Workspace:
@@ -78,7 +85,7 @@ class Workspace:
         except OSError as error:
             raise self._not_writable(error) from error
         self.database = Database(
-            root / "gem-index.sqlite3",
+            root / _DATABASE,
             busy_timeout=settings.lock_timeout,
             upgrade=upgrade,
             synchronous=settings.synchronous,
@@ -124,16 +131,24 @@ class Workspace:
             ) from error
         except OSError as error:
             raise self._not_writable(error) from error
-        note = self.root / "write.lock.json"
         try:
-            if lock.lock_counter == 1:
-                command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-                note.write_text(json.dumps({"process": os.getpid(), "command": command}))
+            with FORK_GATE.passing(), self._noted(lock.lock_counter == 1):
+                yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _noted(self, outermost: bool) -> Iterator[None]:
+        """Leave a note for those who wait, of who writes."""
+        note = self.root / "write.lock.json"
+        if outermost:
+            command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
+            note.write_text(json.dumps({"process": os.getpid(), "command": command}))
+        try:
             yield
         finally:
-            if lock.lock_counter == 1:
+            if outermost:
                 note.unlink(missing_ok=True)
-            lock.release()
 
     def _writer(self) -> str:
         """Return who holds the write lock, as its note says."""

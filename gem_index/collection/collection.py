@@ -41,6 +41,7 @@ from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.reranking import Candidate, RerankResult, rerank
+from gem_index.store.database import FORK_GATE
 from gem_index.store.documents import DocumentRepository, OnExisting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, StoredDocument
@@ -138,9 +139,9 @@ class Collection:
             seconds=time.monotonic() - started,
         )
 
-    def delete(self, ids: Iterable[str]) -> DeleteReport:
+    def delete(self, ids: Iterable[str | int]) -> DeleteReport:
         """Delete documents by id, in one transaction; they are not found by any search that begins afterwards."""
-        wanted = list(dict.fromkeys(ids))
+        wanted = _checked_ids(ids)
         with self._workspace.write_lock():
             with self._workspace.database.writing() as connection:
                 self._record(connection)
@@ -333,7 +334,8 @@ class Collection:
             view = self._views.at(connection, record)
             documents = DocumentRepository(connection, self._id)
             allowed = None
-            if asked.where:
+            if asked.filtered:
+                assert asked.where is not None
                 allowed = self._filters.matching(
                     documents, asked.where, record.directory, record.last_seq
                 )
@@ -345,9 +347,9 @@ class Collection:
                 raise
             return best, documents.by_seq([seq for seq, _ in best])
 
-    def get(self, ids: Iterable[str]) -> list[Document]:
+    def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
-        wanted = list(dict.fromkeys(ids))
+        wanted = _checked_ids(ids)
         with self._workspace.database.reading() as connection:
             documents = DocumentRepository(connection, self._id)
             self._record(connection)
@@ -370,20 +372,24 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        with self._workspace.database.reading() as connection:
-            self._record(connection)
+        with self._workspace.database.reading_slowly() as connection:
             documents = DocumentRepository(connection, self._id)
-            seqs = documents.matching(where) if where else documents.seqs()
+            with FORK_GATE.passing():
+                self._record(connection)
+                seqs = (
+                    documents.seqs() if where is None or where == {} else documents.matching(where)
+                )
             for begin in range(0, len(seqs), _READ_AT_ONCE):
                 batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
-                found = documents.by_seq(batch)
+                with FORK_GATE.passing():
+                    found = documents.by_seq(batch)
                 yield from (_document(found[seq]) for seq in batch)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return how many documents there are, or how many a filter accepts."""
         with self._workspace.database.reading() as connection:
             self._record(connection)
-            if not where:
+            if where is None or where == {}:
                 return count_documents(connection, self._id).documents
             return len(DocumentRepository(connection, self._id).matching(where))
 
@@ -482,6 +488,24 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
             "collection", name, (), f"the home {workspace.root} holds it no more"
         )
     return Collection(workspace, record)
+
+
+def _checked_ids(ids: Iterable[str | int]) -> list[str]:
+    """Return each id once, integers as their decimal text, as documents take them.
+
+    Raises
+    ------
+    InputError
+        If they are one string, or one of them is neither a string nor an integer.
+    """
+    if isinstance(ids, str | bytes):
+        raise InputError(f"found one string {ids!r}; expected a list or another iterable of ids")
+    names: dict[str, None] = {}
+    for identifier in ids:
+        if isinstance(identifier, bool) or not isinstance(identifier, str | int):
+            raise InputError(f"the id is {identifier!r}; expected a string or an integer")
+        names[str(identifier)] = None
+    return list(names)
 
 
 def _document(stored: StoredDocument) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.forking import ForkSafeLock
 from gem_index.store.documents import DocumentRepository
 
 __all__ = ["FilterCache"]
@@ -28,7 +28,7 @@ class FilterCache:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._directory: str | None = None
         self._entries: OrderedDict[str, tuple[Ids, int]] = OrderedDict()
 

@@ -62,6 +62,11 @@ class SearchRequest:
         elif not tokenize(self.query):
             raise EmptyTextError(self.query)
 
+    @property
+    def filtered(self) -> bool:
+        """Whether there is a filter, perhaps a malformed one."""
+        return self.where is not None and self.where != {}
+
 
 def _unit(
     vector: Sequence[float] | npt.NDArray[np.floating], dimension: int
@@ -73,7 +78,12 @@ def _unit(
     InputError
         If it is not of this dimension, is zero or not finite.
     """
-    row = np.asarray(vector, dtype=np.float64)
+    try:
+        row = np.asarray(vector, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the query is {str(vector)[:60]}; expected a text, or a vector of {dimension} numbers"
+        ) from error
     norm = np.linalg.norm(row)
     if row.shape != (dimension,) or not np.isfinite(norm) or norm == 0:
         raise InputError(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import compress
 
 import numpy as np
@@ -15,6 +13,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection
 
 from gem_index.errors import CorruptionError
+from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.lexical import LexicalTail
 from gem_index.index.snapshot import Snapshot
@@ -172,10 +171,10 @@ class ViewKeeper:
         self._workspace = workspace
         self._collection_id = collection_id
         self._view: View | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._seen: tuple[str | None, tuple[int, int]] | None = None
         self._encoder: tuple[int, GemEncoder] | None = None
-        self._encoder_lock = threading.Lock()
+        self._encoder_lock = ForkSafeLock()
 
     def at(self, connection: Connection, record: CollectionRecord) -> View:
         """Return the view of the state that a transaction sees.

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
+from gem_index.forking import cached_property
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+import filelock  # noqa: F401 - it waits before a fork too, and after our gate: what is registered last is first
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 
@@ -21,9 +22,10 @@ from gem_index.errors import (
     HomeBusyError,
     HomeNotWritableError,
 )
+from gem_index.forking import ForkGate
 from gem_index.store.schema import HEAD_REVISION
 
-__all__ = ["Database"]
+__all__ = ["FORK_GATE", "Database"]
 
 _CACHE_KIB = 64 * 1024
 _OPEN: WeakSet[Database] = WeakSet()
@@ -120,6 +122,20 @@ class Database:
             yield connection
 
     @contextmanager
+    def reading_slowly(self) -> Iterator[Connection]:
+        """Do as :meth:`reading`, for somebody who may stop in between: each use of it passes :data:`FORK_GATE` itself."""
+        state = ExitStack()
+        with FORK_GATE.passing():
+            connection = state.enter_context(self._engine.begin())
+        try:
+            yield connection
+        except DatabaseError as error:
+            raise self._explained(error) from error
+        finally:
+            with FORK_GATE.passing():
+                state.close()
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that holds SQLite's write lock from its start; durable when it closes."""
         with self._transaction(self._engine.execution_options(writes=True)) as connection:
@@ -128,7 +144,7 @@ class Database:
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
         try:
-            with engine.begin() as connection:
+            with FORK_GATE.passing(), engine.begin() as connection:
                 yield connection
         except DatabaseError as error:
             raise self._explained(error) from error
@@ -196,17 +212,19 @@ class Database:
 
 
 def _close_idle_connections() -> None:
-    """Close what no transaction is using: SQLite forbids a connection to live on in a forked child."""
     for database in list(_OPEN):
         database.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_close_idle_connections)
+FORK_GATE = ForkGate(_close_idle_connections)
+"""SQLite forbids a connection, or a lock of its library, to live on in a forked child."""
 
 
 def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_timeout})
+    # readers are as many as threads and unfinished iterations: none of them has to wait for another
+    engine = create_engine(
+        f"sqlite:///{path}", connect_args={"timeout": busy_timeout}, max_overflow=-1
+    )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, CursorResult, delete, func, insert, select
 
 from gem_index.documents import Document, content_hash
-from gem_index.errors import DuplicateIdError, ExistingIdError
+from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.where import compile_where
@@ -78,6 +78,9 @@ class DocumentRepository:
         counts: UpsertCounts,
         on_existing: OnExisting,
     ) -> None:
+        for document in batch:
+            if not isinstance(document, Document):
+                raise InputError(f"found a {type(document).__name__}; expected a Document")
         present = self._present([document.id for document in batch])
         seen: set[str] = set()
         replaced: list[int] = []

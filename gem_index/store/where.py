@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Text, and_, false, func, literal, not_, or_, true
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Text,
+    and_,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+)
 
 from gem_index.errors import FilterError
 
@@ -19,10 +32,15 @@ _COMPARISONS = {
     "$lte": lambda value, bound: value <= bound,
 }
 _MAX_INTEGER = 2**63
+_INFINITE = (float("inf"), float("-inf"))
+_MOST_PARTS = 500  # of $and and $or; SQLite takes conditions up to a depth of 1000
+_DEEPEST = 50
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
-def compile_where(where: Mapping[str, Any], metadata: Column[str]) -> ColumnElement[bool]:
+def compile_where(
+    where: Mapping[str, Any], metadata: Column[str], depth: int = 0
+) -> ColumnElement[bool]:
     """Translate a filter into a condition on the metadata column.
 
     Parameters
@@ -33,6 +51,8 @@ def compile_where(where: Mapping[str, Any], metadata: Column[str]) -> ColumnElem
         ``{"$not": {...}}`` combine filters.
     metadata : Column
         The column with the JSON text.
+    depth : int
+        How many filters it stands in.
 
     Returns
     -------
@@ -46,17 +66,23 @@ def compile_where(where: Mapping[str, Any], metadata: Column[str]) -> ColumnElem
     """
     if not isinstance(where, Mapping):
         raise FilterError(f"the filter is {where!r}; expected an object such as {{'lang': 'en'}}")
-    return and_(true(), *(_entry(key, value, metadata) for key, value in where.items()))
+    if depth > _DEEPEST:
+        raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a plainer one")
+    return and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
 
 
-def _entry(key: str, value: Any, metadata: Column[str]) -> ColumnElement[bool]:
+def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnElement[bool]:
     if key in ("$and", "$or"):
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FilterError(f"{key} holds {value!r}; expected a list of filters")
-        parts = [compile_where(part, metadata) for part in value]
+        if len(value) > _MOST_PARTS:
+            raise FilterError(
+                f"{key} holds {len(value)} filters; expected at most {_MOST_PARTS}: many values of one field go into $in"
+            )
+        parts = [compile_where(part, metadata, depth + 1) for part in value]
         return and_(true(), *parts) if key == "$and" else or_(false(), *parts)
     if key == "$not":
-        return not_(compile_where(value, metadata))
+        return not_(compile_where(value, metadata, depth + 1))
     # JSON text escapes these characters, and SQLite compares the escaped name
     if not isinstance(key, str) or key.startswith("$") or _ESCAPED.search(key):
         raise FilterError(
@@ -83,7 +109,7 @@ class _Field:
         if operator == "$in":
             if not isinstance(operand, Sequence) or isinstance(operand, str):
                 raise FilterError(f"$in on {self._key!r} holds {operand!r}; expected a list")
-            return or_(false(), *(self.equals(value) for value in operand))
+            return self._among(operand)
         if operator not in _COMPARISONS:
             raise FilterError(
                 f"the operator on {self._key!r} is {operator!r}; expected $in, {', '.join(_COMPARISONS)}"
@@ -93,6 +119,23 @@ class _Field:
                 f"{operator} on {self._key!r} compares with {operand!r}; expected a number or a string"
             )
         return self._guarded(operand, _COMPARISONS[operator](self._value, self._bound(operand)))
+
+    def _among(self, values: Sequence[Any]) -> ColumnElement[bool]:
+        """Compare with any number of values: texts and numbers each as one table, a condition a value would be too deep."""
+        texts = [value for value in values if isinstance(value, str)]
+        numbers = [
+            value
+            for value in values
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        rest = [value for value in values if not isinstance(value, int | float | str)]
+        rest += {value for value in values if isinstance(value, bool)}
+        parts = [self.equals(value) for value in {repr(value): value for value in rest}.values()]
+        for kind, listed in (("", texts), (0.0, [_stored_number(n) for n in numbers])):
+            table = func.json_each(json.dumps([n for n in listed if n == n and n not in _INFINITE]))
+            found = self._value.in_(select(table.table_valued("value").c.value))
+            parts.append(self._guarded(kind, found))
+        return or_(false(), *parts)
 
     def equals(self, value: Any) -> ColumnElement[bool]:
         if value is None:
@@ -110,6 +153,11 @@ class _Field:
         return func.coalesce(and_(self._type.in_(kinds), condition), false())
 
     def _bound(self, value: float | str) -> ColumnElement[Any]:
-        if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
-            return literal(float(value))
-        return literal(value)
+        return literal(value if isinstance(value, str) else _stored_number(value))
+
+
+def _stored_number(value: float) -> float:
+    """Return a number as SQLite holds it: integers beyond 64 bits are floats."""
+    if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        return float(value)
+    return value

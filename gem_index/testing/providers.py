@@ -19,8 +19,15 @@ In a package of your own, with pytest::
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import pickle
 import re
+import signal
+import threading
+import time
+import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -35,7 +42,7 @@ from gem_index.gem.encoder import GemEncoder
 from gem_index.home import Home
 from gem_index.opening import open_provider
 
-__all__ = ["EmbeddingProviderContract", "embed_documents", "embed_query"]
+__all__ = ["EmbeddingProviderContract", "embed_documents", "embed_query", "in_forked_child"]
 
 _TEXTS = (
     "how do I renew a visa?",
@@ -185,15 +192,38 @@ class EmbeddingProviderContract:
                 self.rows(copy, _TEXTS), self.rows(adapter, _TEXTS), atol=1e-6
             )
 
-    def test_works_in_spawned_and_forked_processes(self) -> None:
-        """A child process embeds alike, also one that is forked after the adapter was used."""
+    def test_works_in_spawned_processes(self) -> None:
+        """A child process that receives it pickled embeds alike."""
         adapter = self.make()
         expected = self.rows(adapter, _TEXTS * 500)
-        for method in ("spawn", "fork"):
-            with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-                future = pool.submit(type(self).embed, adapter, list(_TEXTS * 500))
-                rows = np.asarray(future.result(timeout=120), dtype=np.float32)
-            np.testing.assert_allclose(rows, expected, atol=1e-6)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            future = pool.submit(type(self).embed, adapter, list(_TEXTS * 500))
+            rows = np.asarray(future.result(timeout=120), dtype=np.float32)
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+
+    def test_survives_a_fork(self, tmp_path: Path) -> None:
+        """A forked child uses the very object of its parent, also while other threads of the parent are using it."""
+        adapter = self.make()
+        expected = self.rows(adapter, _TEXTS * 500)
+        busy = threading.Event()
+        threads = [
+            threading.Thread(target=self._keep_embedding, args=(adapter, busy)) for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for i in range(4):
+                path = tmp_path / f"{i}.npy"
+                in_forked_child(lambda path=path: np.save(path, self.rows(adapter, _TEXTS * 500)))  # type: ignore[misc]
+                np.testing.assert_allclose(np.load(path), expected, atol=1e-6)
+        finally:
+            busy.set()
+            for thread in threads:
+                thread.join()
+
+    def _keep_embedding(self, adapter: Any, stop: threading.Event) -> None:
+        while not stop.wait(0.001):
+            self.rows(adapter, _TEXTS)
 
     # ------------------------------------------------- saved configurations
 
@@ -233,6 +263,41 @@ class EmbeddingProviderContract:
         while found is not None and not isinstance(found, FingerprintMismatchError):
             found = found.__cause__ or found.__context__
         assert found is not None, repr(caught.value)
+
+
+def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
+    """Run something in a forked child.
+
+    Raises
+    ------
+    AssertionError
+        If it fails there, or does not end in time.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # that there are threads is what is tested
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            faulthandler.dump_traceback_later(0.8 * seconds, exit=True)  # where it hangs
+            work()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the child must end here, and say why
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert status == 0, f"the forked child failed with status {status}"
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError(f"the forked child did not end within {seconds:g} s")
 
 
 def fitted_model(path: Path, corpus: Sequence[str]) -> GemEncoder:

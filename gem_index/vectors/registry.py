@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from threading import Lock
 from weakref import WeakValueDictionary
 
 from gem_index.errors import ConfigError, UnknownNameError, VectorFormatError
 from gem_index.files import split_member
+from gem_index.forking import ForkSafeLock
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
@@ -36,7 +36,7 @@ BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
 """The sources that need no file of the user's."""
 
 _OPEN: WeakValueDictionary[str, VectorSource] = WeakValueDictionary()
-_OPENING = Lock()
+_OPENING = ForkSafeLock()
 
 DEFAULT_VECTORS = "wordllama-gem"
 """What a new collection is made with."""
@@ -143,6 +143,10 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
             return open_unstored(CATALOGUE[part].packaged_file())
         raise UnknownNameError(
             "vectors", part, (), f"fetch them with: gem-index vectors add {part}"
+        )
+    if "/" in part:
+        raise UnknownNameError(
+            "vectors", part, (), "expected the path of an existing file or folder"
         )
     raise UnknownNameError(
         "vectors",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gem_index.errors import ConfigError, VectorFormatError
+from gem_index.forking import cached_property
 from gem_index.vectors.base import BoolArray, FloatArray
 from gem_index.vectors.formats.base import Pieces, VectorFile, matrix_chunks
 from gem_index.vectors.formats.pieces import of_pieces

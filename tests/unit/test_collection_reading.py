@@ -1,9 +1,12 @@
 """Reading documents back, searching by vector, what becomes of ids that are there, pickles and forks."""
 
+import itertools
 import multiprocessing
 import os
 import pickle
 import sys
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -19,6 +22,7 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.testing.providers import in_forked_child
 
 DOCUMENTS = [
     Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),
@@ -81,6 +85,41 @@ class TestDocuments:
         for read in (lambda: faq.get(["visa"]), lambda: list(faq.documents()), faq.count):
             with pytest.raises(UnknownNameError, match="faq"):
                 read()
+
+    def test_ids_are_a_list(self, faq):
+        faq.ingest([Document(id=5, text="a number for an id")])
+        assert [document.id for document in faq.get([5])] == ["5"]
+        for read in (faq.get, faq.delete):
+            with pytest.raises(InputError, match="found one string 'tea'"):
+                read("tea")
+            with pytest.raises(InputError, match="the id is None"):
+                read([None])
+        assert faq.delete([5, "nobody"]).missing == ("nobody",)
+        with pytest.raises(InputError, match="found a str; expected a Document"):
+            faq.ingest(["a text"])
+
+    def test_filters_of_any_size_and_of_none(self, faq):
+        many = {"n": {"$in": [None, True, "x", 2.0, *range(3, 40_000), 2**70, float("inf")]}}
+        assert faq.count(many) == 2
+        assert next(hit.id for hit in faq.search("a cup of tea", where=many)) == "tea"
+        with pytest.raises(FilterError, match="expected at most 500"):
+            faq.count({"$or": [{"n": i} for i in range(501)]})
+        nested = {"n": 1}
+        for _ in range(60):
+            nested = {"$not": nested}
+        with pytest.raises(FilterError, match="nested deeper than 50"):
+            faq.count(nested)
+        for read in (faq.count, lambda where: list(faq.documents(where))):
+            with pytest.raises(FilterError, match=r"the filter is \[\]"):
+                read([])
+
+    def test_iterations_that_are_left_block_nobody(self, faq):
+        left = [faq.documents() for _ in range(40)]
+        assert {next(iterator).id for iterator in left} == {"visa"}
+        faq.ingest([Document(id="new", text="a new one")])
+        assert faq.count() == 4
+        in_forked_child(lambda: faq.search("tea"))
+        assert [document.id for document in left[0]] == ["bank", "tea"]
 
 
 class TestExistingIds:
@@ -193,24 +232,52 @@ class TestProcesses:
         assert len(other.search("a bank", k=5)) == 5
 
     @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-    def test_a_child_uses_the_very_object_of_its_parent(self, faq):
-        """Not a pickled copy: what a web server does that loads first and forks then."""
-        expected = _search(faq, "renew a visa")
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                _write(faq, "child")
-                os.write(writer, repr(_search(faq, "renew a visa")).encode())
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitpid(child, 0)[1] == 0
-        found = eval(os.read(reader, 10_000).decode())
-        assert [pair for pair in found if pair[0] != "child"][:1] == expected[:1]
-        assert faq.count() == 4
-        assert faq.get(["child"])[0].text == "a text of a child"
+    def test_a_child_uses_the_very_object_of_its_parent(self, faq, home):
+        """Not a pickled copy: what a server does that loads first and forks then, here while threads search and write."""
+        expected = {(name, round(score, 4)) for name, score in _search(faq, "renew a visa")}
+        stop = threading.Event()
+
+        def search():
+            while not stop.wait(0.001):
+                faq.search("renew a visa", where={"lang": "en"})
+
+        def write():
+            for i in itertools.count():
+                if stop.wait(0.001):
+                    return
+                home.collection("other").ingest([Document(id=str(i), text=f"river {i}")])
+
+        home.create_collection("other", vectors="tiny")
+        threads = [threading.Thread(target=work) for work in (search, search, write)]
+        for thread in threads:
+            thread.start()
+        try:
+            for i in range(8):
+
+                def child(i=i):
+                    found = faq.search("renew a visa", k=100)
+                    assert expected <= {(hit.id, round(hit.score, 4)) for hit in found}
+                    _write(faq, f"child{i}")
+
+                in_forked_child(child, 15)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert faq.count() == 11
+        assert faq.get(["child7"])[0].text == "a text of a child"
+        assert home.verify() == []
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+    def test_a_fork_while_a_collection_is_opened(self, home, faq):
+        """A lock that another thread holds at that moment is open in the child."""
+        for delay in (0, 0.001, 0.005, 0.01, 0.02, 0.05):
+            fresh = Home(home.root).collection("faq")
+            thread = threading.Thread(target=fresh.search, args=("visa",))
+            thread.start()
+            time.sleep(delay)
+            in_forked_child(lambda fresh=fresh: fresh.search("visa", 3), seconds=30)
+            thread.join()
 
 
 class TestAgreement:
@@ -230,5 +297,10 @@ class TestAgreement:
             home.create_collection("faq", vectors="wordllama", exist_ok=True)
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
             home.create_collection("faq", config=GemConfig.cqa(), exist_ok=True)
+        own = GemConfig(components=12, removed=5, prior=7)
+        with pytest.raises(ConfigError, match="the collection faq has the configuration"):
+            home.create_collection("faq", config=own, exist_ok=True)
+        with pytest.raises(ConfigError, match="expected auto, flat"):
+            home.create_collection("faq", index="nonsense", exist_ok=True)
         with pytest.raises(NameTakenError, match="faq exists already"):
             home.create_collection("faq")

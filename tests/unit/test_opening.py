@@ -1,6 +1,7 @@
 """Providers opened by name."""
 
 import json
+import pickle
 import threading
 
 import pytest
@@ -132,3 +133,47 @@ def test_the_default_home_is_where_names_are_looked_up(vectors_folder, tmp_path)
     Home().add_vectors("mine", vectors_folder)
     assert open_provider("mine").dimension == 24
     assert "home" not in open_provider("mine").settings
+
+
+def test_a_fit_after_opening_has_no_name():
+    provider = open_provider()
+    provider.encoder.fit(TEXTS)
+    with pytest.raises(ConfigError, match="fitted after it was opened"):
+        _ = provider.settings
+    with pytest.raises(ConfigError, match="fitted after it was opened"):
+        pickle.dumps(provider)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"fingerprint": 5}, r"fingerprint is 5 \(int\); expected a str"),
+        ({"home": 5}, r"home is 5 \(int\)"),
+        ({"collection": ["faq"]}, r"collection is \['faq'\] \(list\)"),
+        ({"home": "", "collection": "faq"}, "the home is ''; expected the name of a folder"),
+        ({"home": "nowhere", "collection": "faq"}, "there is no home in .*nowhere"),
+        ({"vectors": "./no.txt"}, "expected the path of an existing file"),
+    ],
+)
+def test_each_wrong_argument_gets_one_clear_line(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        open_provider(**arguments)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_paths_are_kept_whole(tiny, tmp_path, monkeypatch):
+    tiny.fit_model("fitted", TEXTS, vectors="tiny", config="sts").save(tmp_path / "m.safetensors")
+    monkeypatch.chdir(tmp_path)
+    by_file = open_provider("tiny", model="m.safetensors", home="home")
+    by_name = open_provider(model="fitted", home="home")
+    monkeypatch.chdir("/")
+    for provider in (by_file, by_name):
+        assert open_provider(**provider.settings).fingerprint == provider.fingerprint
+
+
+def test_numbers_of_numpy_are_numbers():
+    import numpy as np
+
+    config = {"removed": np.int64(2), "power": np.float32(3)}
+    assert open_provider("wordllama", config=config).encoder.config == GemConfig(removed=2)

@@ -209,6 +209,11 @@ class TestStore:
             ({"field": "meta.n", "operator": ">", "value": True}, "a number or an ISO date"),
             ({"field": "meta.n", "operator": "==", "value": [1]}, "is compared with"),
             ({"operator": "XOR", "conditions": []}, "AND, OR or NOT"),
+            ({"operator": "AND", "conditions": []}, "AND, OR or NOT"),
+            ({"operator": "AND", "conditions": [{}]}, "AND, OR or NOT"),
+            ({"operator": "OR", "conditions": [None]}, "the filter is None"),
+            ("meta.n", "the filter is 'meta.n'"),
+            ({"field": "meta.a.b", "operator": "==", "value": 1}, "a field inside another"),
         ],
     )
     def test_other_filters_are_refused_everywhere(self, store, filters, message):
@@ -221,6 +226,15 @@ class TestStore:
             with pytest.raises(FilterError, match=message):
                 use(filters)
         assert store.count_documents() == 3
+
+    def test_many_values_and_a_reserved_name(self, store):
+        among = {"field": "meta.n", "operator": "in", "value": list(range(3, 5000))}
+        assert ids(store.search("a visa", filters=among)) == ["tea"]
+        for meta in ({"_haystack": 5}, {"_haystack": {}}):
+            with pytest.raises(ValueError, match="'_haystack'; expected another name"):
+                store.update_by_filter({}, meta)
+        assert store.update_by_filter(among, {"lang": "fr"}) == 1
+        assert store.filter_documents(among)[0].meta == {"lang": "fr", "n": 3}
 
     def test_a_store_of_other_vectors_is_refused(self, store):
         with pytest.raises(FingerprintMismatchError, match="the collection faq"):
@@ -264,6 +278,12 @@ class TestRetriever:
         assert set(ids(replacing.run("a visa", filters=late)["documents"])) == {"bank", "tea"}
         assert set(ids(merging.run("a visa", filters=late)["documents"])) == {"bank"}
         assert set(ids(merging.run("a visa")["documents"])) == {"visa", "bank"}
+
+    def test_bad_settings_are_refused_at_once(self, store):
+        with pytest.raises(ValueError, match="top_k is 0"):
+            GemRetriever(store, top_k=0)
+        with pytest.raises(ValueError, match="the mode is 'desne'"):
+            GemRetriever(store, mode="desne")
 
     def test_another_store_is_refused_by_name(self):
         with pytest.raises(TypeError, match="InMemoryDocumentStore; expected a GemDocumentStore"):

@@ -4,7 +4,11 @@ import calls
 import pytest
 from haystack import Document
 from haystack.document_stores.errors import DuplicateDocumentError
-from haystack.testing.document_store import DocumentStoreBaseExtendedTests, DocumentStoreBaseTests
+from haystack.testing.document_store import (
+    CountDocumentsByFilterTest,
+    DocumentStoreBaseExtendedTests,
+    DocumentStoreBaseTests,
+)
 from haystack.testing.document_store_async import (
     CountDocumentsAsyncTest,
     DeleteDocumentsAsyncTest,
@@ -31,7 +35,9 @@ class TestDocumentStore(DocumentStoreBaseTests):
         assert document_store.filter_documents() == documents
 
 
-class TestDocumentStoreExtended(TestDocumentStore, DocumentStoreBaseExtendedTests):
+class TestDocumentStoreExtended(
+    TestDocumentStore, DocumentStoreBaseExtendedTests, CountDocumentsByFilterTest
+):
     pass
 
 

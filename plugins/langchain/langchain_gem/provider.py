@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.load.serializable import Serializable
-from pydantic import PrivateAttr, model_validator
+from pydantic import ConfigDict, PrivateAttr, model_validator
 
-from gem_index import NamedProvider, open_provider
+from gem_index import Home, NamedProvider, open_provider
 
 __all__ = ["OpensProvider"]
 
@@ -20,7 +21,9 @@ class OpensProvider(Serializable):
     are refused with :class:`gem_index.errors.FingerprintMismatchError`.
     """
 
-    vectors: str | None = None
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    vectors: str | Path | None = None
     """Word vectors with their background components; the bundled ones where nothing is named."""
     model: str | Path | None = None
     """A model that ``gem-index fit`` keeps in the home, or a ``.safetensors`` file that ``GemEncoder.save`` wrote."""
@@ -28,7 +31,7 @@ class OpensProvider(Serializable):
     """The model of a collection in the home."""
     config: Any = None
     """Configuration for ``vectors``: a ``GemConfig``, its fields, or the name of a preset."""
-    home: str | Path | None = None
+    home: Home | str | Path | None = None
     """Where names are looked up; the default home unless given."""
     fingerprint: str | None = None
     """What the encoder's fingerprint has to be."""
@@ -45,9 +48,16 @@ class OpensProvider(Serializable):
             home=self.home,
             fingerprint=self.fingerprint,
         )
-        for name, value in self._provider.settings.items():
-            setattr(self, name, value)
+        vars(self).update(self._provider.settings)  # past the fields' being frozen
+        self.model_fields_set.update(self._provider.settings)
         return self
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy; one with other fields opens what they name, its fingerprint is then its own."""
+        if not update:
+            return super().model_copy(deep=deep)
+        fields = self.model_dump() | {"fingerprint": None} | dict(update)
+        return type(self)(**fields)
 
     @property
     def provider(self) -> NamedProvider:

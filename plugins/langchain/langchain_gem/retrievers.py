@@ -8,7 +8,7 @@ from typing import Any, Self
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import PrivateAttr, model_validator
+from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from gem_index import Collection, Home
 from langchain_gem.vectorstores import search
@@ -27,6 +27,8 @@ class GemRetriever(BaseRetriever):
         If there is no such collection.
     """
 
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
     collection: str
     """Name of the collection."""
     home: str | Path | None = None
@@ -44,7 +46,8 @@ class GemRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _open(self) -> Self:
-        self._collection = Home(self.home).collection(self.collection)
+        home = Home(self.home, create=self.home is None)
+        self._collection = home.collection(self.collection)
         return self
 
     def _get_relevant_documents(

@@ -13,9 +13,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from gem_index import Collection, Home
+from gem_index import Collection, Home, open_vectors
 from gem_index import Document as StoredDocument
-from gem_index.errors import EmptyTextError
+from gem_index.errors import EmptyTextError, FingerprintMismatchError
 from langchain_gem.embeddings import GemEmbeddings
 
 __all__ = ["GemVectorStore", "search"]
@@ -35,14 +35,14 @@ class GemVectorStore(VectorStore):
     embedding : GemEmbeddings, optional
         The word vectors and configuration of a new collection; those of an existing one have to agree with them.
     home : Home, str or Path, optional
-        Where collections lie; the default home unless given.
+        Where collections lie; that of the embeddings, else the default home, unless given.
 
     Raises
     ------
     TypeError
         If ``embedding`` is of another kind: the collection embeds its texts itself.
     FingerprintMismatchError
-        If an existing collection has other word vectors.
+        If an existing collection, or the home under the same name, has other word vectors.
 
     Examples
     --------
@@ -58,10 +58,13 @@ class GemVectorStore(VectorStore):
         *,
         home: Home | str | Path | None = None,
     ) -> None:
+        choice = _choice(embedding)
+        if home is None and isinstance(embedding, GemEmbeddings):
+            home = embedding.home
         self._home = home if isinstance(home, Home) else Home(home)
-        self._collection = self._home.create_collection(
-            collection_name, exist_ok=True, **_choice(embedding)
-        )
+        if isinstance(embedding, GemEmbeddings):
+            _check_agreement(embedding, self._home)
+        self._collection = self._home.create_collection(collection_name, exist_ok=True, **choice)
         self._embeddings: GemEmbeddings | None = None
 
     @property
@@ -136,9 +139,16 @@ class GemVectorStore(VectorStore):
         DuplicateIdError
             If an id comes twice in the call; nothing is stored then.
         """
+        kwargs.pop(
+            "batch_size", None
+        )  # LangChain's indexing asks for batches; one call is one transaction
+        _refuse(kwargs)
+        if isinstance(texts, str):
+            raise TypeError(f"found one string {texts[:40]!r}; expected a list of texts")
         texts = list(texts)
-        metadatas = [{} for _ in texts] if metadatas is None else metadatas
-        names = [identifier or str(uuid4()) for identifier in ids or [None] * len(texts)]
+        metadatas = [{} for _ in texts] if metadatas is None else list(metadatas)
+        given = [None] * len(texts) if ids is None else ids
+        names = [str(uuid4()) if identifier is None else identifier for identifier in given]
         if not len(texts) == len(metadatas) == len(names):
             raise ValueError(
                 f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected as many of each"
@@ -149,10 +159,27 @@ class GemVectorStore(VectorStore):
         )
         return names
 
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
-        """Delete documents by id, all of them without ids; ids that are not there are no error."""
+    def delete(
+        self,
+        ids: list[str] | None = None,
+        *,
+        filter: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> bool:
+        """Delete documents by id, or those that a filter accepts; all of them without either.
+
+        Ids that are not there are no error.
+
+        Raises
+        ------
+        TypeError
+            If there are ids and a filter, or another argument.
+        """
+        _refuse(kwargs)
+        if ids is not None and filter is not None:
+            raise TypeError("found ids and a filter; expected one of them")
         if ids is None:
-            ids = [document.id for document in self._collection.documents()]
+            ids = [document.id for document in self._collection.documents(filter)]
         self._collection.delete(ids)
         return True
 
@@ -234,8 +261,13 @@ class GemVectorStore(VectorStore):
         if not found:
             return []
         rows = self._collection.encoder.encode([document.page_content for document in found])
-        chosen = maximal_marginal_relevance(np.array(vector), list(rows), lambda_mult, k)
-        return [found[i] for i in chosen]
+        # texts without words are like nothing, and come last; their cosine would not be a number
+        worded = [i for i, row in enumerate(rows) if row.any()]
+        wordless = [i for i, row in enumerate(rows) if not row.any()]
+        chosen = maximal_marginal_relevance(
+            np.array(vector), [rows[i] for i in worded], lambda_mult, k
+        )
+        return [found[i] for i in [*(worded[i] for i in chosen), *wordless][:k]]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         # a cosine below 0 says no more than one of 0: another subject
@@ -263,6 +295,12 @@ def search(
     ]
 
 
+def _refuse(kwargs: dict[str, Any]) -> None:
+    """Refuse what other stores take and this one would have to ignore."""
+    if kwargs:
+        raise TypeError(f"found the argument {', '.join(kwargs)}, which this store does not take")
+
+
 def _choice(embedding: Embeddings | None) -> dict[str, Any]:
     """Return the word vectors and configuration that embeddings were made with."""
     if embedding is None:
@@ -277,4 +315,17 @@ def _choice(embedding: Embeddings | None) -> dict[str, Any]:
             "the embedding is of a fitted model; expected GemEmbeddings of word vectors: "
             "a collection is fitted on its own texts"
         )
-    return {"vectors": embedding.vectors, "config": embedding.provider.encoder.config}
+    return {"vectors": str(embedding.vectors), "config": embedding.provider.encoder.config}
+
+
+def _check_agreement(embedding: GemEmbeddings, home: Home) -> None:
+    """Refuse a home that has other vectors under the name of the embeddings'."""
+    own = embedding.provider.encoder.vectors.fingerprint
+    found = open_vectors(str(embedding.vectors), home).fingerprint
+    if found != own:
+        raise FingerprintMismatchError(
+            f"the embedding of the vectors {embedding.vectors}",
+            own,
+            found,
+            f"the home {home.root} has others under that name: take the home of the embeddings, or another name",
+        )

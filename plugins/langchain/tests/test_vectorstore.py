@@ -116,6 +116,16 @@ class TestSearch:
         same = store.max_marginal_relevance_search("renew a visa", k=2, lambda_mult=1.0)
         assert same == alike
 
+    def test_texts_without_words_come_last_in_diverse_results(self, store):
+        """They may be all there is, or rank first: a cosine with nothing is no number."""
+        store.delete()
+        store.add_texts(["...", "?!", *TEXTS[:2]], ids=["dots", "marks", "visa", "visa2"])
+        found = store.max_marginal_relevance_search("quantum physics", k=4)
+        assert set(ids(found[:2])) == {"visa", "visa2"}
+        assert set(ids(found[2:])) == {"dots", "marks"}
+        store.delete(["visa", "visa2"])
+        assert len(store.max_marginal_relevance_search("quantum physics", k=1)) == 1
+
     def test_texts_without_words_harm_nobody(self, store):
         store.add_texts(["", "?!"], ids=["empty", "marks"])
         found = store.similarity_search_with_score("renew a visa", k=7)
@@ -155,6 +165,30 @@ class TestWriting:
         assert store.collection.count() == 0
         store.add_texts(["one"])
         assert store.collection.count() == 1
+
+    def test_delete_by_filter(self, store):
+        store.delete(filter={"lang": "de"})
+        assert {document.id for document in store.collection.documents()} == {
+            "visa",
+            "visa2",
+            "bank",
+        }
+
+    def test_what_other_stores_take_is_not_ignored(self, store):
+        for wrong in ({"where": {"n": 1}}, {"expr": "n == 1"}):
+            with pytest.raises(TypeError, match="which this store does not take"):
+                store.delete(**wrong)
+            with pytest.raises(TypeError, match="which this store does not take"):
+                store.add_texts(["a"], **wrong)
+        with pytest.raises(TypeError, match="ids and a filter"):
+            store.delete(["tea"], filter={"n": 1})
+        with pytest.raises(InputError, match="found one string 'tea'"):
+            store.delete("tea")
+        with pytest.raises(TypeError, match="found one string 'a text'"):
+            store.add_texts("a text")
+        with pytest.raises(InputError, match="the id has 0 characters"):
+            store.add_texts(["a"], ids=[""])
+        assert store.collection.count() == 5
 
     @pytest.mark.parametrize(
         ("metadatas", "names", "error", "message"),
@@ -219,6 +253,48 @@ class TestModels:
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
             GemVectorStore("faq", GemEmbeddings(config="cqa"))
         assert GemVectorStore("faq").collection.count() == 5
+
+    def test_embeddings_of_another_home_are_heeded(self, tmp_path):
+        """The same name may mean other vectors elsewhere: the home of the embeddings is taken, or the two must agree."""
+        rng = np.random.default_rng(5)
+        words = sorted({word for text in TEXTS for word in text.strip("?").split()})
+        for name in ("a", "b"):
+            rows = rng.standard_normal((len(words), 8))
+            lines = [
+                f"{w} {' '.join(map(str, r.round(3)))}" for w, r in zip(words, rows, strict=True)
+            ]
+            (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+            Home(tmp_path / name).add_vectors("mine", tmp_path / f"{name}.txt")
+        embeddings = GemEmbeddings(vectors="mine", home=tmp_path / "a")
+        with pytest.raises(FingerprintMismatchError, match="the vectors mine"):
+            GemVectorStore("faq", embeddings, home=tmp_path / "b")
+        store = GemVectorStore("faq", embeddings)
+        assert store.collection.encoder.vectors.fingerprint == (
+            embeddings.provider.encoder.vectors.fingerprint
+        )
+
+    def test_misspelt_settings_are_refused(self, store):
+        for make in (
+            lambda: GemEmbeddings(vecters="wordllama"),
+            lambda: GemReranker(topn=1),
+            lambda: GemRetriever(collection="faq", top_k=1),
+        ):
+            with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+                make()
+
+    def test_fields_stand_for_what_was_opened(self):
+        embeddings = GemEmbeddings()
+        with pytest.raises(ValueError, match="frozen"):
+            embeddings.vectors = "wordllama"
+        other = embeddings.model_copy(update={"vectors": "wordllama", "config": "cqa"})
+        assert other.provider.fingerprint == open_provider("wordllama", config="cqa").fingerprint
+        assert other.fingerprint == other.provider.fingerprint
+        assert embeddings.model_copy().embed_query("a") == embeddings.embed_query("a")
+
+    def test_a_retriever_makes_no_home(self, tmp_path):
+        with pytest.raises(InputError, match="there is no home in"):
+            GemRetriever(collection="faq", home=tmp_path / "nowhere")
+        assert not (tmp_path / "nowhere").exists()
 
     def test_a_retriever_needs_a_collection_that_exists(self, store):
         with pytest.raises(UnknownNameError, match="did you mean faq"):

@@ -73,7 +73,13 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             except InputError as error:
                 raise ValueError(str(error)) from error
         self.encoder_ = encoder
+        self._fitted_with = self.get_params(deep=False)
         return self
+
+    def fit_transform(self, X: Iterable[str], y: object = None) -> npt.NDArray[np.float32]:
+        """Fit on n texts and return their vectors; X is read once."""
+        texts = _texts(X)
+        return self.fit(texts).encoder_.encode(texts)
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
         """Return the vectors of n texts, float32 (n, dimension); zeros where a text has no words."""
@@ -98,10 +104,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         return self._encoder.dimension
 
-    def _open(self) -> GemEncoder:
-        """Open what the parameters name, anew: a fit changes it."""
-        named = self.get_params(deep=False)
-        return open_provider(**named).encoder
+    def _open(self, named: dict[str, Any] | None = None) -> GemEncoder:
+        """Open what the parameters name, those of a fit where they are given, anew: a fit changes it."""
+        return open_provider(**named or self.get_params(deep=False)).encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,7 +136,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         saved: tuple[bool, Components | None, str] = state.pop("_saved")
         super().__setstate__(state)
         fitted, components, fingerprint = saved
-        encoder = self._open()
+        encoder = self._open(state.get("_fitted_with"))
         if components is not None:
             encoder = GemEncoder(encoder.vectors, encoder.config, components=components)
         if encoder.fingerprint != fingerprint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -54,7 +54,13 @@ class GemVectors(Vectors):
         GemIndexError
             If a name is unknown, or the fingerprint is not that of what was opened.
         """
-        settings = dict(self.config.get("vectors") or {})
+        given = self.config.get("vectors") or {}
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"the configuration's vectors are {given!r}; expected the arguments of gem_index.open_provider, such as "
+                '{"vectors": "wordllama"}, or a path that names word vectors'
+            )
+        settings = dict(given)
         if self.config.get("path"):
             settings["vectors"] = self.config["path"]
         provider = open_provider(**settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from gem_index import GemConfig, NamedProvider, open_provider
@@ -39,14 +38,6 @@ class OpensProvider:
             "fingerprint": fingerprint,
         }
         self._provider: NamedProvider | None = None
-        self._opening = Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which cannot be pickled."""
-        return {name: value for name, value in vars(self).items() if name != "_opening"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _opening=Lock())
 
     def warm_up(self) -> None:
         """Open the encoder.
@@ -56,9 +47,8 @@ class OpensProvider:
         FingerprintMismatchError
             If the word vectors, configuration or fit are others than those that were saved.
         """
-        with self._opening:
-            if self._provider is None:
-                self._provider = open_provider(**self._named)
+        if self._provider is None:
+            self._provider = open_provider(**self._named)
 
     @property
     def provider(self) -> NamedProvider:

@@ -149,7 +149,12 @@ class GemDocumentStore:
         return self.collection.delete([found.id for found in self._found(filters)]).deleted
 
     def update_by_filter(self, filters: dict[str, Any] | None, meta: dict[str, Any]) -> int:
-        """Set metadata of the documents that a filter accepts; return how many."""
+        """Set metadata of the documents that a filter accepts; return how many.
+
+        They are read, then written: a change that another process makes between the two is lost.
+        """
+        if _REST in meta:
+            raise ValueError(f"the metadata hold {_REST!r}; expected another name")
         changed = [
             StoredDocument(id=found.id, text=found.text, metadata={**found.metadata, **meta})
             for found in self._found(filters)

@@ -29,17 +29,21 @@ def as_where(filters: dict[str, Any] | None) -> dict[str, Any]:
     FilterError
         If they are of another form, or look at anything but a field of the metadata.
     """
-    if not filters:
-        return {}
+    return _where(filters) if filters is not None and filters != {} else {}
+
+
+def _where(filters: object) -> dict[str, Any]:
+    if not isinstance(filters, dict):
+        raise FilterError(f"the filter is {filters!r}; expected a dictionary")
     if "field" in filters:
         return _comparison(filters)
     operator, conditions = filters.get("operator"), filters.get("conditions")
-    if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
+    if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list) or not conditions:
         raise FilterError(
             f"the filter is {filters}; expected 'field', 'operator' and 'value', or 'operator' AND, OR or NOT and "
             "a list of 'conditions'"
         )
-    parts = [as_where(condition) for condition in conditions]
+    parts = [_where(condition) for condition in conditions]
     if operator == "NOT":
         return {"$not": {"$and": parts}}
     return {f"${operator.lower()}": parts}
@@ -52,6 +56,11 @@ def _comparison(condition: dict[str, Any]) -> dict[str, Any]:
     name = str(field).removeprefix("meta.")
     if name == field and name in ("id", "content", "embedding", "blob", "score"):
         raise FilterError(f"the condition looks at {name!r}; expected a field of the metadata")
+    if "." in name:
+        raise FilterError(
+            f"the condition looks at {name!r}, a field inside another; expected a field of the metadata itself: "
+            "store what is to be filtered at the top"
+        )
     if operator in ("==", "!="):
         equal = {name: value}
         return equal if operator == "==" else {"$not": equal}

@@ -35,6 +35,8 @@ class GemRetriever:
     ------
     TypeError
         If the document store is of another kind.
+    ValueError
+        If ``top_k`` is below 1, or the mode has another name.
     """
 
     def __init__(
@@ -51,6 +53,10 @@ class GemRetriever:
             raise TypeError(
                 f"the document store is a {type(document_store).__name__}; expected a GemDocumentStore"
             )
+        if top_k < 1:
+            raise ValueError(f"top_k is {top_k}; expected at least 1")
+        if mode not in ("dense", "lexical", "hybrid"):
+            raise ValueError(f"the mode is {mode!r}; expected dense, lexical or hybrid")
         self.document_store = document_store
         self.filters = filters
         self.top_k = top_k

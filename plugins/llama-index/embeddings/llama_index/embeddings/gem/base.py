@@ -72,6 +72,11 @@ class GemEmbedding(BaseEmbedding):
         embed_batch_size: int = 512,
         **kwargs: Any,
     ) -> None:
+        unknown = set(kwargs) - set(type(self).model_fields) - {"class_name"}
+        if unknown:
+            raise TypeError(
+                f"found the argument {', '.join(sorted(unknown))}, which {self.class_name()} does not take"
+            )
         provider = open_provider(
             vectors,
             model=model,

@@ -68,6 +68,11 @@ class GemRerank(BaseNodePostprocessor):
         top_n: int = 2,
         **kwargs: Any,
     ) -> None:
+        unknown = set(kwargs) - set(type(self).model_fields) - {"class_name"}
+        if unknown:
+            raise TypeError(
+                f"found the argument {', '.join(sorted(unknown))}, which {self.class_name()} does not take"
+            )
         provider = open_provider(
             vectors,
             model=model,
