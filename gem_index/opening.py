@@ -18,6 +18,7 @@ from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
 from gem_index.vectors.stored import open_unstored
+from gem_index.workspace import has_database
 
 __all__ = ["NamedProvider", "open_provider", "open_vectors"]
 
@@ -138,7 +139,7 @@ def open_provider(
         settings["model"] = str(model)
     else:
         settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
-        source = open_vectors(vectors, home if home is None else _home(home))
+        source = _source(vectors, home)
         encoder = (
             recommended_encoder(source)
             if config is None
@@ -147,7 +148,7 @@ def open_provider(
         settings["config"] = asdict(encoder.config)
     name = _described(settings)
     if vectors is not None and (model is not None or collection is not None):
-        found = open_vectors(vectors, home if home is None else _home(home)).fingerprint
+        found = _source(vectors, home).fingerprint
         if found != encoder.vectors.fingerprint:
             raise FingerprintMismatchError(
                 name,
@@ -183,10 +184,22 @@ def _home(home: Home | str | Path | None) -> Home:
     return Home(home, create=home is None)
 
 
+def _source(vectors: str, home: Home | str | Path | None) -> VectorSource:
+    """Open word vectors; a home is opened where it exists or is needed."""
+    absent = isinstance(home, str | Path) and not has_database(Path(home))
+    if home is None or (absent and _without_home(vectors)):
+        return open_vectors(vectors)
+    return open_vectors(vectors, _home(home))
+
+
+def _without_home(spec: str) -> bool:
+    return all(part.name in BUNDLED or is_path(part.name) for part in split_spec(spec))
+
+
 def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> GemEncoder:
     if not model.endswith(MODEL_FILE):
         return _home(home).model(model)
-    source = open_vectors(vectors or DEFAULT_VECTORS, home if home is None else _home(home))
+    source = _source(vectors or DEFAULT_VECTORS, home)
     return GemEncoder.load(Path(model).expanduser(), source)
 
 
@@ -213,8 +226,6 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     """
     if not isinstance(spec, str):
         return open_unstored(read_vectors(spec))
-    if home is None and all(
-        part.name in BUNDLED or is_path(part.name) for part in split_spec(spec)
-    ):
+    if home is None and _without_home(spec):
         return open_source(spec, {})
     return (home or Home()).open_vectors(spec)

@@ -273,7 +273,7 @@ class EncoderOptions:
             model=self.model,
             collection=self.collection,
             config=config.config() if given or not fitted else None,
-            home=context.obj.home,
+            home=home_of(context) if context.obj.home else None,
         ).encoder
 
 

@@ -162,6 +162,14 @@ def test_each_wrong_argument_gets_one_clear_line(arguments, message, tmp_path, m
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_bundled_vectors_do_not_ask_for_the_home_that_is_named(tmp_path):
+    provider = open_provider("wordllama", home=tmp_path / "nowhere")
+    assert provider.fingerprint == open_provider("wordllama").fingerprint
+    with pytest.raises(InputError, match="there is no home in .*nowhere"):
+        open_provider("mine", home=tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_paths_are_kept_whole(tiny, tmp_path, monkeypatch):
     tiny.fit_model("fitted", TEXTS, vectors="tiny", config="sts").save(tmp_path / "m.safetensors")
     monkeypatch.chdir(tmp_path)

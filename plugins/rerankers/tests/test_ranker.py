@@ -259,7 +259,7 @@ class TestSettings:
 
     def test_an_unknown_name_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(GemIndexError, match="no model is named 'mine'"):
-            GemRanker(model="mine", home=tmp_path)
+            GemRanker(model="mine", home=Home(tmp_path))
 
 
 class TestThreadsAndProcesses:

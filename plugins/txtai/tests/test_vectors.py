@@ -110,7 +110,7 @@ class TestConfiguration:
         np.testing.assert_allclose(embeddings.batchtransform(TEXTS), expected, atol=1e-6)
 
     def test_an_unknown_name_is_refused_when_a_text_is_embedded(self, tmp_path: Path) -> None:
-        embeddings = gem(vectors={"model": "mine", "home": str(tmp_path)})
+        embeddings = gem(vectors={"model": "mine", "home": str(Home(tmp_path).root)})
         with pytest.raises(GemIndexError, match="no model is named 'mine'"):
             embeddings.index(TEXTS)
 

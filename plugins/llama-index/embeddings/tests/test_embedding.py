@@ -121,7 +121,7 @@ class TestSerialisation:
 
     def test_an_unknown_name_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(GemIndexError, match="no collection is named 'faq'"):
-            GemEmbedding(collection="faq", home=tmp_path)
+            GemEmbedding(collection="faq", home=Home(tmp_path))
 
     def test_a_home_may_be_an_object(self, tmp_path: Path) -> None:
         home = Home(tmp_path)
