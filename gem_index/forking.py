@@ -101,7 +101,9 @@ class ForkGate:
         self._closed = False
 
 
-_LONGEST_WAIT = 60.0  # seconds; then a fork goes on, and hopes
+_LONGEST_WAIT = (
+    60.0  # seconds; then the fork goes on, and a child that uses the database may find it locked
+)
 
 
 class cached_property(functools.cached_property[Result]):  # noqa: N801 - named as what it replaces

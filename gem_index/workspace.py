@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
 from gem_index.config import GemConfig
@@ -113,9 +114,6 @@ class Workspace:
         HomeBusyError
             If another process keeps it for longer than the settings' ``lock_timeout``.
         """
-        # imported here: readers never lock
-        from filelock import FileLock, Timeout
-
         lock = FileLock(
             self.root / "write.lock",
             timeout=self.settings.lock_timeout,

@@ -4,7 +4,6 @@ import itertools
 import multiprocessing
 import os
 import pickle
-import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -205,7 +204,6 @@ class TestProcesses:
         with pytest.raises(UnknownNameError, match="faq"):
             pickle.loads(pickled)
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
     def test_forked_children_search_and_write(self, faq):
         expected = _search(faq, "renew a visa")
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
@@ -216,7 +214,6 @@ class TestProcesses:
         assert len(faq.search("a text of a child", k=9)) == 9
         assert faq.verify() == []
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
     @pytest.mark.parametrize("kind", ["rabitq", "hnsw", "ivf"])
     def test_a_forked_child_adds_to_any_index(self, faq, home, kind):
         """OpenMP's threads stay behind in the parent: a child that waited for them would never end."""
@@ -231,7 +228,6 @@ class TestProcesses:
         assert other.status().index.tail == 0
         assert len(other.search("a bank", k=5)) == 5
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
     def test_a_child_uses_the_very_object_of_its_parent(self, faq, home):
         """Not a pickled copy: what a server does that loads first and forks then, here while threads search and write."""
         expected = {(name, round(score, 4)) for name, score in _search(faq, "renew a visa")}
@@ -268,7 +264,6 @@ class TestProcesses:
         assert faq.get(["child7"])[0].text == "a text of a child"
         assert home.verify() == []
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
     def test_a_fork_while_a_collection_is_opened(self, home, faq):
         """A lock that another thread holds at that moment is open in the child."""
         for delay in (0, 0.001, 0.005, 0.01, 0.02, 0.05):

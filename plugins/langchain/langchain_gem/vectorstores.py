@@ -139,9 +139,8 @@ class GemVectorStore(VectorStore):
         DuplicateIdError
             If an id comes twice in the call; nothing is stored then.
         """
-        kwargs.pop(
-            "batch_size", None
-        )  # LangChain's indexing asks for batches; one call is one transaction
+        # LangChain's indexing asks for batches; one call is one transaction
+        kwargs.pop("batch_size", None)
         _refuse(kwargs)
         if isinstance(texts, str):
             raise TypeError(f"found one string {texts[:40]!r}; expected a list of texts")
