@@ -1,0 +1,48 @@
+"""How messages quote values of unknown origin: printable, on one line, in bounded time and length."""
+
+from __future__ import annotations
+
+import reprlib
+from pathlib import PurePath
+
+__all__ = ["quoted"]
+
+_SHORT = (float, complex, type(None), type, PurePath)
+
+
+class _Quotation(reprlib.Repr):
+    """``reprlib`` for values of any size: also integers that Python refuses to write out, and foreign objects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxstring = self.maxother = 400
+
+    def repr_int(self, value: int, _level: int) -> str:
+        return repr(value) if value.bit_length() <= 200 else f"{value.bit_length()}-bit integer"
+
+    def repr_instance(self, value: object, _level: int) -> str:
+        return repr(value) if isinstance(value, _SHORT) else f"<{type(value).__name__}>"
+
+
+_QUOTATION = _Quotation()
+
+
+def quoted(value: object, limit: int = 60) -> str:
+    """Return a value as a message shows it.
+
+    Parameters
+    ----------
+    value : object
+        Anything that a file, a server or a caller gave. Strings and containers are shortened, of an object only its type
+        is named: its own ``repr`` may be long, slow or wrong.
+    limit : int
+        The most characters that are returned.
+
+    Examples
+    --------
+    >>> quoted("x" * 100, 12)
+    "'xxxxxxx...'"
+    """
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _QUOTATION.repr(value))
+    return shown if len(shown) <= limit else f"{shown[: limit - 4]}...{shown[-1]}"

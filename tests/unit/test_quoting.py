@@ -1,0 +1,37 @@
+"""Values of unknown origin in messages."""
+
+import pytest
+
+from gem_index.quoting import quoted
+
+
+class Hostile:
+    def __repr__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("visa", "'visa'"),
+        ("a\rb\nc\x1b[2J", r"'a\rb\nc\x1b[2J'"),
+        ("\ud800x\u202e", r"'\ud800x\u202e'"),
+        (b"\xff", r"b'\xff'"),
+        pytest.param(10**5000, "16610-bit integer", id="digits"),
+        pytest.param({"a": [10**400, [[1]]]}, "{'a': [1329-bit integer, [...]]}", id="nested"),
+        (2.5, "2.5"),
+        (None, "None"),
+        (Hostile(), "<Hostile>"),
+    ],
+)
+def test_what_is_shown(value, shown):
+    assert quoted(value) == shown
+
+
+def test_what_is_shared_a_million_times_over_is_shown_in_bounded_length():
+    shared = ["x"]
+    for _ in range(200):
+        shared = [shared, shared]
+    for value in (shared, "x" * 10**6, list(range(10**6)), {str(i): i for i in range(1000)}):
+        assert len(quoted(value)) <= 60
+        assert len(quoted(value, 20)) <= 20
