@@ -21,6 +21,9 @@ class _Quotation(reprlib.Repr):
     def repr_int(self, value: int, _level: int) -> str:
         return repr(value) if value.bit_length() <= 200 else f"{value.bit_length()}-bit integer"
 
+    def repr_bytes(self, value: bytes, _level: int) -> str:
+        return repr(value[: self.maxstring])
+
     def repr_instance(self, value: object, _level: int) -> str:
         return repr(value) if isinstance(value, _SHORT) else f"<{type(value).__name__}>"
 

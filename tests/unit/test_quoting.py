@@ -18,7 +18,7 @@ class Hostile:
         ("\ud800x\u202e", r"'\ud800x\u202e'"),
         (b"\xff", r"b'\xff'"),
         pytest.param(10**5000, "16610-bit integer", id="digits"),
-        pytest.param({"a": [10**400, [[1]]]}, "{'a': [1329-bit integer, [...]]}", id="nested"),
+        pytest.param({"a": [10**400, [[1]]]}, "{'a': [1329-bit integer, [[...]]]}", id="nested"),
         (2.5, "2.5"),
         (None, "None"),
         (Hostile(), "<Hostile>"),
