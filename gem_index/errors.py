@@ -21,8 +21,11 @@ do. ``exit_status`` is what the command line makes of it: 2 where the user's inp
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
     │   └── MissingExtraError      an optional dependency is not installed
     ├── CorruptionError            a stored file is not what was written
+    ├── DiskError                  reading or writing the home failed
+    │   └── CommitError            the same while a transaction closed: whether it was kept is not known yet
     ├── DownloadError              a server did not give what it should
-    └── HomeBusyError              another process kept the write lock for too long
+    ├── HomeBusyError              another process kept the write lock for too long
+    └── NotIndexedError            documents are stored and found, but fitting or indexing them failed
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
+    "CommitError",
     "ConfigError",
     "CorruptionError",
     "DatabaseVersionError",
+    "DiskError",
     "DownloadError",
     "DuplicateIdError",
     "EmptyTextError",
@@ -47,6 +52,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NameTakenError",
+    "NotIndexedError",
     "RecordError",
     "UnknownNameError",
     "VectorFormatError",
@@ -211,9 +217,43 @@ class CorruptionError(GemIndexError):
     """A stored file is not what was written."""
 
 
+class DiskError(GemIndexError):
+    """The disk refused to read or write."""
+
+
+class CommitError(DiskError):
+    """The disk failed while a transaction closed: whether it was kept is known when the database is opened again."""
+
+
 class DownloadError(GemIndexError):
     """A server did not give what it should; what arrived is kept unless it is wrong."""
 
 
 class HomeBusyError(GemIndexError):
     """Another process kept the write lock for longer than we wait."""
+
+
+class NotIndexedError(GemIndexError):
+    """Documents are stored, and found by every search, but what follows failed: the fit of their model, or their index.
+
+    Parameters
+    ----------
+    collection : str
+        Its name.
+    documents : int
+        How many it holds.
+    cause : Exception
+        What failed.
+    advice : str
+        The command that does what is missing.
+    """
+
+    def __init__(self, collection: str, documents: int, cause: BaseException, advice: str) -> None:
+        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+        super().__init__(
+            f"{collection} holds its {documents} documents, all of them stored and searched, but its index was not "
+            f"written: {reason}; make room or mend that, then run: {advice}"
+        )
+        self.collection = collection
+        self.documents = documents
+        self.advice = advice

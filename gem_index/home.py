@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gem_index.collection import Collection
 from gem_index.collection.publish import Progress
@@ -17,8 +17,11 @@ from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,
+    GemIndexError,
+    HomeBusyError,
     InputError,
     NameTakenError,
+    NotIndexedError,
     UnknownNameError,
 )
 from gem_index.gem.encoder import GemEncoder
@@ -36,6 +39,8 @@ from gem_index.vectors.stored import damaged_files
 from gem_index.workspace import Workspace, check_name, has_database
 
 __all__ = ["Home"]
+
+Result = TypeVar("Result")
 
 
 class Home:
@@ -184,9 +189,20 @@ class Home:
 
     def collections(self) -> list[CollectionStatus]:
         """Return the status of every collection, by name."""
+        return self._of_each(Collection.status)
+
+    def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
+        """Ask every collection; one that is dropped meanwhile is left out."""
         with self._workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
-        return [Collection(self._workspace, record).status() for record in records]
+        answers = []
+        for record in records:
+            try:
+                answers.append(question(Collection(self._workspace, record)))
+            except UnknownNameError as error:
+                if error.kind != "collection":
+                    raise
+        return answers
 
     def build(
         self,
@@ -199,9 +215,10 @@ class Home:
         index: str | None = None,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Make a collection of documents, fitted on them; an existing one takes them in and is fitted anew.
+        """Make a collection of documents, fitted on them; an existing one takes them in and is fitted again.
 
-        When it raises, a new collection is gone again and an existing one is as before.
+        When it raises, a new collection is gone again and an existing one is as before; but for :class:`NotIndexedError`,
+        which says that the documents are stored.
 
         Parameters
         ----------
@@ -219,20 +236,34 @@ class Home:
             If the existing collection has other vectors.
         ConfigError
             If the existing collection has another configuration.
+        NotIndexedError
+            If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
+            what is missing.
         """
         config = None if config is None else GemConfig.of(config)
         with self._workspace.write_lock():
-            if self._find(name) is None:
+            new = self._find(name) is None
+            if new:
                 report = self._build_new(name, documents, vectors, config, prior, index)
-                changed = False
             else:
-                self._check_agreement(self.collection(name), vectors, config, prior)
-                report = self.collection(name).store(documents)
-                changed = index is not None and self.collection(name).use_index(index)
-            collection = self.collection(name)
-            if changed or collection.changed_since_fit():
-                collection.refit(progress)
-        return replace(report, fingerprint=collection.status().fingerprint)
+                old = self.collection(name)
+                self._check_agreement(old, vectors, config, prior)
+                check_kind(index or AUTOMATIC, old.encoder.dimension)
+                report = old.store(documents)
+            try:
+                with _stored(name, report.documents, f"gem-index refit {name}"):
+                    collection = self.collection(name)
+                    changed = not new and index is not None and collection.use_index(index)
+                    if changed or collection.changed_since_fit():
+                        collection.refit(progress)
+                    return replace(report, fingerprint=collection.status().fingerprint)
+            except NotIndexedError as error:
+                if new and isinstance(error.__cause__, InputError):
+                    self.drop(
+                        name
+                    )  # these texts cannot be fitted: nothing is to be done but to give others
+                    raise error.__cause__ from None
+                raise
 
     def _build_new(
         self,
@@ -295,9 +326,6 @@ class Home:
                 assert record is not None  # under the write lock
                 CollectionRepository(connection).remove(record.id)
                 ModelRepository(connection).remove(record.model_id)
-            folder = self._workspace.collection_folder(record.id)
-            if folder.is_dir():
-                shutil.rmtree(folder)
 
     def compact(self, name: str | None = None, progress: Progress | None = None) -> None:
         """Drop what was deleted for good: from the indexes of one or all collections, and from the database.
@@ -334,6 +362,8 @@ class Home:
             If this home's word vectors of the model's name are others.
         InputError
             If the file is no export; nothing is kept.
+        NotIndexedError
+            If the documents are stored and searched, but indexing them failed.
         """
         export = read_export(Path(path).expanduser())
         name = check_name("collection", name or export.name)
@@ -342,9 +372,10 @@ class Home:
                 raise NameTakenError(
                     f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
                 )
-            restore_documents(self._workspace, export, name)
-            collection = self.collection(name)
-            collection.compact(progress)
+            documents = restore_documents(self._workspace, export, name)
+            with _stored(name, documents, f"gem-index compact {name}"):
+                collection = self.collection(name)
+                collection.compact(progress)
         return collection
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> None:
@@ -366,29 +397,47 @@ class Home:
         Returns
         -------
         list of Problem
-            Empty when all is well.
+            Empty when all is well. What a killed process left behind is removed and reported as fixed.
         """
         if name is not None:
-            return self.collection(name).verify(fix)
+            return self._leftovers() + self.collection(name).verify(fix)
         problems = [
             Problem("database", line, False)
             for line in self._workspace.database.integrity_problems()
         ]
         for source in self._library.records():
             folder = self._workspace.vectors_folder / source.location
+            damaged = damaged_files(folder)
+            if damaged and source not in self._library.records():
+                continue  # removed meanwhile
             problems += [
                 Problem(
                     "vectors",
                     f"{source.name}: {file} is not what was written; add it again from {source.origin}",
                     False,
                 )
-                for file in damaged_files(folder)
+                for file in damaged
             ]
-        with self._workspace.database.reading() as connection:
-            records = CollectionRepository(connection).all()
-        for record in records:
-            problems += Collection(self._workspace, record).verify(fix)
-        return problems
+        problems += self._leftovers()
+        return problems + [
+            problem
+            for of_one in self._of_each(lambda collection: collection.verify(fix))
+            for problem in of_one
+        ]
+
+    def _leftovers(self) -> list[Problem]:
+        """Remove what a killed process left; while somebody writes, that is left to them."""
+        if self._workspace.database.read_only:
+            return []
+        try:
+            with self._workspace.write_lock(timeout=0):
+                removed = self._workspace.sweep()
+        except HomeBusyError:
+            return []
+        return [
+            Problem("leftover", f"{path.relative_to(self.root)} belonged to nothing", True)
+            for path in removed
+        ]
 
     def _find(self, name: str) -> CollectionRecord | None:
         with self._workspace.database.reading() as connection:
@@ -551,3 +600,15 @@ class Home:
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""
         self._library.remove(name)
+
+
+@contextmanager
+def _stored(name: str, documents: int, advice: str) -> Iterator[None]:
+    """Say of whatever the body raises that the documents are stored, and what to run."""
+    try:
+        yield
+    except (GemIndexError, OSError, MemoryError) as error:
+        raise NotIndexedError(name, documents, error, advice) from error
+    except BaseException as error:
+        error.add_note(str(NotIndexedError(name, documents, error, advice)))
+        raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -224,7 +223,6 @@ class VectorLibrary:
         total = found.file.words or 0
         with self._workspace.write_lock():
             self._check_free(name)
-            self._sweep()
             location = f"{name}-{uuid.uuid4().hex[:8]}"
             folder = self._workspace.vectors_folder / location
             vectors = import_vectors(
@@ -245,12 +243,8 @@ class VectorLibrary:
                 findings=json.dumps(asdict(findings_of(folder))),
                 location=location,
             )
-            try:
-                with self._workspace.database.writing() as connection:
-                    SourceRepository(connection).add(record)
-            except BaseException:
-                shutil.rmtree(folder)
-                raise
+            with self._workspace.database.writing() as connection:
+                SourceRepository(connection).add(record)
         return _info(record)
 
     def remove(self, name: str) -> None:
@@ -276,7 +270,6 @@ class VectorLibrary:
                 )
             with self._workspace.database.writing() as connection:
                 SourceRepository(connection).remove(name)
-            shutil.rmtree(self._folder(records[name]), ignore_errors=True)
 
     @contextmanager
     def registered(self, spec: str) -> Iterator[str]:
@@ -333,14 +326,6 @@ class VectorLibrary:
 
     def _registered(self) -> dict[str, tuple[SourceRecord, Path]]:
         return {record.name: (record, self._folder(record)) for record in self.records()}
-
-    def _sweep(self) -> None:
-        """Remove what an import left that was killed; the caller holds the write lock."""
-        named = {record.location for record in self.records()}
-        if self._workspace.vectors_folder.is_dir():
-            for folder in self._workspace.vectors_folder.iterdir():
-                if folder.name not in named:
-                    shutil.rmtree(folder)
 
     def _users(self, name: str) -> list[str]:
         with self._workspace.database.reading() as connection:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ from sqlalchemy import Connection
 
 from gem_index.config import GemConfig
 from gem_index.errors import (
+    CommitError,
     ConfigError,
     CorruptionError,
     FingerprintMismatchError,
+    GemIndexError,
     HomeBusyError,
     HomeNotWritableError,
     InputError,
@@ -30,12 +34,15 @@ from gem_index.gem.components import Components
 from gem_index.gem.encoder import GemEncoder
 from gem_index.settings import Settings
 from gem_index.store.database import FORK_GATE, Database
-from gem_index.store.names import SourceRepository
+from gem_index.store.leftovers import remove_leftovers
+from gem_index.store.names import CollectionRepository, SourceRepository
 from gem_index.store.records import ModelRecord
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import open_source
 
 __all__ = ["Workspace", "check_name", "has_database"]
+
+_LOG = logging.getLogger(__name__)
 
 _DATABASE = "gem-index.sqlite3"
 
@@ -106,14 +113,26 @@ class Workspace:
         return self.root / "collections" / str(collection_id)
 
     @contextmanager
-    def write_lock(self) -> Iterator[None]:
+    def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the right to change files and database; one process at a time.
+
+        When the outermost one is released, folders that no row names any more are removed: those that the body replaced
+        or gave up, and those of a process that was killed earlier.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait for it; by default the settings' ``lock_timeout``.
 
         Raises
         ------
         HomeBusyError
-            If another process keeps it for longer than the settings' ``lock_timeout``.
+            If another process keeps it for longer.
+        HomeNotWritableError
+            If the home cannot be written.
         """
+        if self.database.read_only:
+            raise self._not_writable(OSError(errno.EROFS, os.strerror(errno.EROFS)))
         lock = FileLock(
             self.root / "write.lock",
             timeout=self.settings.lock_timeout,
@@ -121,7 +140,7 @@ class Workspace:
             is_singleton=True,
         )
         try:
-            lock.acquire()
+            lock.acquire(timeout=timeout)
         except Timeout as error:
             raise HomeBusyError(
                 f"{self._writer()} has been writing to {self.root} for {self.settings.lock_timeout:g} s; "
@@ -130,10 +149,40 @@ class Workspace:
         except OSError as error:
             raise self._not_writable(error) from error
         try:
-            with FORK_GATE.passing(), self._noted(lock.lock_counter == 1):
+            outermost = lock.lock_counter == 1
+            with FORK_GATE.passing(), self._noted(outermost), self._swept(outermost):
                 yield
         finally:
             lock.release()
+
+    @contextmanager
+    def _swept(self, outermost: bool) -> Iterator[None]:
+        """Remove what no row names when the body is done, unless it is not known what the rows will be."""
+        try:
+            yield
+        except CommitError:
+            raise
+        except BaseException:
+            if outermost:
+                self.sweep()
+            raise
+        if outermost:
+            self.sweep()
+
+    def sweep(self) -> list[Path]:
+        """Remove folders that no row names; the caller holds the write lock.
+
+        Returns
+        -------
+        list of Path
+            What was removed; what cannot be removed now is left for the next time.
+        """
+        try:
+            with self.database.reading() as connection:
+                return remove_leftovers(connection, self.root)
+        except (OSError, GemIndexError) as error:
+            _LOG.warning("what a killed process left cannot be removed now: %s", error)
+            return []
 
     @contextmanager
     def _noted(self, outermost: bool) -> Iterator[None]:
@@ -141,12 +190,19 @@ class Workspace:
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-            note.write_text(json.dumps({"process": os.getpid(), "command": command}))
+            with suppress(OSError):  # those who wait are told less
+                note.unlink(
+                    missing_ok=True
+                )  # also a link that somebody put there: it is not followed
+                descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "w") as file:
+                    json.dump({"process": os.getpid(), "command": command}, file)
         try:
             yield
         finally:
             if outermost:
-                note.unlink(missing_ok=True)
+                with suppress(OSError):
+                    note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
         """Return who holds the write lock, as its note says."""
@@ -175,14 +231,18 @@ class Workspace:
         """
         if folder.exists():
             raise InputError(f"{folder} exists already; expected the name of a new folder")
+        if folder.resolve().is_relative_to(self.root.resolve()):
+            raise InputError(
+                f"{folder} lies in the home {self.root} itself; expected a folder outside of it"
+            )
 
         def fill(new: Path) -> None:
             self.database.copy_to(new / self.database.path.name)
             files = [
                 path
-                for kept in ("vectors", "collections")
-                for path in sorted((self.root / kept).rglob("*"))
-                if path.is_file() and path.suffix != ".lock"
+                for kept in self._used_folders()
+                for path in sorted(kept.rglob("*"))
+                if path.is_file() and path.suffix != ".lock" and not path.is_symlink()
             ]
             for done, path in enumerate(files, 1):
                 copy = new / path.relative_to(self.root)
@@ -197,6 +257,19 @@ class Workspace:
             raise InputError(
                 f"cannot write {folder}: {(error.strerror or str(error)).lower()}; expected a folder with room"
             ) from error
+
+    def _used_folders(self) -> list[Path]:
+        """Return the folders that rows of the database name."""
+        with self.database.reading() as connection:
+            sources = SourceRepository(connection).all()
+            collections = CollectionRepository(connection).all()
+        folders = [self.vectors_folder / source.location for source in sources]
+        folders += [
+            self.collection_folder(collection.id) / collection.directory
+            for collection in collections
+            if collection.directory is not None
+        ]
+        return folders
 
     def open_vectors(self, spec: str, connection: Connection | None = None) -> VectorSource:
         """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""

@@ -121,14 +121,12 @@ class Collection:
                 f"on_existing is {on_existing!r}; expected one of {', '.join(get_args(OnExisting))}"
             )
         started = time.monotonic()
-        with self._workspace.write_lock():
-            with self._workspace.database.writing() as connection:
-                self._record(connection)
-                counts = DocumentRepository(connection, self._id).upsert(documents, on_existing)
-            with self._workspace.database.reading() as connection:
-                record = self._record(connection)
-                fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
-                total = count_documents(connection, self._id).documents
+        with self._workspace.write_lock(), self._workspace.database.writing() as connection:
+            record = self._record(connection)
+            counts = DocumentRepository(connection, self._id).upsert(documents, on_existing)
+            # after the commit nothing is read: what can fail must not make stored documents look refused
+            fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
+            total = count_documents(connection, self._id).documents
         return IngestReport(
             collection=self.name,
             added=counts.added,
@@ -176,7 +174,7 @@ class Collection:
                     threads=self._workspace.settings.threads,
                 )
                 folder = self._workspace.collection_folder(self._id)
-                unfinished = Unfinished(folder, seqs, fresh)
+                unfinished = Unfinished(folder, record, seqs, fresh)
                 texts = _watched(documents.texts_after(0), len(seqs), progress)
                 encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
             record_of_new = self._workspace.model_record(encoder, model.vectors)
@@ -206,13 +204,18 @@ class Collection:
                 Path(path).expanduser(), record, model, documents, encoder, progress
             )
 
-    def drift(self, sample: int = 5000) -> Drift:
+    def drift(self, sample: int = 5000, progress: Progress | None = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.
+
+        The model is compared with one fitted on all present texts, which is what a refit would give: a fit on a sample
+        would differ by its size alone. It takes as long as the fit, not as a refit, which encodes and indexes as well.
 
         Parameters
         ----------
         sample : int
-            At most so many of the present documents are looked at, evenly spread.
+            The cosines compared are of pairs of at most so many documents, evenly spread.
+        progress : callable, optional
+            Called with stage, done and total.
 
         Raises
         ------
@@ -229,8 +232,13 @@ class Collection:
                     f"the collection {self.name} holds no documents; expected some to compare"
                 )
             found = documents.by_seq(spread(seqs, sample).tolist())
+            fresh = encoder
+            if _fitted_on_others(record, documents):
+                fresh = GemEncoder(encoder.vectors, encoder.config, threads=encoder.threads)
+                fresh.fit(_watched(documents.texts_after(0), len(seqs), progress))
         since = int((seqs > record.fitted_seq).sum())
-        return measure_drift(encoder, [found[seq].text for seq in sorted(found)], len(seqs), since)
+        texts = [found[seq].text for seq in sorted(found)]
+        return measure_drift(encoder, fresh, texts, len(seqs), since)
 
     def use_index(self, kind: str) -> bool:
         """Take another kind of index for the snapshots to come; tell whether it is another one than the present one's.
@@ -252,22 +260,21 @@ class Collection:
     def changed_since_fit(self) -> bool:
         """Tell whether the model was fitted on other documents than the present ones, or on none."""
         with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            documents = DocumentRepository(connection, self._id)
-            fitted = (record.fitted_seq, record.fitted_documents)
-            return record.fitted_seq == 0 or fitted != (documents.last_seq(), documents.count())
+            return _fitted_on_others(
+                self._record(connection), DocumentRepository(connection, self._id)
+            )
 
     def _shorten_tail(self) -> None:
         """Write a new snapshot when the documents outside of it have become many."""
-        with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            counts = count_documents(connection, self._id)
-            if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
-                return
-            encoder = self._views.encoder(connection, record)
         try:
+            with self._workspace.database.reading() as connection:
+                record = self._record(connection)
+                counts = count_documents(connection, self._id)
+                if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
+                    return
+                encoder = self._views.encoder(connection, record)
             publish(self._workspace, self._id, encoder)
-        except (GemIndexError, OSError) as error:
+        except (GemIndexError, OSError, MemoryError) as error:
             # The documents are stored and found without it: what was acknowledged must not look refused.
             _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
 
@@ -488,6 +495,11 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
             "collection", name, (), f"the home {workspace.root} holds it no more"
         )
     return Collection(workspace, record)
+
+
+def _fitted_on_others(record: CollectionRecord, documents: DocumentRepository) -> bool:
+    fitted = (record.fitted_seq, record.fitted_documents)
+    return record.fitted_seq == 0 or fitted != (documents.last_seq(), documents.count())
 
 
 def _checked_ids(ids: Iterable[str | int]) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from gem_index.gem.encoder import GemEncoder
 
@@ -42,13 +41,15 @@ class Drift:
 
 
 def measure_drift(
-    encoder: GemEncoder, texts: Sequence[str], documents: int, since_fit: int
+    encoder: GemEncoder, fresh: GemEncoder, texts: Sequence[str], documents: int, since_fit: int
 ) -> Drift:
-    """Compare an encoder with one fitted on some texts, on pairs of these texts."""
-    fresh = GemEncoder(encoder.vectors, encoder.config).fit(texts)
+    """Compare an encoder with one fitted on the present texts, on pairs of some of these texts."""
     angles: tuple[float, ...] = ()
     ours, theirs = encoder.components.directions, fresh.components.directions
     if len(ours) and len(theirs):
+        # imported here: few commands need it
+        import scipy.linalg
+
         angles = tuple(
             float(angle)
             for angle in np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T))[::-1]

@@ -18,6 +18,7 @@ __all__ = ["FilterCache"]
 Ids = npt.NDArray[np.int64]
 
 _MOST_IDS = 4_000_000  # 32 MB
+_MOST_FILTERS = 1000
 
 
 class FilterCache:
@@ -31,6 +32,8 @@ class FilterCache:
         self._lock = ForkSafeLock()
         self._directory: str | None = None
         self._entries: OrderedDict[str, tuple[Ids, int]] = OrderedDict()
+        self._ids = 0
+        """How many ids all entries hold."""
 
     def matching(
         self,
@@ -62,15 +65,18 @@ class FilterCache:
             if directory != self._directory:
                 self._directory = directory
                 self._entries.clear()
+                self._ids = 0
             seqs, covered = self._entries.get(key, (np.zeros(0, np.int64), -1))
         if covered < last_seq:
             seqs = np.append(seqs, documents.matching(where, max(covered, 0)))
         with self._lock:
             if directory == self._directory:
+                before = self._entries.pop(key, None)
                 self._entries[key] = seqs, max(covered, last_seq)
-                self._entries.move_to_end(key)
-                while sum(len(kept) for kept, _ in self._entries.values()) > _MOST_IDS:
-                    self._entries.popitem(last=False)
+                self._ids += len(seqs) - (0 if before is None else len(before[0]))
+                while self._ids > _MOST_IDS or len(self._entries) > _MOST_FILTERS:
+                    _, (dropped, _) = self._entries.popitem(last=False)
+                    self._ids -= len(dropped)
         return seqs
 
 

@@ -26,7 +26,7 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, SnapshotRecord
 from gem_index.workspace import Workspace
 
-__all__ = ["Progress", "publish", "remove_unused_directories"]
+__all__ = ["Progress", "publish"]
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, what is done of it, and the whole."""
@@ -70,7 +70,6 @@ def publish(
         names = CollectionRepository(connection)
         documents = DocumentRepository(connection, collection_id)
         seqs = documents.seqs()
-        _, last_change = documents.tombstones_after(0)
         record = next(other for other in names.all() if other.id == collection_id)
 
         def report(stage: str, last: int) -> None:
@@ -120,8 +119,9 @@ def publish(
                 seconds=time.monotonic() - started,
             )
         )
-        DocumentRepository(connection, collection_id).forget_tombstones(last_change)
-    remove_unused_directories(folder, keep=directory.name)
+        DocumentRepository(connection, collection_id).forget_tombstones(record.last_change)
+    shutil.rmtree(folder / "unfinished", ignore_errors=True)
+    workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
 
 
 def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path | None:
@@ -135,19 +135,6 @@ def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path
     for line in damage:
         _LOG.warning("%s: %s; making the index anew from the texts", directory, line)
     return None if damage else directory
-
-
-def remove_unused_directories(folder: Path, keep: str | None) -> None:
-    """Remove every generation in a collection's folder but the one that its row names.
-
-    The caller holds the write lock, so that none of them is being written. A reader that has one mapped keeps it.
-    """
-    if not folder.is_dir():
-        return
-    for child in folder.iterdir():
-        if child.name != keep and child.is_dir():
-            _LOG.debug("removing %s", child)
-            shutil.rmtree(child)
 
 
 def _in_blocks(

@@ -215,8 +215,13 @@ def _model(fields: dict[str, Any]) -> ModelRecord:
     return model
 
 
-def restore_documents(workspace: Workspace, export: Export, name: str) -> None:
+def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
     """Make a collection of an export's model and documents, in one transaction; it has no index yet.
+
+    Returns
+    -------
+    int
+        How many documents it holds.
 
     Raises
     ------
@@ -232,9 +237,10 @@ def restore_documents(workspace: Workspace, export: Export, name: str) -> None:
         model_id = ModelRepository(connection).add(export.model)
         record = names.add(name, model_id, export.index_kind)
         documents = DocumentRepository(connection, record.id)
-        documents.upsert(export.documents())
+        added = documents.upsert(export.documents()).added
         if encoder.fitted:
-            names.use_model(record.id, model_id, documents.last_seq(), documents.count())
+            names.use_model(record.id, model_id, documents.last_seq(), added)
+    return added
 
 
 def _not_an_export(path: Path) -> InputError:

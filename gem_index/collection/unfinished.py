@@ -16,6 +16,7 @@ from gem_index.files import publish_directory
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.kinds import IndexKind
+from gem_index.store.records import CollectionRecord
 
 __all__ = ["Unfinished"]
 
@@ -26,23 +27,32 @@ _MODEL = "model.safetensors"
 class Unfinished:
     """The work of one refit: its model once it is fitted, and checkpoints of its index.
 
-    Kept in the collection's folder under a name made of everything the work depends on; work on other documents, vectors or
-    settings is not found, and removed. Like every directory that no row names it is gone after the next snapshot.
+    Kept in the collection's folder under a name made of everything the work depends on; work on other documents is removed
+    by the next sweep (:mod:`gem_index.store.leftovers`), work with other vectors or settings here.
 
     Parameters
     ----------
     folder : Path
         The collection's.
+    record : CollectionRecord
+        Its newest document and tombstone tell which documents there are.
     seqs : int64 array (n,)
         The documents; a seq names one content for ever.
     encoder : GemEncoder
         Not fitted yet: its vectors and configuration.
     """
 
-    def __init__(self, folder: Path, seqs: npt.NDArray[np.int64], encoder: GemEncoder) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        record: CollectionRecord,
+        seqs: npt.NDArray[np.int64],
+        encoder: GemEncoder,
+    ) -> None:
         key = hashlib.sha256(f"{encoder.vectors.fingerprint} {encoder.config.to_json()} ".encode())
         key.update(seqs.astype("<i8").tobytes())
-        self._folder = folder / "unfinished" / key.hexdigest()[:32]
+        name = f"{record.last_seq}-{record.last_change}-{key.hexdigest()[:32]}"
+        self._folder = folder / "unfinished" / name
         if self._folder.parent.is_dir():
             for other in self._folder.parent.iterdir():
                 if other != self._folder and other.is_dir():

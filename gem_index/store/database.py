@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import filelock  # noqa: F401 - it waits before a fork too, and after our gate: what is registered last is first
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 
 from gem_index.errors import (
+    CommitError,
     CorruptionError,
     DatabaseVersionError,
+    DiskError,
     GemIndexError,
     HomeBusyError,
     HomeNotWritableError,
@@ -37,7 +41,7 @@ class Database:
     Parameters
     ----------
     path : Path
-        The SQLite file; created with its schema where it is missing.
+        The SQLite file; created with its schema where it is missing. Where it cannot be written it is opened for reading.
     busy_timeout : float
         Seconds to wait for another process' transaction.
     upgrade : bool
@@ -65,7 +69,9 @@ class Database:
     ) -> None:
         self.path = path
         self._make_private(path)
-        self._engine = _engine(path, busy_timeout, synchronous)
+        self.read_only = path.is_file() and not _is_writable(path)
+        address = _read_only_address(path) if self.read_only else None
+        self._engine = _engine(path, busy_timeout, synchronous, address)
         _OPEN.add(self)
         if upgrade and self.revision != HEAD_REVISION:
             self.upgrade()
@@ -143,11 +149,21 @@ class Database:
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        whole = False
         try:
             with FORK_GATE.passing(), engine.begin() as connection:
                 yield connection
+                whole = True
         except DatabaseError as error:
-            raise self._explained(error) from error
+            explained = self._explained(error)
+            if whole and isinstance(explained, DiskError):
+                # SQLite may find the transaction in its log when it recovers; our connections must not answer without it
+                self.close()
+                raise CommitError(
+                    f"the disk failed while {self.path} was being written ({error.orig}): whether the last step was kept "
+                    "shows when the home is opened again; check it with gem-index verify"
+                ) from error
+            raise explained from error
 
     def _explained(self, error: DatabaseError) -> GemIndexError:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
@@ -158,7 +174,8 @@ class Database:
                 f"cannot write {self.path}; expected a writable home: choose one with --home or GEM_INDEX_HOME"
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
-            return GemIndexError(
+            kind = DiskError if code == sqlite3.SQLITE_IOERR else GemIndexError
+            return kind(
                 f"writing {self.path} failed ({error.orig}); nothing of this step was kept: "
                 "make room on the disk and try again"
             )
@@ -197,14 +214,23 @@ class Database:
             )
 
     def copy_to(self, path: Path) -> None:
-        """Write the present state to another file, while others read and write."""
+        """Write the present state to another file, while others read and write.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
         with (
             self._engine.connect() as connection,
             closing(sqlite3.connect(path)) as target,
         ):
             source = connection.connection.driver_connection
             assert isinstance(source, sqlite3.Connection)
-            source.backup(target)
+            try:
+                source.backup(target)
+            except sqlite3.Error as error:
+                raise OSError(errno.EIO, str(error), str(path)) from error
 
     def close(self) -> None:
         """Close the connections that no transaction is using; the next one opens others."""
@@ -220,10 +246,40 @@ FORK_GATE = ForkGate(_close_idle_connections)
 """SQLite forbids a connection, or a lock of its library, to live on in a forked child."""
 
 
-def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
+def _is_writable(path: Path) -> bool:
+    """Tell whether SQLite can write a file, and its log beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _read_only_address(path: Path) -> str:
+    """Return the URI of a database that nobody can write here.
+
+    Raises
+    ------
+    HomeNotWritableError
+        If its log holds changes that can be read only where it can be written.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not (log.is_file() and log.stat().st_size):
+        return f"{path.absolute().as_uri()}?immutable=1"
+    if path.with_name(f"{path.name}-shm").is_file():
+        return f"{path.absolute().as_uri()}?mode=ro"
+    raise HomeNotWritableError(
+        f"{log} holds changes that are not in the database yet, and cannot be written; expected a writable home: "
+        "open it once where it can be written, or copy it"
+    )
+
+
+def _engine(path: Path, busy_timeout: float, synchronous: str, address: str | None) -> Engine:
+    arguments: dict[str, Any] = {"timeout": busy_timeout}
+    # a path is no part of an address: it may hold ? % #
+    url = URL.create("sqlite", database=str(path.absolute()))
+    creator = None
+    if address is not None:
+        creator = partial(sqlite3.connect, address, uri=True, check_same_thread=False, **arguments)
     # readers are as many as threads and unfinished iterations: none of them has to wait for another
     engine = create_engine(
-        f"sqlite:///{path}", connect_args={"timeout": busy_timeout}, max_overflow=-1
+        url, connect_args=arguments, max_overflow=-1, **({"creator": creator} if creator else {})
     )
 
     @event.listens_for(engine, "connect")
@@ -231,7 +287,8 @@ def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
         # The driver's own transactions exclude DDL; we begin ours below.
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        if address is None:
+            cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute(f"PRAGMA synchronous = {synchronous}")
         cursor.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         cursor.execute("PRAGMA foreign_keys = ON")
