@@ -194,8 +194,9 @@ def _downloaded(
     key = hashlib.sha256(" ".join(file.address for file in entry.files).encode()).hexdigest()[:16]
     folder = downloads / key
     downloads.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # a process that wants the same vectors waits, and then finds them or goes on with the rest
-    with FileLock(downloads / f"{key}.lock"):
+    # a process that wants the same vectors waits, and then finds them or goes on with the rest; sixteen locks for all
+    # downloads: a lock that is removed while another process waits for it would be two
+    with FileLock(downloads / f"{key[0]}.lock", mode=0o600):
         try:
             for file in _with_promises(entry):
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -159,8 +161,16 @@ class LexicalIndex:
         import tantivy
 
         try:
-            return cls(tantivy.Index.open(str(folder)))
-        except ValueError as error:
+            if os.access(folder, os.W_OK):
+                return cls(tantivy.Index.open(str(folder)))
+            # tantivy makes a lock file wherever it reads
+            with tempfile.TemporaryDirectory(prefix="gem-index-") as links:
+                for path in folder.iterdir():
+                    if path.suffix == ".lock":
+                        continue
+                    (Path(links) / path.name).symlink_to(path.absolute())
+                return cls(tantivy.Index.open(links))
+        except (ValueError, OSError) as error:
             raise CorruptionError(
                 f"{folder} cannot be read: {error}; make it anew with verify --fix"
             ) from error

@@ -1,0 +1,83 @@
+"""A process in which the n-th change of a home's files fails: runs one step of a home a case, each in a forked child.
+
+``LD_PRELOAD=inject.so python inject.py LIBRARY TEMPLATE WORK``: reads cases as JSON lines, {"step", "call", "mode"}, and answers
+each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised`` or ``killed``.
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from gem_index import Document, Home
+from gem_index.errors import GemIndexError
+
+library = ctypes.CDLL(sys.argv[1])
+TEMPLATE, WORK = Path(sys.argv[2]), Path(sys.argv[3])
+
+
+def documents(begin, end):
+    return [
+        Document(id=f"d{i}", text=f"how do I renew visa number {i} at the bank of the river")
+        for i in range(begin, end)
+    ]
+
+
+STEPS = {
+    "ingest": lambda home: home.collection("c").ingest(documents(20, 60)),
+    "ingest past the tail": lambda home: home.collection("c").ingest(documents(20, 120)),
+    "delete": lambda home: home.collection("c").delete([f"d{i}" for i in range(10)]),
+    "build": lambda home: home.build("c", documents(20, 60)),
+    "build a new one": lambda home: home.build("new", documents(0, 30), vectors="tiny-24d"),
+    "refit": lambda home: home.collection("c").refit(),
+    "compact": lambda home: home.compact(),
+    "drop": lambda home: home.drop("c"),
+    "import": lambda home: home.restore(TEMPLATE / "c.jsonl", "new"),
+    "vectors add": lambda home: home.add_vectors("more", TEMPLATE / "tiny-24d"),
+    "vectors remove": lambda home: home.remove_vectors("spare"),
+    "fit": lambda home: home.fit_model("m", ["a bank", "a river"], vectors="tiny-24d"),
+}
+
+
+def run(case):
+    """Take one step in this process, which is then not used any more."""
+    from gem_index.collection import collection
+
+    collection._TAIL_LIMIT = 50
+    home = Home(WORK / "home")
+    answer = {"status": "done", "error": "", "kind": ""}
+    library.inject_arm(os.fsencode(WORK / "home"), ctypes.c_long(case["call"]), case["mode"])
+    try:
+        STEPS[case["step"]](home)
+    except (GemIndexError, OSError) as error:
+        kind = type(error).__name__
+        answer = {"status": "raised", "error": str(error), "kind": kind}
+    answer["calls"] = library.inject_disarm()
+    return answer
+
+
+def main():
+    for line in sys.stdin:
+        case = json.loads(line)
+        shutil.rmtree(WORK / "home", ignore_errors=True)
+        shutil.copytree(TEMPLATE / "home", WORK / "home")
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            answer = run(case)
+            with os.fdopen(writer, "w") as out:
+                json.dump(answer, out)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            said = file.read()
+        _, status = os.waitpid(child, 0)
+        killed = {"status": "killed", "error": "", "kind": "", "calls": case["call"]}
+        print(said if status == 0 else json.dumps(killed | {"code": status}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

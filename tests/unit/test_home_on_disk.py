@@ -1,0 +1,264 @@
+"""A home on the disk: its path, what is swept from it, its lock, backups, and homes that can only be read."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from brute_force import TEXTS, documents
+from gem_index import Home
+from gem_index.collection.filters import FilterCache
+from gem_index.errors import HomeNotWritableError, InputError, UnknownNameError
+from gem_index.store.documents import DocumentRepository
+
+
+@pytest.mark.parametrize("name", ["x?1", "x?mode=ro", "a%20b", "h#1", "file:z", ":memory:", "é ü"])
+def test_a_path_is_no_address(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for root in (name, tmp_path / f"{name}2"):
+        Home(root).create_collection("c")
+        assert (tmp_path / root / "gem-index.sqlite3").is_file()
+    Home("a b").create_collection("other")
+    assert [status.name for status in Home(name).collections()] == ["c"]
+    Home(name).drop("c")
+    assert [status.name for status in Home("a b").collections()] == ["other"]
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}2", "a b"}
+
+
+class TestLeftovers:
+    @pytest.fixture
+    def left(self, home, faq, vectors_folder):
+        """What killed processes left, by the step that was killed."""
+        faq.ingest(documents(30))
+        faq.refit()
+        folders = [
+            "collections/7/0123456789ab/words",  # drop
+            "collections/7/unfinished/12-0-0123456789abcdef0123456789abcdef/model",
+            "collections/1/.0123456789ab.partial-99",  # the writing of a snapshot
+            "collections/1/0123456789ab/words",  # a snapshot that was not yet named
+            "collections/1/unfinished/12-0-0123456789abcdef0123456789abcdef/model",  # other documents
+            "vectors/gone-01234567",  # vectors remove
+            "vectors/.new-01234567.partial-99",  # vectors add
+        ]
+        for folder in folders:
+            (home.root / folder).mkdir(parents=True)
+            (home.root / folder / "file").write_bytes(b"content")
+        return {home.root / folder for folder in folders}
+
+    def assert_swept(self, home, left):
+        assert not any(path.exists() for path in left)
+        assert [path.name for path in (home.root / "collections").iterdir()] == ["1"]
+        assert len(list((home.root / "collections/1").iterdir())) == 1
+        assert home.verify() == []
+        assert len(home.collection("faq").search("bank", k=99)) == 30
+
+    def test_verify_removes_and_names_them(self, home, faq, left):
+        problems = home.verify()
+        assert {problem.kind for problem in problems} == {"leftover"}
+        assert all(problem.fixed for problem in problems)
+        named = {problem.detail.split()[0] for problem in problems}
+        assert "collections/7" in named
+        assert "vectors/gone-01234567" in named
+        self.assert_swept(home, left)
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda home: home.collection("faq").delete(["d0"]),
+            lambda home: home.collection("faq").ingest([]),
+            lambda home: home.compact("faq"),
+            lambda home: home.create_collection("other"),
+        ],
+    )
+    def test_the_next_write_removes_them(self, home, faq, left, write):
+        home.collection("faq").ingest(list(documents(31))[30:])  # sweeps already, and makes one to delete
+        for path in left:
+            path.mkdir(parents=True, exist_ok=True)
+        write(home)
+        assert not any(path.exists() for path in left)
+        assert home.verify() == []
+
+    def test_what_is_not_ours_stays(self, home, faq, vectors_folder, tmp_path):
+        faq.ingest(documents(30))
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "kept").write_text("precious")
+        (home.root / "vectors" / "notes.txt").write_text("mine")
+        (home.root / "vectors" / "my folder").mkdir()
+        (home.root / "vectors" / "link-01234567").symlink_to(tmp_path / "elsewhere")
+        faq.refit()
+        (home.root / "collections/1/0123456789ab").symlink_to(tmp_path / "elsewhere")
+        (home.root / "collections/1/notes").mkdir()
+        home.add_vectors("more", vectors_folder)
+        faq.refit()
+        home.compact()
+        home.remove_vectors("more")
+        assert home.verify() == []
+        home.backup(tmp_path / "backup")
+        assert not (tmp_path / "backup/vectors/notes.txt").exists()
+        assert (tmp_path / "elsewhere/kept").read_text() == "precious"
+        assert (home.root / "vectors/notes.txt").read_text() == "mine"
+        for name in ("vectors/my folder", "collections/1/notes", "vectors/link-01234567"):
+            assert (home.root / name).exists()
+
+    def test_a_refit_that_was_cut_is_kept_until_its_documents_change(self, home, faq):
+        faq.ingest(documents(30))
+        faq.refit()
+        with home._workspace.database.reading() as connection:
+            record = faq._record(connection)
+        name = f"{record.last_seq}-{record.last_change}-{'0' * 32}"
+        unfinished = home.root / "collections/1/unfinished" / name
+        unfinished.mkdir(parents=True)
+        assert home.verify() == []
+        assert unfinished.exists()
+        faq.delete(["d3"])
+        assert not unfinished.parent.exists()
+
+
+class TestLock:
+    def test_its_note_is_private_and_follows_no_link(self, home, tmp_path):
+        target = tmp_path / "target"
+        target.write_text("precious")
+        note = home.root / "write.lock.json"
+        note.symlink_to(target)
+        with home._workspace.write_lock():
+            assert json.loads(note.read_text())["process"] == os.getpid()
+            assert not note.is_symlink()
+            assert note.stat().st_mode & 0o777 == 0o600
+        assert target.read_text() == "precious"
+        assert not note.exists()
+
+
+class TestBackup:
+    def test_into_the_home_itself_is_refused(self, home, faq, tmp_path, monkeypatch):
+        (tmp_path / "link").symlink_to(home.root)
+        monkeypatch.chdir(home.root)
+        for target in (home.root / "b", home.root / "vectors" / "b", tmp_path / "link" / "b", "b"):
+            with pytest.raises(InputError, match=r"lies in the home .* itself; expected a folder"):
+                home.backup(target)
+        assert not (home.root / "b").exists()
+
+    def test_that_does_not_fit_is_one_line(self, home, faq, tmp_path):
+        faq.ingest(documents(3000))
+        code = (
+            "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
+            "from gem_index_cli.main import main; main()"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", code, "--home", home.root, "backup", tmp_path / "b"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert answer.returncode == 2
+        assert answer.stderr.count("\n") == 1
+        assert f"cannot write {tmp_path / 'b'}" in answer.stderr
+        assert not (tmp_path / "b").exists()
+        assert not list(tmp_path.glob(".b*"))
+
+
+class TestDroppedMeanwhile:
+    def test_status_and_verify_leave_it_out(self, home, faq, monkeypatch):
+        home.create_collection("second", vectors="tiny")
+        other = Home(home.root)
+        record = DocumentRepository.count
+        dropped = []
+
+        def count(self, after=0):
+            if not dropped:
+                dropped.append(other.drop("second"))
+            return record(self, after)
+
+        monkeypatch.setattr(DocumentRepository, "count", count)
+        assert [status.name for status in home.collections()] == ["faq"]
+        home.create_collection("second", vectors="tiny")
+        dropped.clear()
+        damaged = DocumentRepository.damaged
+
+        def damaged_after_a_drop(self):
+            if not dropped:
+                dropped.append(other.drop("second"))
+            return damaged(self)
+
+        monkeypatch.setattr(DocumentRepository, "damaged", damaged_after_a_drop)
+        assert home.verify() == []
+        assert dropped
+
+    def test_one_that_is_asked_for_is_missed(self, home, faq):
+        Home(home.root).drop("faq")
+        with pytest.raises(UnknownNameError):
+            faq.verify()
+
+
+class TestFilterCache:
+    def test_filters_that_match_nothing_are_bounded_too(self, home, faq):
+        faq.ingest(documents(5))
+        with home._workspace.database.reading() as connection:
+            repository = DocumentRepository(connection, faq._id)
+            cache = FilterCache()
+            for i in range(3000):
+                assert len(cache.matching(repository, {"nothing": i}, None, 5)) == 0
+            assert len(cache._entries) == 1000
+            assert cache._ids == 0
+            for _ in range(2):
+                assert len(cache.matching(repository, {}, None, 5)) == 5
+            assert cache._ids == 5
+
+    def test_ids_are_bounded(self, home, faq, monkeypatch):
+        monkeypatch.setattr("gem_index.collection.filters._MOST_IDS", 12)
+        faq.ingest(documents(5))
+        with home._workspace.database.reading() as connection:
+            repository = DocumentRepository(connection, faq._id)
+            cache = FilterCache()
+            for i in range(9):
+                where = {"$not": {"nothing": i}}
+                assert len(cache.matching(repository, where, None, 5)) == 5
+                assert cache._ids == sum(len(ids) for ids, _ in cache._entries.values()) <= 12
+
+
+@pytest.fixture
+def read_only(home, faq, tmp_path):
+    """The home's folder where nobody can write it: mounted so for the superuser, whom no mode stops."""
+    faq.ingest(documents(30))
+    faq.refit()
+    faq.ingest(list(documents(31))[30:])
+    home._workspace.database.close()
+    where = tmp_path / "read-only"
+    if os.geteuid() == 0:
+        where.mkdir()
+        mounted = subprocess.run(["mount", "--bind", home.root, where], check=False)
+        if mounted.returncode:
+            pytest.skip("the superuser may not mount here")
+        subprocess.run(["mount", "-o", "remount,ro,bind", where], check=True)
+        yield where
+        subprocess.run(["umount", "-l", where], check=True)
+        return
+    home.root.rename(where)
+    paths = [where, *where.rglob("*")]
+    for path in paths:
+        path.chmod(path.stat().st_mode & ~0o222)
+    yield where
+    for path in paths:
+        path.chmod(path.stat().st_mode | 0o200)
+
+
+def test_a_home_that_can_only_be_read(read_only, tmp_path):
+    home = Home(read_only)
+    faq = home.collection("faq")
+    assert faq.search(TEXTS[3], k=40)
+    assert len(faq.search("bank", k=40)) == 31
+    assert faq.search("bank", mode="lexical", k=3)
+    assert faq.search("bank", mode="hybrid", k=3)
+    assert home.verify() == []
+    assert faq.export(tmp_path / "faq.jsonl") == 31
+    assert Home(tmp_path / "elsewhere").vectors()
+    for write in (
+        lambda: faq.ingest(documents(2)),
+        lambda: faq.refit(),
+        lambda: home.drop("faq"),
+        lambda: home.create_collection("new"),
+    ):
+        begin = time.monotonic()
+        with pytest.raises(HomeNotWritableError, match="cannot write to the home"):
+            write()
+        assert time.monotonic() - begin < 30
