@@ -1,7 +1,7 @@
 """A process in which the n-th change of a home's files fails: runs one step of a home a case, each in a forked child.
 
-``LD_PRELOAD=inject.so python inject.py LIBRARY TEMPLATE WORK``: reads cases as JSON lines, {"step", "call", "mode"}, and answers
-each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised`` or ``killed``.
+``LD_PRELOAD=inject.so python inject.py LIBRARY TEMPLATE WORK``: reads cases as JSON lines, {"step", "call", "mode"}, and
+answers each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised`` or ``killed``.
 """
 
 import ctypes

@@ -74,7 +74,9 @@ class TestLeftovers:
         ],
     )
     def test_the_next_write_removes_them(self, home, faq, left, write):
-        home.collection("faq").ingest(list(documents(31))[30:])  # sweeps already, and makes one to delete
+        home.collection("faq").ingest(
+            list(documents(31))[30:]
+        )  # sweeps already, and makes one to delete
         for path in left:
             path.mkdir(parents=True, exist_ok=True)
         write(home)
