@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self, get_args
 
 from gem_index.errors import ConfigError
+from gem_index.json_input import read_json
+from gem_index.quoting import quoted
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 
@@ -72,14 +74,14 @@ class GemConfig:
                 or not low <= int(value) <= 10_000
             ):
                 raise ConfigError(
-                    f"{name} is {value!r}; expected a whole number from {low} to 10000"
+                    f"{name} is {quoted(value)}; expected a whole number from {low} to 10000"
                 )
             object.__setattr__(self, name, int(value))
         for name, value, above_zero in (("power", self.power, True), ("prior", self.prior, False)):
             valid = isinstance(value, Real) and not isinstance(value, bool)
             if not valid or not 0 <= value < 1e9 or (above_zero and value == 0):
                 bound = "above 0" if above_zero else "of at least 0"
-                raise ConfigError(f"{name} is {value!r}; expected a number {bound}")
+                raise ConfigError(f"{name} is {quoted(value)}; expected a number {bound}")
             object.__setattr__(self, name, float(value))
         if self.removed > self.components:
             raise ConfigError(
@@ -91,9 +93,11 @@ class GemConfig:
             ("removal", self.removal, get_args(Removal)),
         ):
             if value not in allowed:
-                raise ConfigError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+                raise ConfigError(
+                    f"{name} is {quoted(value)}; expected one of {', '.join(allowed)}"
+                )
         if not isinstance(self.alphas, str) or not set(self.alphas) <= set("nsu"):
-            raise ConfigError(f"alphas is {self.alphas!r}; expected a subset of 'nsu'")
+            raise ConfigError(f"alphas is {quoted(self.alphas)}; expected a subset of 'nsu'")
         object.__setattr__(self, "alphas", "".join(a for a in "nsu" if a in self.alphas))
 
     @classmethod
@@ -136,7 +140,7 @@ class GemConfig:
             "trained": cls.trained,
         }
         if name not in presets:
-            raise ConfigError(f"the preset is {name!r}; expected one of {', '.join(presets)}")
+            raise ConfigError(f"the preset is {quoted(name)}; expected one of {', '.join(presets)}")
         return presets[name](**changes)
 
     @classmethod
@@ -154,7 +158,7 @@ class GemConfig:
             return cls.preset(value)
         if not isinstance(value, Mapping):
             raise ConfigError(
-                f"the configuration is {value!r}; expected a GemConfig, its fields, or the name of a preset"
+                f"the configuration is {quoted(value)}; expected a GemConfig, its fields, or the name of a preset"
             )
         return cls._of_fields(dict(value))
 
@@ -180,17 +184,13 @@ class GemConfig:
         ConfigError
             If the text is not such a configuration.
         """
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"the configuration is not JSON: {error}") from error
-        return cls._of_fields(values)
+        return cls._of_fields(read_json(text, "the configuration", error=ConfigError))
 
     @classmethod
     def _of_fields(cls, values: object) -> Self:
         known = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or not set(values) <= known:
             raise ConfigError(
-                f"the configuration is {str(values)[:80]}; expected an object with {', '.join(sorted(known))}"
+                f"the configuration is {quoted(values, 80)}; expected an object with {', '.join(sorted(known))}"
             )
         return cls(**values)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gem_index.errors import InputError
 from gem_index.forking import cached_property
+from gem_index.quoting import quoted, quoted_error
 
 __all__ = ["Document", "content_hash"]
 
@@ -44,17 +45,20 @@ class Document:
         if isinstance(identifier, int) and not isinstance(identifier, bool):
             object.__setattr__(self, "id", str(identifier))
         elif not isinstance(identifier, str):
-            raise InputError(f"the id is {identifier!r}; expected a string or an integer")
+            raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
         if not 1 <= len(self.id) <= _LONGEST_ID:
             raise InputError(f"the id has {len(self.id)} characters; expected 1 to {_LONGEST_ID}")
         text: object = self.text
         if not isinstance(text, str):
-            raise InputError(f"the text is {_json_kind(text)}; expected a string")
+            raise InputError(
+                f"the text of {quoted(self.id)} is {_json_kind(text)}; expected a string"
+            )
         try:
             (self.id + self.text + self.metadata_json).encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                "the document holds half of a surrogate pair, which is no character; expected valid Unicode"
+                f"the document {quoted(self.id)} holds half of a surrogate pair, which is not a character; "
+                "expected valid Unicode"
             ) from error
 
     @cached_property
@@ -69,17 +73,17 @@ class Document:
         if not isinstance(self.metadata, Mapping) or not all(
             isinstance(key, str) for key in self.metadata
         ):
-            raise InputError("the metadata is no object with string keys; expected JSON metadata")
-        try:
-            return json.dumps(
-                dict(self.metadata),
-                sort_keys=True,
-                ensure_ascii=False,
-                allow_nan=False,
-                separators=(",", ":"),
+            raise InputError(
+                f"the metadata of {quoted(self.id)} is not an object with string keys; expected JSON metadata"
             )
+        try:
+            return _canonical(dict(self.metadata))
         except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"the metadata is not JSON: {error}") from error
+            key, reason = next(_not_json(self.metadata), ("?", error))
+            raise InputError(
+                f"the metadata {quoted(key)} of {quoted(self.id)} is not JSON: {quoted_error(reason)}; "
+                "expected strings, numbers, booleans, null, and lists and objects of these"
+            ) from error
 
     @property
     def content_hash(self) -> bytes:
@@ -105,3 +109,18 @@ def _json_kind(value: object) -> str:
         dict: "an object",
     }
     return kinds.get(type(value), f"a {type(value).__name__}")
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+
+
+def _not_json(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
+    """Iterate over the keys whose value is not JSON, each with the reason."""
+    for key, value in metadata.items():
+        try:
+            _canonical(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            yield key, error

@@ -34,6 +34,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from gem_index.quoting import quoted
+
 __all__ = [
     "CommitError",
     "ConfigError",
@@ -111,9 +113,8 @@ class EmptyTextError(InputError):
     """A query holds no word, so that nothing can be compared with it."""
 
     def __init__(self, text: str) -> None:
-        shown = text if len(text) <= 40 else text[:37] + "..."
         super().__init__(
-            f"the query {shown!r} holds no word; expected at least one letter or digit to search for"
+            f"the query {quoted(text, 40)} holds no word; expected at least one letter or digit to search for"
         )
         self.text = text
 
@@ -145,14 +146,15 @@ class UnknownNameError(InputError):
         self.kind = kind
         self.name = name
         self.known = sorted(known)
-        near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.5)
+        # comparing costs the product of the lengths, and a name of ours is not long
+        near = difflib.get_close_matches(name[:200], self.known, n=3, cutoff=0.5)
         if near:
             hint = f"did you mean {' or '.join(near)}?"
         elif self.known:
             hint = f"there is {', '.join(self.known[:8])}; {advice}"
         else:
             hint = f"there is none yet; {advice}"
-        super().__init__(f"no {kind} is named {name!r}: {hint}")
+        super().__init__(f"no {kind} is named {quoted(name)}: {hint}")
 
 
 class NameTakenError(InputError):
@@ -164,7 +166,7 @@ class DuplicateIdError(InputError):
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
-            f"the id {document_id!r} came twice in one ingest; expected each id once: "
+            f"the id {quoted(document_id)} came twice in one ingest; expected each id once: "
             "remove or rename one of the two documents"
         )
         self.document_id = document_id
@@ -175,7 +177,7 @@ class ExistingIdError(InputError):
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
-            f"the id {document_id!r} is stored already; expected a new id: "
+            f"the id {quoted(document_id)} is stored already; expected a new id: "
             "choose another, or let documents be replaced"
         )
         self.document_id = document_id
@@ -185,14 +187,29 @@ class FingerprintMismatchError(InputError):
     """Vectors of two encoders, or of two sources, would be mixed.
 
     An encoder's fingerprint covers its word vectors, its configuration and its fit; a source's its words and rows.
+
+    Parameters
+    ----------
+    what : str
+        What was made with the expected one.
+    expected, found : str
+        Fingerprints.
+    advice : str
+        What to do.
+    kind : {"vectors", "encoder"}
+        Of what they are the fingerprints.
     """
 
-    def __init__(self, what: str, expected: str, found: str, advice: str) -> None:
+    def __init__(
+        self, what: str, expected: str, found: str, advice: str, *, kind: str = "vectors"
+    ) -> None:
+        made = {"vectors": "vectors", "encoder": "the encoder"}[kind]
         super().__init__(
-            f"{what} was made with vectors {expected[:12]}, found {found[:12]}; {advice}"
+            f"{what} was made with {made} {expected[:12]}, found {quoted(found[:12])[1:-1]}; {advice}"
         )
         self.expected = expected
         self.found = found
+        self.kind = kind
 
 
 class HomeNotWritableError(InputError):

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import bz2
+import codecs
+import errno
 import gzip
 import hashlib
 import io
 import lzma
 import os
+import struct
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from gem_index.errors import InputError
+from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = [
     "COMPRESSED",
     "UNPACKING_ERRORS",
     "is_compressed",
+    "make_directory",
     "open_input",
     "plain_file",
     "publish_directory",
     "publish_file",
+    "recoded",
     "sha256_of_file",
     "split_member",
     "sync_directory",
     "sync_tree",
+    "user_path",
 ]
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -38,6 +45,10 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What reading a damaged compressed file raises."""
 
+# zipfile raises nearly anything for a damaged header
+_DAMAGE = (*UNPACKING_ERRORS, ValueError, LookupError, RuntimeError, ArithmeticError, struct.error)
+
+_BUFFER = 1 << 18
 _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 
 
@@ -61,17 +72,151 @@ def open_input(name: str) -> Iterator[io.BufferedReader]:
         return
     path, member = split_member(name)
     try:
-        packed = path.open("rb")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot read {name}: {reason}; expected a readable file") from error
+        packed = cast("io.BufferedReader", io.BufferedReader(_CheckedFile(path, name), _BUFFER))
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise _unreadable(name, error) from error
     with packed, _unpacked(packed, name, member) as file:
         yield file
 
 
+class _CheckedFile(io.FileIO):
+    """A file whose disk may fail: that is an InputError that names it, whoever reads."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, "rb")
+        self._input = name
+
+    def readinto(self, buffer: Any) -> int | None:
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            raise _unreadable(self._input, error) from error
+
+
+class _CheckedStream(io.RawIOBase):
+    """What is unpacked of a file: damage is an InputError that names it, whoever reads."""
+
+    def __init__(self, unpacked: IO[bytes], name: str) -> None:
+        self._unpacked = unpacked
+        self._input = name
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._unpacked.seekable()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._unpacked.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._unpacked.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            block = self._unpacked.read(len(buffer))
+        except _DAMAGE as error:
+            raise InputError(
+                f"{quoted_path(self._input)} cannot be read to its end: {quoted_error(error)}; expected an undamaged file"
+            ) from error
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def _unreadable(name: str, error: Exception) -> InputError:
+    return InputError(
+        f"cannot read {quoted_path(name)}: {quoted_error(error)}; expected a readable file"
+    )
+
+
+def user_path(name: str | Path) -> Path:
+    """Return the path that a user named; ``~`` is their home folder.
+
+    Raises
+    ------
+    InputError
+        If it begins with the home folder of somebody who is not known, or no file can have that name.
+    """
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"the path is {quoted(str(name))}, and there is no such home folder; expected the name of an existing user"
+        ) from error
+    if "\0" in str(path):
+        raise InputError(f"the path is {quoted(str(name))}; expected one without a zero byte")
+    return path
+
+
+def make_directory(path: Path) -> None:
+    """Create a private directory and those it lies in, however deep; one that exists stays.
+
+    Raises
+    ------
+    OSError
+        If one cannot be created.
+    """
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def recoded(file: io.BufferedReader, encoding: str) -> io.BufferedReader:
+    """Return text in another encoding as UTF-8; what it does not hold becomes bytes that are not UTF-8.
+
+    Raises
+    ------
+    InputError
+        If there is no such encoding of text.
+    """
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)(errors=_LONE)
+        decoder.decode(b"")
+        "".encode(encoding)  # tells text from other codecs
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the encoding is {quoted(encoding)}; expected one that Python knows, such as cp1252, latin-1 or utf-16"
+        ) from error
+    return io.BufferedReader(_Recoded(file, decoder), _BUFFER)
+
+
+class _Recoded(io.RawIOBase):
+    def __init__(self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder) -> None:
+        self._file = file
+        self._decoder = decoder
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            block = self._file.read1(_BUFFER)
+            text = self._decoder.decode(block, final=not block)
+            self._rest = text.encode("utf-8", "surrogatepass")
+            if not block:
+                break
+        block, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
+    """Decode what is no character to half of a surrogate pair, which no UTF-8 holds."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\udcff", error.end
+
+
+_LONE = "gem_index.lone_surrogate"
+codecs.register_error(_LONE, _lone_surrogate)
+
+
 def split_member(name: str) -> tuple[Path, str | None]:
     """Split ``FILE.zip/MEMBER`` into the file and the member's name; a plain path has no member."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     try:
         if not path.exists():
             for parent in path.parents:
@@ -118,14 +263,14 @@ def _unpacked(
 ) -> Iterator[io.BufferedReader]:
     kind = _compression(file.peek(6)[:6])
     if member is not None and kind != "zip":
-        raise InputError(f"cannot read {name}: {Path(name).parent} is no zip file")
+        raise InputError(f"cannot read {name}: {Path(name).parent} is not a zip file")
     unpacked: IO[bytes]
     if kind is None:
         yield file
         return
     if kind == "zip":
         with _zip_member(file, name, member) as unpacked:
-            yield _buffered(unpacked)
+            yield _buffered(unpacked, name)
         return
     if kind == "gzip":
         unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
@@ -134,7 +279,7 @@ def _unpacked(
     else:
         unpacked = lzma.LZMAFile(file)  # noqa: SIM115 - closed below
     with unpacked:
-        yield _buffered(unpacked)
+        yield _buffered(unpacked, name)
 
 
 @contextmanager
@@ -143,30 +288,33 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
         raise InputError(f"{name} is a zip file and cannot be read as a stream; expected a file")
     try:
         archive = zipfile.ZipFile(file)
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{name} is not a whole zip file: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(
+            f"{quoted_path(name)} is not a whole zip file: {quoted_error(error)}; expected an undamaged file"
+        ) from error
     with archive:
         members = [info.filename for info in archive.infolist() if not info.is_dir()]
         if member is None and len(members) == 1:
             member = members[0]
         if member is None or member not in members:
-            held = ", ".join(members[:8]) or "nothing"
+            held = ", ".join(quoted_path(name) for name in members[:8]) or "nothing"
             raise InputError(
                 f"{name} {'holds' if member is None else 'is not there: the zip file holds'} {held}; "
                 "expected one of them: name it as FILE.zip/MEMBER"
             )
         try:
             unpacked = archive.open(member)
-        except (RuntimeError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise InputError(
-                f"{name} cannot be unpacked: {error}; expected a zip file without password, in a common compression"
+                f"{quoted_path(name)} cannot be unpacked: {quoted_error(error)}; expected an undamaged zip file without "
+                "password, in a common compression"
             ) from error
         with unpacked:
             yield unpacked
 
 
-def _buffered(file: IO[bytes]) -> io.BufferedReader:
-    return io.BufferedReader(cast("io.RawIOBase", file), 1 << 18)
+def _buffered(file: IO[bytes], name: str) -> io.BufferedReader:
+    return io.BufferedReader(_CheckedStream(file, name), _BUFFER)
 
 
 def sha256_of_file(path: Path) -> str:
@@ -227,9 +375,7 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     # imported here: shutil pulls in every archive format, which a command that writes nothing should not pay for
     import shutil
 
-    for parent in reversed(path.parents):
-        if not parent.exists():
-            parent.mkdir(mode=0o700, exist_ok=True)
+    make_directory(path.parent)
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)

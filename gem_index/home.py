@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.collection import Collection
-from gem_index.collection.publish import Progress
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.transfer import read_export, restore_documents
 from gem_index.config import NEW_COLLECTION_PRIOR, GemConfig
@@ -24,12 +23,16 @@ from gem_index.errors import (
     NotIndexedError,
     UnknownNameError,
 )
+from gem_index.files import user_path
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import recommended_config
 from gem_index.index.kinds import AUTOMATIC, check_kind
+from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.text import check_texts
 from gem_index.vector_library import VectorInfo, VectorLibrary
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike
@@ -76,18 +79,21 @@ class Home:
         settings = load_settings()
         named: object = root
         if named == "" or not isinstance(named, str | Path | None):
-            raise InputError(f"the home is {named!r}; expected the name of a folder")
-        folder = Path(root) if root is not None else settings.home
-        if not create and not has_database(folder.expanduser()):
+            raise InputError(f"the home is {quoted(named)}; expected the name of a folder")
+        folder = user_path(root if root is not None else settings.home)
+        if not create and not has_database(folder):
             raise InputError(
-                f"there is no home in {folder}; expected a folder that gem-index build made"
+                f"there is no home in {quoted_path(folder)}; expected a folder that gem-index build made"
             )
-        self._workspace = Workspace(folder.expanduser(), settings, upgrade=upgrade)
+        self._workspace = Workspace(folder, settings, upgrade=upgrade)
         self._library = VectorLibrary(self._workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder's name: another process opens it anew."""
         return type(self), (self.root.absolute(),)
+
+    def __repr__(self) -> str:
+        return f"Home({str(self.root)!r})"
 
     @property
     def root(self) -> Path:
@@ -213,7 +219,7 @@ class Home:
         config: GemConfig | Mapping[str, Any] | str | None = None,
         prior: float | None = None,
         index: str | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> IngestReport:
         """Make a collection of documents, fitted on them; an existing one takes them in and is fitted again.
 
@@ -227,8 +233,8 @@ class Home:
             own where they are given; another index kind is taken from now on.
         documents : iterable of Document
             Read once.
-        progress : callable, optional
-            Called with stage, done and total.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
 
         Raises
         ------
@@ -241,8 +247,10 @@ class Home:
             what is missing.
         """
         config = None if config is None else GemConfig.of(config)
-        with self._workspace.write_lock():
+        check_texts(documents, "documents")
+        with self._workspace.write_lock(), reporting(progress, "store") as show:
             new = self._find(name) is None
+            documents = counted(documents, "store", show)
             if new:
                 report = self._build_new(name, documents, vectors, config, prior, index)
             else:
@@ -255,7 +263,7 @@ class Home:
                     collection = self.collection(name)
                     changed = not new and index is not None and collection.use_index(index)
                     if changed or collection.changed_since_fit():
-                        collection.refit(progress)
+                        collection.refit(show)
                     return replace(report, fingerprint=collection.status().fingerprint)
             except NotIndexedError as error:
                 if new and isinstance(error.__cause__, InputError):
@@ -327,7 +335,7 @@ class Home:
                 CollectionRepository(connection).remove(record.id)
                 ModelRepository(connection).remove(record.model_id)
 
-    def compact(self, name: str | None = None, progress: Progress | None = None) -> None:
+    def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
         """Drop what was deleted for good: from the indexes of one or all collections, and from the database.
 
         Afterwards no file of the home holds a byte of a deleted text.
@@ -337,14 +345,14 @@ class Home:
         HomeBusyError
             If readers keep the database's old state for too long; run it again.
         """
-        with self._workspace.write_lock():
+        with self._workspace.write_lock(), reporting(progress, "encode") as show:
             names = [name] if name is not None else [s.name for s in self.collections()]
             for each in names:
-                self.collection(each).compact(progress)
+                self.collection(each).compact(show)
             self._workspace.database.vacuum()
 
     def restore(
-        self, path: str | Path, name: str | None = None, progress: Progress | None = None
+        self, path: str | Path, name: str | None = None, progress: ProgressOption = None
     ) -> Collection:
         """Make a collection of an exported file, as it was: documents in order, model bit for bit.
 
@@ -365,7 +373,7 @@ class Home:
         NotIndexedError
             If the documents are stored and searched, but indexing them failed.
         """
-        export = read_export(Path(path).expanduser())
+        export = read_export(user_path(path))
         name = check_name("collection", name or export.name)
         with self._workspace.write_lock():
             if self._find(name) is not None:
@@ -378,7 +386,7 @@ class Home:
                 collection.compact(progress)
         return collection
 
-    def backup(self, target: str | Path, progress: Progress | None = None) -> None:
+    def backup(self, target: str | Path, progress: ProgressOption = None) -> None:
         """Copy the home, while it is in use, to a new folder that is a home itself.
 
         Writers wait, readers do not.
@@ -388,8 +396,8 @@ class Home:
         InputError
             If the folder exists or cannot be written.
         """
-        with self._workspace.write_lock():
-            self._workspace.copy_to(Path(target).expanduser(), progress)
+        with self._workspace.write_lock(), reporting(progress, "backup") as show:
+            self._workspace.copy_to(user_path(target), show)
 
     def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.
@@ -564,19 +572,20 @@ class Home:
         mirror: str | None = None,
         origin: str | None = None,
         licence: str | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> VectorInfo:
         """Copy word vectors into the home under a name; see :meth:`VectorLibrary.add`."""
-        return self._library.add(
-            name,
-            source,
-            options=options,
-            format=format,
-            mirror=mirror,
-            origin=origin,
-            licence=licence,
-            progress=progress,
-        )
+        with reporting(progress, "words") as show:
+            return self._library.add(
+                name,
+                source,
+                options=options,
+                format=format,
+                mirror=mirror,
+                origin=origin,
+                licence=licence,
+                progress=show,
+            )
 
     def fit_vocabulary(
         self,
@@ -586,16 +595,17 @@ class Home:
         vectors: str = DEFAULT_VECTORS,
         frequent: int = 0,
         options: SourceOptions | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> VectorInfo:
         """Cut vectors down to a corpus' words and their most frequent ones; see :meth:`VectorLibrary.fit_vocabulary`."""
-        return self._library.fit_vocabulary(
-            name, texts, vectors=vectors, frequent=frequent, options=options, progress=progress
-        )
+        with reporting(progress, "words") as show:
+            return self._library.fit_vocabulary(
+                name, texts, vectors=vectors, frequent=frequent, options=options, progress=show
+            )
 
     def export_vectors(self, name: str, path: str | Path, format: str | None = None) -> int:
         """Write registered or bundled vectors to a file or folder; see :meth:`VectorLibrary.export`."""
-        return self._library.export(name, Path(path).expanduser(), format)
+        return self._library.export(name, user_path(path), format)
 
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""

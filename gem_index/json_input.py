@@ -95,7 +95,9 @@ def parse_json(text: str | bytes | bytearray, *, finite: bool = True) -> Any:
     try:
         return (_FINITE if finite else _ANY).decode(text)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
+        where = f"column {error.colno}"
+        if "\n" in text.strip():
+            where = f"line {error.lineno} {where}"
         raise JsonError(f"is not JSON at {where} ({error.msg}); expected JSON") from error
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.files import user_path
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import recommended_encoder
 from gem_index.home import Home
 from gem_index.provider import GemProvider
+from gem_index.quoting import quoted
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
@@ -127,9 +129,9 @@ def open_provider(
         raise ConfigError(
             "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
         )
-    home = Path(home).expanduser().absolute() if isinstance(home, str | Path) and home else home
+    home = user_path(home).absolute() if isinstance(home, str | Path) and home else home
     if model is not None and str(model).endswith(MODEL_FILE):
-        model = Path(model).expanduser().absolute()
+        model = user_path(model).absolute()
     settings: dict[str, Any] = {"vectors": vectors}
     if collection is not None:
         encoder = _home(home).collection(collection).encoder
@@ -154,14 +156,15 @@ def open_provider(
                 name,
                 encoder.vectors.fingerprint,
                 found,
-                f"leave out the vectors {vectors!r}, or name those it was fitted with",
+                f"leave out the vectors {quoted(vectors)}, or name those it was fitted with",
             )
     if fingerprint is not None and fingerprint != encoder.fingerprint:
         raise FingerprintMismatchError(
             f"what was saved with {name}",
             fingerprint,
             encoder.fingerprint,
-            "open it with the word vectors, configuration and fit it was saved with, or embed everything anew",
+            "open it with the word vectors, configuration and fit it was saved with, or embed everything again",
+            kind="encoder",
         )
     settings["home"] = (
         str(home.root.absolute() if isinstance(home, Home) else home) if home else None
@@ -200,7 +203,7 @@ def _open_model(model: str, vectors: str | None, home: Home | str | Path | None)
     if not model.endswith(MODEL_FILE):
         return _home(home).model(model)
     source = _source(vectors or DEFAULT_VECTORS, home)
-    return GemEncoder.load(Path(model).expanduser(), source)
+    return GemEncoder.load(user_path(model), source)
 
 
 def _described(settings: Mapping[str, Any]) -> str:

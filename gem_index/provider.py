@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from gem_index.gem.encoder import GemEncoder
+from gem_index.progress import ProgressOption
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["EmbeddingProvider", "GemProvider"]
@@ -56,9 +57,14 @@ class GemProvider:
         """The encoder's fingerprint."""
         return self.encoder.fingerprint
 
-    def embed_documents(self, texts: Iterable[str]) -> FloatArray:
-        """Return unit vectors, float32 (n, dimension); a text without words gives zeros."""
-        return self.encoder.encode(texts)
+    def embed_documents(
+        self, texts: Iterable[str], *, progress: ProgressOption = None
+    ) -> FloatArray:
+        """Return unit vectors, float32 (n, dimension); a text without words gives zeros.
+
+        With ``progress`` a bar is shown on standard error, or a function called with stage, done and total.
+        """
+        return self.encoder.encode(texts, progress=progress)
 
     def embed_query(self, text: str) -> FloatArray:
         """Return one unit vector, float32 (dimension,)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import reprlib
 from pathlib import PurePath
 
-__all__ = ["quoted"]
+__all__ = ["quoted", "quoted_error", "quoted_path"]
 
-_SHORT = (float, complex, type(None), type, PurePath)
+_SHORT = (bool, float, complex, type(None), type, PurePath)
 
 
 class _Quotation(reprlib.Repr):
@@ -49,3 +49,17 @@ def quoted(value: object, limit: int = 60) -> str:
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _QUOTATION.repr(value))
     return shown if len(shown) <= limit else f"{shown[: limit - 4]}...{shown[-1]}"
+
+
+def quoted_path(path: object, limit: int = 200) -> str:
+    """Return the name of a file as a message shows it: as it is where it can be printed and is not long."""
+    text = str(path)
+    return text if text.isprintable() and len(text) <= limit else quoted(text, limit)
+
+
+def quoted_error(error: BaseException, limit: int = 160) -> str:
+    """Return why something failed, as a library says it: its first line, printable, in lower case where it is a system's."""
+    text = getattr(error, "strerror", None)
+    text = text.lower() if isinstance(text, str) else str(error).strip()
+    line = (text.splitlines() or [type(error).__name__])[0]
+    return line if line.isprintable() and len(line) <= limit else quoted(line, limit)[1:-1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import datetime
+import decimal
 import io
-import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, InputError, MissingExtraError, RecordError
-from gem_index.files import COMPRESSED, UNPACKING_ERRORS, open_input, split_member
+from gem_index.files import COMPRESSED, open_input, recoded, split_member
+from gem_index.json_input import JsonError, parse_json
+from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = ["FORMATS", "DocumentReader", "read_objects"]
 
@@ -45,6 +48,8 @@ class DocumentReader:
         :meth:`naming_duplicates`.
     max_record_bytes : int
         The longest line that is read.
+    encoding : str, optional
+        How text files are encoded, by the name that Python gives it; UTF-8 by default.
 
     Attributes
     ----------
@@ -63,6 +68,7 @@ class DocumentReader:
     text_fields: Sequence[str] = (LINE,)
     on_problem: Callable[[RecordError], None] | None = None
     max_record_bytes: int = 4 * 1024 * 1024
+    encoding: str | None = None
     skipped: int = field(default=0, init=False)
 
     def __iter__(self) -> Iterator[Document]:
@@ -132,13 +138,14 @@ class DocumentReader:
 
     def _records(self, name: str) -> Iterator[Record]:
         with open_input(name) as file:
-            read = FORMATS[self._format_of(name, file)]
-            try:
-                yield from read(name, file, self.max_record_bytes)
-            except UNPACKING_ERRORS as error:
+            if self.encoding is not None:
+                file = recoded(file, self.encoding)
+            kind = self._format_of(name, file)
+            if self.encoding is not None and kind == "parquet":
                 raise InputError(
-                    f"{name} cannot be read to its end: {error}; expected an undamaged file"
-                ) from error
+                    f"found an encoding beside {name}, which is Parquet; expected a text file"
+                )
+            yield from FORMATS[kind](name, file, self.max_record_bytes, self.encoding or "UTF-8")
 
     def _format_of(self, name: str, file: io.BufferedReader) -> str:
         if self.format is not None:
@@ -189,7 +196,7 @@ class DocumentReader:
         for key, value in present:
             if not isinstance(value, str):
                 raise RecordError(
-                    name, line, f"the field {key!r} is {json.dumps(value)[:40]}; expected a string"
+                    name, line, f"the field {quoted(key)} is {quoted(value, 40)}; expected a string"
                 )
         return "\n\n".join(value for _, value in present)
 
@@ -200,7 +207,7 @@ def _check_new(identifier: str, places: dict[str, str], name: str, line: int) ->
         raise RecordError(
             name,
             line,
-            f"the id {identifier!r} came before in {places[identifier]}; expected each id once",
+            f"the id {quoted(identifier)} came before in {places[identifier]}; expected each id once",
         )
     places[identifier] = f"{name} line {line}"
 
@@ -214,7 +221,7 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
         If the file cannot be read; RecordError where a line is no JSON object.
     """
     with open_input(name) as file:
-        for line, fields in _read_json_lines(name, file, max_record_bytes):
+        for line, fields in _read_json_lines(name, file, max_record_bytes, "UTF-8"):
             if isinstance(fields, str):
                 raise RecordError(name, line, fields)
             yield line, fields
@@ -222,13 +229,18 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
 
 def _missing(wanted: str, fields: Fields, option: str) -> str:
     if wanted in fields:
-        return f"the field {wanted!r} is null; expected a string"
-    found = ", ".join(map(repr, list(fields)[:8])) or "nothing"
-    return f"no field {wanted!r}, found {found}; expected it, or name another with {option}"
+        return f"the field {quoted(wanted)} is null; expected a string"
+    found = ", ".join(map(quoted, list(fields)[:8])) or "nothing"
+    return f"no field {quoted(wanted)}, found {found}; expected it, or name another with {option}"
 
 
-def _lines(file: io.BufferedReader, limit: int) -> Iterator[tuple[int, str | None, str]]:
-    """Yield (line, text, problem): text is None where there is a problem. Never holds more than the limit."""
+def _lines(
+    file: io.BufferedReader, limit: int, encoding: str = "UTF-8"
+) -> Iterator[tuple[int, str | None, str]]:
+    """Yield (line, text, problem): text is None where it is too long to be held.
+
+    What is not UTF-8 is a problem, and a lone surrogate in the text: quotes and delimiters are as they are beside it.
+    """
     number = 0
     while raw := file.readline(limit + 1):
         number += 1
@@ -242,22 +254,24 @@ def _lines(file: io.BufferedReader, limit: int) -> Iterator[tuple[int, str | Non
             )
             yield number, None, problem
             continue
+        codec = "utf-8-sig" if number == 1 else "utf-8"
         try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, raw.decode(codec), ""
         except UnicodeDecodeError as error:
-            yield number, None, f"byte {error.start + 1} is not UTF-8; expected UTF-8 text"
-            continue
-        yield number, text, ""
+            problem = f"byte {error.start + 1} is not {encoding}; expected {encoding} text: name the file's encoding"
+            yield number, raw.decode(codec, "surrogateescape"), problem
 
 
-def _read_text(_name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit):
-        yield number, problem if text is None else {LINE: text.strip()}
+def _read_text(_name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit, encoding):
+        yield number, problem if problem or text is None else {LINE: text.strip()}
 
 
-def _read_json_lines(_name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit):
-        if text is None:
+def _read_json_lines(
+    _name: str, file: io.BufferedReader, limit: int, encoding: str
+) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit, encoding):
+        if problem or text is None:
             yield number, problem
         elif text.strip():
             yield number, _json_object(text)
@@ -265,51 +279,58 @@ def _read_json_lines(_name: str, file: io.BufferedReader, limit: int) -> Iterato
 
 def _json_object(text: str) -> Fields | str:
     try:
-        value = json.loads(text.strip())
-    except json.JSONDecodeError as error:
-        return f"not JSON at column {error.colno} ({error.msg}); expected one JSON object a line"
-    except RecursionError:
-        return "the JSON is nested too deeply; expected a flat object"
+        value = parse_json(text.strip())
+    except JsonError as error:
+        return f"the line {error}"
     if not isinstance(value, dict):
         return f"found a JSON {type(value).__name__}; expected one JSON object a line"
     return value
 
 
 def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
-    def read(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:
+    def read(name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
+        problems: list[str] = []
         last = 0
 
         def decoded() -> Iterator[str]:
             nonlocal last
-            for last, text, problem in _lines(file, limit):
+            for last, text, problem in _lines(file, limit, encoding):
                 if text is None:
                     # The rows that follow depend on this line's quotes: there is no safe place to go on from.
                     raise RecordError(name, last, problem)
+                problems.extend([problem] if problem else [])
                 yield text
 
-        rows = csv.DictReader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
-        try:
-            for row in rows:
-                if None in row or None in row.values():
-                    found = len([v for v in row.values() if v is not None])
-                    found += len(row.get(None) or []) - (None in row)
-                    yield (
-                        rows.line_num,
-                        f"found {found} columns; expected {len(rows.fieldnames or [])} as in the header",
-                    )
-                else:
-                    yield rows.line_num, dict(row)
-        except csv.Error as error:
-            raise RecordError(
-                name,
-                last,
-                f"not a table row ({error}); expected a header and quoted fields",
-            ) from error
+        rows = csv.reader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
+        header: list[str] | None = None
+        while True:
+            problems.clear()
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                problems.append(f"not a table row ({error}); expected a header and quoted fields")
+                row = [""]
+            if row is None:
+                return
+            if not row:
+                continue  # a blank line
+            if header is None:
+                if problems:
+                    raise RecordError(name, last, problems[0])  # all rows depend on it
+                header = row
+            elif problems:
+                yield last, problems[0]
+            elif len(row) != len(header):
+                yield last, f"found {len(row)} columns; expected {len(header)} as in the header"
+            else:
+                yield last, dict(zip(header, row, strict=True))
 
     return read
 
 
-def _read_parquet(name: str, file: io.BufferedReader, limit: int) -> Iterator[Record]:  # noqa: ARG001 - one signature for all formats
+def _read_parquet(
+    name: str, file: io.BufferedReader, _limit: int, _encoding: str
+) -> Iterator[Record]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -320,20 +341,57 @@ def _read_parquet(name: str, file: io.BufferedReader, limit: int) -> Iterator[Re
         table = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
         row = 0
         for batch in table.iter_batches(batch_size=4096):
-            for fields in batch.to_pylist():
+            for place in range(batch.num_rows):
                 row += 1
-                yield row, {key: _plain(value) for key, value in fields.items()}
-    except pa.ArrowException as error:
-        raise InputError(f"{name} is not Parquet: {error}") from error
+                yield row, _parquet_row(batch, place)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{quoted_path(name)} is not Parquet: {quoted_error(error)}; expected an undamaged Parquet file"
+        ) from error
+
+
+def _parquet_row(batch: Any, place: int) -> Fields | str:
+    """Return the fields of a row, or what is wrong with it."""
+    fields: Fields = {}
+    for key, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            fields[key] = _plain(column[place].as_py())
+        except (ValueError, OverflowError, TypeError, LookupError) as error:
+            return (
+                f"the field {quoted(key)} of type {column.type} has a value that cannot be taken ({quoted_error(error)}); "
+                "expected text, a number, a date or a list of these"
+            )
+    return fields
 
 
 def _plain(value: object) -> object:
+    """Return a value of a table as JSON knows it.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    return value
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # how tables of numbers write what is missing
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise ValueError(f"a {type(value).__name__}")
 
 
-FORMATS: dict[str, Callable[[str, io.BufferedReader, int], Iterable[Record]]] = {
+FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str], Iterable[Record]]] = {
     "jsonl": _read_json_lines,
     "csv": _read_separated(",", csv.QUOTE_MINIMAL),
     "tsv": _read_separated("\t", csv.QUOTE_NONE),

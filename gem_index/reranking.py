@@ -11,15 +11,18 @@ import numpy as np
 from gem_index.documents import Document
 from gem_index.errors import InputError
 from gem_index.gem.encoder import GemEncoder
+from gem_index.notebook import html_table, shorten
+from gem_index.quoting import quoted
+from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray
 
-__all__ = ["Candidate", "RerankResult", "cosines", "rerank"]
+__all__ = ["Candidate", "RerankResult", "RerankResults", "cosines", "rerank"]
 
 Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
 """A text, an (id, text) pair, a mapping with ``text`` and perhaps ``id``, or a document."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RerankResult:
     """A candidate in its new place; ``index`` is its place in the input, ``score`` the cosine with the query."""
 
@@ -28,10 +31,27 @@ class RerankResult:
     score: float
     text: str
 
+    def __repr__(self) -> str:
+        named = "" if self.id is None else f"{self.id!r}, "
+        return f"RerankResult({self.index}, {named}{self.score:.3f}, {shorten(self.text, 60)!r})"
+
+
+class RerankResults(list[RerankResult]):
+    """Candidates in their new order; a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("", "score", "was", "id", "text"),
+            (
+                (place, f"{hit.score:.3f}", hit.index + 1, hit.id or "", shorten(hit.text, 200))
+                for place, hit in enumerate(self, 1)
+            ),
+        )
+
 
 def rerank(
     query: str, candidates: Sequence[Candidate], encoder: GemEncoder, top_n: int | None = None
-) -> list[RerankResult]:
+) -> RerankResults:
     """Order candidates by their cosine with a query, best first.
 
     Parameters
@@ -49,12 +69,16 @@ def rerank(
         If a candidate is not one of the documented forms, or ``top_n`` is below 1.
     """
     if top_n is not None and top_n < 1:
-        raise InputError(f"top_n is {top_n}; expected at least 1")
+        raise InputError(f"top_n is {quoted(top_n)}; expected at least 1")
+    check_text(query, "query")
+    check_texts(candidates, "candidates")
     pairs = [_id_and_text(i, candidate) for i, candidate in enumerate(candidates)]
     vectors = encoder.encode([query, *(text for _, text in pairs)])
     scores = cosines(vectors[0], vectors[1:])
     order = np.argsort(-scores, kind="stable")[:top_n]
-    return [RerankResult(int(i), pairs[i][0], float(scores[i]), pairs[i][1]) for i in order]
+    return RerankResults(
+        RerankResult(int(i), pairs[i][0], float(scores[i]), pairs[i][1]) for i in order
+    )
 
 
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:
@@ -80,6 +104,8 @@ def _id_and_text(index: int, candidate: Candidate) -> tuple[str | None, str]:
         identifier = str(identifier)
     if not isinstance(text, str) or not isinstance(identifier, str | None):
         raise InputError(
-            f"candidate {index} is {str(candidate)[:60]}; expected a text, or an id and a text"
+            f"candidate {index} is {quoted(candidate)}; expected a text, or an id and a text"
         )
-    return identifier, text
+    if identifier is not None:
+        check_text(identifier, f"id of candidate {index}")
+    return identifier, check_text(text, f"candidate {index}")

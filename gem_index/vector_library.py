@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
-from gem_index.files import COMPRESSED
+from gem_index.files import COMPRESSED, user_path
 from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
 from gem_index.store.records import SourceRecord
 from gem_index.vector_origins import FoundSource, Progress, found_source
@@ -300,7 +300,7 @@ class VectorLibrary:
                 self.add(part)
                 added.append(part)
             return part  # an unknown name is reported when it is opened
-        name = Path(part).expanduser().absolute().name
+        name = user_path(part).absolute().name
         for ending in (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet"):
             name = name.removesuffix(ending)
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")

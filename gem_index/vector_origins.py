@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
-from gem_index.files import COMPRESSED, sha256_of_file
+from gem_index.files import COMPRESSED, sha256_of_file, user_path
+from gem_index.quoting import quoted
 from gem_index.store.records import SourceRecord
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
 from gem_index.vectors.download import (
@@ -86,7 +87,7 @@ def found_source(
     if mirror is not None:
         if entry is None and not _HUB_ID.fullmatch(name):
             raise ConfigError(
-                f"found --from beside {name!r}, which is no well-known name; expected one of "
+                f"found --from beside {quoted(name)}, which is no well-known name; expected one of "
                 f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
             )
         entry = entry or hub_entry(name)
@@ -97,7 +98,7 @@ def found_source(
             return
         entry = _mirrored(entry, mirror)
     elif is_path(name):
-        yield FoundSource(vector_file(name, format), str(Path(name).expanduser().absolute()))
+        yield FoundSource(vector_file(name, format), str(user_path(name).absolute()))
         return
     elif name in registered:
         record, folder = registered[name]
@@ -162,7 +163,7 @@ def _inside(entry: CatalogueEntry, folder: Path, format: str | None) -> VectorFi
 
 def _local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> VectorFile:
     """Open a copy of well-known vectors; one under the published name has to have the published hash."""
-    path = Path(mirror).expanduser()
+    path = user_path(mirror)
     for file in entry.files:
         if path.name == file.name and path.is_file() and file.sha256 is not None:
             found = sha256_of_file(path)

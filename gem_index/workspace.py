@@ -29,9 +29,10 @@ from gem_index.errors import (
     HomeNotWritableError,
     InputError,
 )
-from gem_index.files import publish_directory
+from gem_index.files import make_directory, publish_directory
 from gem_index.gem.components import Components
 from gem_index.gem.encoder import GemEncoder
+from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
@@ -59,7 +60,7 @@ def check_name(kind: str, name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(
-            f"the {kind} name is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-', "
+            f"the {kind} name is {quoted(name)}; expected 1 to 64 letters, digits, '.', '_' or '-', "
             "beginning with a letter or a digit"
         )
     return name
@@ -89,7 +90,7 @@ class Workspace:
         self.root = root
         self.settings = settings
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(root)
         except OSError as error:
             raise self._not_writable(error) from error
         self.database = Database(
@@ -295,7 +296,7 @@ class Workspace:
         vectors = self.open_vectors(model.vectors, connection)
         if vectors.fingerprint != model.vectors_fingerprint:
             raise FingerprintMismatchError(
-                f"the model on the vectors {model.vectors!r}",
+                f"the model on the vectors {quoted(model.vectors)}",
                 model.vectors_fingerprint,
                 vectors.fingerprint,
                 "add the vectors it was fitted with under that name again",
@@ -343,6 +344,6 @@ class Workspace:
     def _not_writable(self, error: OSError) -> HomeNotWritableError:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()
         return HomeNotWritableError(
-            f"cannot write to the home {self.root}: {reason}; expected a writable folder: "
+            f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder: "
             "choose one with --home or GEM_INDEX_HOME"
         )

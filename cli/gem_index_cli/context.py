@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -277,32 +277,11 @@ class EncoderOptions:
         ).encoder
 
 
-@contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress on standard error while a person watches; yield what to call with stage, done, total."""
-    if not sys.stderr.isatty():
-        yield lambda stage, done, total: None  # noqa: ARG005 - nobody watches
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+def progress_bar(description: str) -> AbstractContextManager[Any]:
+    """Show progress on standard error while a person watches; yield what to call with stage, done, total, or None."""
+    from gem_index.progress import reporting
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda stage, done, total: bar.update(
-            task, description=stage, completed=done, total=total or None
-        )
+    return reporting(sys.stderr.isatty(), description)
 
 
 def check_target(path: Path, example: str, *endings: str) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from gem_index.collection.counts import count_documents
 from gem_index.collection.drift import Drift, measure_drift
 from gem_index.collection.filters import FilterCache
-from gem_index.collection.publish import Progress, publish
+from gem_index.collection.publish import publish
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -22,6 +22,7 @@ from gem_index.collection.results import (
     IngestReport,
     Problem,
     SearchResult,
+    SearchResults,
 )
 from gem_index.collection.searching import Query, Search, SearchRequest
 from gem_index.collection.transfer import write_export
@@ -37,14 +38,18 @@ from gem_index.errors import (
     InputError,
     UnknownNameError,
 )
+from gem_index.files import user_path
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
-from gem_index.reranking import Candidate, RerankResult, rerank
+from gem_index.progress import Progress, ProgressOption, counted, reporting
+from gem_index.quoting import quoted, quoted_error
+from gem_index.reranking import Candidate, RerankResults, rerank
 from gem_index.store.database import FORK_GATE
 from gem_index.store.documents import DocumentRepository, OnExisting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, StoredDocument
+from gem_index.text import check_text, check_texts
 from gem_index.workspace import Workspace
 
 __all__ = ["Collection"]
@@ -79,10 +84,30 @@ class Collection:
         """Pickle the name and its home: whoever unpickles it opens the collection anew."""
         return _reopen, (self._workspace, self.name)
 
+    def __len__(self) -> int:
+        """Return how many documents there are."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Be true also without documents."""
+        return True
+
+    def __repr__(self) -> str:
+        """Return the name, how many documents, and the word vectors."""
+        try:
+            status = self.status()
+        except GemIndexError as error:
+            return f"Collection({self.name!r}, {quoted_error(error)})"
+        return f"Collection({self.name!r}, {status.documents:,} documents, {status.vectors})"
+
     # ----------------------------------------------------------------- writing
 
     def ingest(
-        self, documents: Iterable[Document], *, on_existing: OnExisting = "replace"
+        self,
+        documents: Iterable[Document],
+        *,
+        on_existing: OnExisting = "replace",
+        progress: ProgressOption = None,
     ) -> IngestReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
@@ -95,6 +120,8 @@ class Collection:
             Read once.
         on_existing : {"replace", "keep", "refuse"}
             What becomes of a document whose id is stored already; one that is kept counts as unchanged.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
 
         Raises
         ------
@@ -107,9 +134,10 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
-        with self._workspace.write_lock():
-            report = self.store(documents, on_existing=on_existing)
-            self._shorten_tail()
+        check_texts(documents, "documents")
+        with self._workspace.write_lock(), reporting(progress, "store") as show:
+            report = self.store(counted(documents, "store", show), on_existing=on_existing)
+            self._shorten_tail(show)
         return report
 
     def store(
@@ -118,7 +146,7 @@ class Collection:
         """Ingest without a look at the index, for a caller that refits next."""
         if on_existing not in get_args(OnExisting):
             raise ConfigError(
-                f"on_existing is {on_existing!r}; expected one of {', '.join(get_args(OnExisting))}"
+                f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
             )
         started = time.monotonic()
         with self._workspace.write_lock(), self._workspace.database.writing() as connection:
@@ -147,7 +175,7 @@ class Collection:
             self._shorten_tail()
         return DeleteReport(len(wanted) - len(missing), tuple(missing))
 
-    def refit(self, progress: Progress | None = None) -> None:
+    def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 
         The old model and index serve until the new ones are whole. After a kill the same call, on the same documents, goes
@@ -158,7 +186,7 @@ class Collection:
         InputError
             If there are no documents.
         """
-        with self._workspace.write_lock():
+        with self._workspace.write_lock(), reporting(progress, "fit") as show:
             with self._workspace.database.reading() as connection:
                 record = self._record(connection)
                 model = ModelRepository(connection).get(record.model_id)
@@ -175,19 +203,17 @@ class Collection:
                 )
                 folder = self._workspace.collection_folder(self._id)
                 unfinished = Unfinished(folder, record, seqs, fresh)
-                texts = _watched(documents.texts_after(0), len(seqs), progress)
+                texts = _watched(documents.texts_after(0), len(seqs), show)
                 encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
             record_of_new = self._workspace.model_record(encoder, model.vectors)
-            publish(
-                self._workspace, self._id, encoder, record_of_new, progress, unfinished=unfinished
-            )
+            publish(self._workspace, self._id, encoder, record_of_new, show, unfinished=unfinished)
 
-    def compact(self, progress: Progress | None = None) -> None:
+    def compact(self, progress: ProgressOption = None) -> None:
         """Make the index anew from the living documents, so that it holds nothing of deleted ones."""
-        with self._workspace.write_lock():
-            publish(self._workspace, self._id, self.encoder, None, progress, afresh=True)
+        with self._workspace.write_lock(), reporting(progress, "encode") as show:
+            publish(self._workspace, self._id, self.encoder, None, show, afresh=True)
 
-    def export(self, path: str | Path, progress: Progress | None = None) -> int:
+    def export(self, path: str | Path, progress: ProgressOption = None) -> int:
         """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.transfer`.
 
         Returns
@@ -195,16 +221,17 @@ class Collection:
         int
             How many documents it holds.
         """
-        with self._workspace.database.reading() as connection:
+        with (
+            self._workspace.database.reading() as connection,
+            reporting(progress, "export") as show,
+        ):
             record = self._record(connection)
             model = ModelRepository(connection).get(record.model_id)
             documents = DocumentRepository(connection, self._id)
             encoder = self._views.encoder(connection, record)
-            return write_export(
-                Path(path).expanduser(), record, model, documents, encoder, progress
-            )
+            return write_export(user_path(path), record, model, documents, encoder, show)
 
-    def drift(self, sample: int = 5000, progress: Progress | None = None) -> Drift:
+    def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.
 
         The model is compared with one fitted on all present texts, which is what a refit would give: a fit on a sample
@@ -235,7 +262,8 @@ class Collection:
             fresh = encoder
             if _fitted_on_others(record, documents):
                 fresh = GemEncoder(encoder.vectors, encoder.config, threads=encoder.threads)
-                fresh.fit(_watched(documents.texts_after(0), len(seqs), progress))
+                with reporting(progress, "fit") as show:
+                    fresh.fit(_watched(documents.texts_after(0), len(seqs), show))
         since = int((seqs > record.fitted_seq).sum())
         texts = [found[seq].text for seq in sorted(found)]
         return measure_drift(encoder, fresh, texts, len(seqs), since)
@@ -264,7 +292,7 @@ class Collection:
                 self._record(connection), DocumentRepository(connection, self._id)
             )
 
-    def _shorten_tail(self) -> None:
+    def _shorten_tail(self, progress: Progress | None = None) -> None:
         """Write a new snapshot when the documents outside of it have become many."""
         try:
             with self._workspace.database.reading() as connection:
@@ -273,7 +301,7 @@ class Collection:
                 if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
                     return
                 encoder = self._views.encoder(connection, record)
-            publish(self._workspace, self._id, encoder)
+            publish(self._workspace, self._id, encoder, progress=progress)
         except (GemIndexError, OSError, MemoryError) as error:
             # The documents are stored and found without it: what was acknowledged must not look refused.
             _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
@@ -289,13 +317,14 @@ class Collection:
         mode: str = "dense",
         min_score: float | None = None,
         fusion: str = "weighted",
-    ) -> list[SearchResult]:
+        fingerprint: str | None = None,
+    ) -> SearchResults:
         """Return the k best documents for a query.
 
         Parameters
         ----------
         query : str or array (dimension,)
-            A text; in the mode ``dense`` also a vector of this collection's encoder.
+            A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
         mode : str
@@ -309,22 +338,34 @@ class Collection:
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
 
+        fingerprint : str, optional
+            Of the encoder or provider that made a query vector; vectors of two encoders have no cosine, of whatever length
+            they are.
+
+        Returns
+        -------
+        SearchResults
+            A list of :class:`SearchResult`, best first.
+
         Raises
         ------
         EmptyTextError
             If the query holds no word.
+        FingerprintMismatchError
+            If another encoder made the query vector.
         InputError
-            If k is below 1, a vector is not one of this collection's dimension, the mode or fusion has another name, or the
+            If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
+            fusion has another name, or the
             filter is not of this form.
         """
-        asked = SearchRequest(query, k, where, mode, min_score, fusion)
+        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
         while True:
             try:
                 best, stored = self._search_once(asked)
                 break
             except StaleStateError:
                 continue  # a newer one is in use: its state is the one to answer from
-        return [
+        return SearchResults(
             SearchResult(
                 stored[seq].document_id,
                 min(1.0, max(-1.0, score)) if mode == "dense" else score,
@@ -332,7 +373,7 @@ class Collection:
                 json.loads(stored[seq].metadata),
             )
             for seq, score in best
-        ]
+        )
 
     def _search_once(self, asked: SearchRequest) -> tuple[Hits, dict[int, StoredDocument]]:
         """Search one state of the collection."""
@@ -402,7 +443,7 @@ class Collection:
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
-    ) -> list[RerankResult]:
+    ) -> RerankResults:
         """Order candidates by their cosine with a query, by this collection's model; see :func:`gem_index.rerank`."""
         return rerank(query, candidates, self.encoder, top_n)
 
@@ -468,7 +509,7 @@ class Collection:
         return problems + [
             Problem(
                 "documents",
-                f"the document {identifier!r} of {self.name} is not what was stored; add it again or restore a backup",
+                f"the document {quoted(identifier)} of {self.name} is not what was stored; add it again or restore a backup",
                 False,
             )
             for identifier in damaged
@@ -510,13 +551,12 @@ def _checked_ids(ids: Iterable[str | int]) -> list[str]:
     InputError
         If they are one string, or one of them is neither a string nor an integer.
     """
-    if isinstance(ids, str | bytes):
-        raise InputError(f"found one string {ids!r}; expected a list or another iterable of ids")
+    check_texts(ids, "ids")
     names: dict[str, None] = {}
     for identifier in ids:
         if isinstance(identifier, bool) or not isinstance(identifier, str | int):
-            raise InputError(f"the id is {identifier!r}; expected a string or an integer")
-        names[str(identifier)] = None
+            raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
+        names[check_text(str(identifier), "id")] = None
     return list(names)
 
 

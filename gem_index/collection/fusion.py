@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from gem_index.collection.view import Hits, best_of
 from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 
 __all__ = ["DEPTH", "FUSIONS", "fuse"]
 
@@ -39,7 +40,7 @@ def fuse(dense: Hits, lexical: Hits, k: int, fusion: str = "weighted") -> Hits:
         If the fusion has another name.
     """
     if fusion not in FUSIONS:
-        raise ConfigError(f"the fusion is {fusion!r}; expected {' or '.join(FUSIONS)}")
+        raise ConfigError(f"the fusion is {quoted(fusion)}; expected {' or '.join(FUSIONS)}")
     fused: dict[int, float] = defaultdict(float)
     for hits, weight in ((dense, _DENSE_WEIGHT), (lexical, 1 - _DENSE_WEIGHT)):
         if not hits:

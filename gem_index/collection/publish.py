@@ -7,7 +7,7 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -21,15 +21,13 @@ from gem_index.gem.encoder import GemEncoder
 from gem_index.index.dense import TRAINING_VECTORS, spread
 from gem_index.index.kinds import resolve_kind
 from gem_index.index.snapshot import Generation, Snapshot
+from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, SnapshotRecord
 from gem_index.workspace import Workspace
 
-__all__ = ["Progress", "publish"]
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a stage, what is done of it, and the whole."""
+__all__ = ["publish"]
 
 _LOG = logging.getLogger(__name__)
 _BLOCK = 4096

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gem_index.notebook import html_table, shorten
+
 __all__ = [
     "CollectionStatus",
     "DeleteReport",
@@ -13,10 +15,11 @@ __all__ = [
     "IngestReport",
     "Problem",
     "SearchResult",
+    "SearchResults",
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult:
     """A found document; ``score`` is its cosine with the query."""
 
@@ -24,6 +27,22 @@ class SearchResult:
     score: float
     text: str
     metadata: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"
+
+
+class SearchResults(list[SearchResult]):
+    """What a search found, best first; a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("", "score", "id", "text"),
+            (
+                (place, f"{hit.score:.3f}", hit.id, shorten(hit.text, 200))
+                for place, hit in enumerate(self, 1)
+            ),
+        )
 
 
 @dataclass(frozen=True)

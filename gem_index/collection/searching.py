@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from gem_index.collection.fusion import DEPTH, fuse
 from gem_index.collection.view import Hits, View
-from gem_index.errors import EmptyTextError, InputError
+from gem_index.errors import EmptyTextError, FingerprintMismatchError, InputError
 from gem_index.index.lexical import terms_of
+from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
-from gem_index.text import tokenize
+from gem_index.text import check_text, tokenize
 
 __all__ = ["MODES", "Query", "Search", "SearchRequest"]
 
@@ -43,23 +44,29 @@ class SearchRequest:
     mode: str
     min_score: float | None
     fusion: str
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         if self.k is None and self.min_score is None:
             raise InputError("found neither k nor min_score; expected one of them")
         k: object = self.k
         if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"k is {k!r}; expected a whole number of at least 1")
+            raise InputError(f"k is {quoted(k)}; expected a whole number of at least 1")
         if self.min_score is not None and not isinstance(self.min_score, int | float):
-            raise InputError(f"min_score is {self.min_score!r}; expected a number")
+            raise InputError(f"min_score is {quoted(self.min_score)}; expected a number")
         if self.mode not in MODES:
-            raise InputError(f"the mode is {self.mode!r}; expected {', '.join(MODES)}")
+            raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
         if not isinstance(self.query, str):
             if self.mode != "dense":
                 raise InputError(
                     f"found a vector for a {self.mode} search; expected a text to take words from"
                 )
-        elif not tokenize(self.query):
+            if not isinstance(self.fingerprint, str):
+                raise InputError(
+                    f"found a query vector and the fingerprint {quoted(self.fingerprint)}; expected a text, or the "
+                    "fingerprint of the encoder that made the vector beside it: fingerprint=encoder.fingerprint"
+                )
+        elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
 
     @property
@@ -82,7 +89,7 @@ def _unit(
         row = np.asarray(vector, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the query is {str(vector)[:60]}; expected a text, or a vector of {dimension} numbers"
+            f"the query is {quoted(vector)}; expected a text, or a vector of {dimension} numbers"
         ) from error
     norm = np.linalg.norm(row)
     if row.shape != (dimension,) or not np.isfinite(norm) or norm == 0:
@@ -111,6 +118,14 @@ class Search:
         self._terms: list[str] = []
         query = asked.query
         if not isinstance(query, str):
+            if asked.fingerprint != view.encoder.fingerprint:
+                raise FingerprintMismatchError(
+                    "the collection",
+                    view.encoder.fingerprint,
+                    str(asked.fingerprint),
+                    "search with a text, or with a vector of the collection's own encoder",
+                    kind="encoder",
+                )
             self._vector = _unit(query, view.encoder.dimension)
             return
         if asked.mode != "lexical":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,25 +18,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.config import GemConfig
 from gem_index.documents import Document
-from gem_index.errors import InputError, MissingExtraError
-from gem_index.files import UNPACKING_ERRORS, open_input, publish_file
+from gem_index.errors import ConfigError, InputError, MissingExtraError
+from gem_index.files import open_input, publish_file
 from gem_index.gem.encoder import GemEncoder
 from gem_index.index.kinds import check_kind
+from gem_index.json_input import JsonError, parse_json
+from gem_index.progress import Progress
+from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
-from gem_index.workspace import Workspace
+from gem_index.vectors.registry import split_spec
+from gem_index.workspace import Workspace, check_name
 
 __all__ = ["Export", "read_export", "restore_documents", "write_export"]
 
-Progress = Callable[[str, int, int], None]
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
 _MAGIC = "gem-index collection"
 _VERSION = 1
 _ROWS = 1000
 _BINARY = ("directions", "singular_values")
+_TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "created_at")
+_LONGEST = dict.fromkeys((*_TEXTS, "collection", "index"), 1000) | dict.fromkeys(_BINARY, 1 << 27)
+_LONGEST_LINE = 1 << 28
+_MOST_DIMENSIONS = 65_536
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,9 @@ def write_export(
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
-    fields = asdict(model) | {"id": None, "name": None}
+    fields = asdict(model)
+    for name in ("id", "name"):  # of this home alone
+        fields[name] = None
     for name in _BINARY:
         if fields[name] is not None:
             fields[name] = base64.b64encode(fields[name]).decode()
@@ -141,78 +152,121 @@ def read_export(path: Path) -> Export:
     Raises
     ------
     InputError
-        If it is no such file; while the documents are read also if one of them is damaged.
+        If it is not such a file, or its head is not of the form that is written; while the documents are read also if one
+        of them is damaged.
     """
     if path.suffix == ".parquet":
         pyarrow, parquet = _pyarrow("reading")
         try:
             table = parquet.ParquetFile(path)
-            head = json.loads((table.schema_arrow.metadata or {})[b"gem_index"])
+            head_text = (table.schema_arrow.metadata or {})[b"gem_index"]
         except (pyarrow.ArrowException, OSError, ValueError, LookupError) as error:
             raise _not_an_export(path) from error
 
-        def rows() -> Iterator[dict[str, Any]]:
-            for batch in table.iter_batches(_ROWS, columns=["id", "text", "metadata"]):
-                for row in batch.to_pylist():
-                    yield row | {"metadata": json.loads(row["metadata"])}
+        def rows() -> Iterator[Any]:
+            try:
+                for batch in table.iter_batches(_ROWS, columns=["id", "text", "metadata"]):
+                    for row in batch.to_pylist():
+                        yield row | {"metadata": parse_json(row["metadata"])}
+            except (pyarrow.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
+                raise _damaged(path, quoted_error(error)) from error
 
     else:
-        try:
-            with open_input(str(path)) as file:
-                head = json.loads(file.readline())
-        except (*UNPACKING_ERRORS, ValueError) as error:
-            raise _not_an_export(path) from error
+        with open_input(str(path)) as file:
+            head_text = file.readline(_LONGEST_LINE + 1)
 
-        def rows() -> Iterator[dict[str, Any]]:
+        def rows() -> Iterator[Any]:
             with open_input(str(path)) as file:
-                file.readline()
-                for line in file:
-                    yield json.loads(line)
+                file.readline(_LONGEST_LINE + 1)
+                while line := file.readline(_LONGEST_LINE + 1):
+                    try:
+                        yield parse_json(line)
+                    except JsonError as error:
+                        raise _damaged(path, f"a document {error}") from error
 
+    try:
+        head = parse_json(head_text)
+    except JsonError as error:
+        raise _not_an_export(path) from error
     return _export(path, head, rows)
 
 
-def _export(path: Path, head: Any, rows: Callable[[], Iterator[dict[str, Any]]]) -> Export:
+def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
     if not isinstance(head, dict) or head.get("format") != _MAGIC:
         raise _not_an_export(path)
-    for name in ("collection", "index"):
-        if not isinstance(head.get(name), str):
-            raise _not_an_export(path)
     if head.get("version") != _VERSION:
         raise InputError(
-            f"{path} is of version {head.get('version')}; expected {_VERSION}: upgrade gem-index"
+            f"{quoted_path(path)} is of version {quoted(head.get('version'))}; expected {_VERSION}: upgrade gem-index"
         )
+    try:
+        name, kind = _field(head, "collection", str), _field(head, "index", str)
+        _field(head, "fingerprint", str)
+        model = _model(_field(head, "model", dict))
+        check_kind(kind, model.dimension)
+    except (ValueError, ConfigError) as error:
+        raise _damaged(path, f"in its head {error}") from error
 
     def documents() -> Iterator[Document]:
-        try:
-            for row in rows():
+        for row in rows():
+            try:
                 yield Document(id=row["id"], text=row["text"], metadata=row["metadata"])
-        except (*UNPACKING_ERRORS, ValueError, LookupError, TypeError) as error:
-            raise InputError(f"{path} is damaged: {error}; expected a whole export") from error
+            except (InputError, LookupError, TypeError) as error:
+                reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
+                raise _damaged(path, f"of a document {reason}") from error
 
-    try:
-        return Export(head["collection"], head["index"], _model(dict(head["model"])), documents)
-    except (LookupError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is damaged: its first line holds no model ({error}); expected a whole export"
-        ) from error
+    return Export(name, kind, model, documents)
+
+
+def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
+    """Return a field of the head; ValueError where it is missing or of another kind."""
+    value = fields.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
+        raise ValueError(problem)  # noqa: TRY004 - of a value in a file, not of an argument
+    if isinstance(value, str) and len(value) > _LONGEST[name]:
+        raise ValueError(f"{name} has {len(value)} characters, more than {_LONGEST[name]}")
+    return value
 
 
 def _model(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model that an export carries; ValueError where its parts do not agree."""
-    for name in _BINARY:
-        if fields[name] is not None:
-            fields[name] = base64.b64decode(fields[name], validate=True)
-    model = ModelRecord(**fields)
-    if not (isinstance(model.dimension, int) and model.dimension > 0):
-        raise ValueError(f"its dimension is {model.dimension!r}")
-    if not (isinstance(model.sentences, int) and model.sentences >= 0):
-        raise ValueError(f"its number of sentences is {model.sentences!r}")
-    if model.directions is not None and model.singular_values is not None:
-        expected = len(model.singular_values) * model.dimension
-        if len(model.singular_values) % 8 or len(model.directions) != expected:
-            raise ValueError("its directions are not as many as its singular values")
-    return model
+    """Return the model that an export carries, without a name; ValueError where it is not of the form that is written."""
+    if unknown := set(fields) - {*_TEXTS, *_BINARY, "dimension", "sentences", "id", "name"}:
+        raise ValueError(f"the model has the unknown field {quoted(min(unknown))}")
+    text = {name: _field(fields, name, str) for name in _TEXTS}
+    for name in ("fingerprint", "vectors_fingerprint"):
+        if not re.fullmatch("[0-9a-f]{64}", text[name]):
+            raise ValueError(f"{name} is {quoted(text[name], 40)}, not a SHA-256")
+    for part in split_spec(text["vectors"]):
+        # a path would read a file of this machine because a stranger's export says so
+        check_name("vectors", part.name)
+    config = GemConfig.from_json(text["config"])
+    dimension, sentences = (_field(fields, name, int) for name in ("dimension", "sentences"))
+    if not 1 <= dimension <= _MOST_DIMENSIONS or not 0 <= sentences < 1 << 63:
+        raise ValueError(f"dimension is {quoted(dimension)} and sentences {quoted(sentences)}")
+    directions, values = (_numbers(fields, name) for name in _BINARY)
+    if (directions is None) != (values is None):
+        raise ValueError(
+            "there are directions without singular values, or these without directions"
+        )
+    if values is not None and directions is not None:
+        if len(values) % 8 or len(directions) != len(values) * dimension:
+            raise ValueError("the directions are not as many as the singular values")
+        if not all(np.isfinite(np.frombuffer(data, "<f8")).all() for data in (directions, values)):
+            raise ValueError("the directions or singular values are not finite")
+    return ModelRecord(
+        name=None,
+        **(text | {"config": config.to_json()}),
+        dimension=dimension,
+        sentences=sentences,
+        directions=directions,
+        singular_values=values,
+    )
+
+
+def _numbers(fields: dict[str, Any], name: str) -> bytes | None:
+    if fields.get(name) is None:
+        return None
+    return base64.b64decode(_field(fields, name, str), validate=True)
 
 
 def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
@@ -243,9 +297,13 @@ def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
     return added
 
 
+def _damaged(path: Path, problem: str) -> InputError:
+    return InputError(f"{quoted_path(path)} is damaged: {problem}; expected a whole export")
+
+
 def _not_an_export(path: Path) -> InputError:
     return InputError(
-        f"{path} is no exported collection; expected what gem-index export wrote (build takes other files)"
+        f"{quoted_path(path)} is not an exported collection; expected what gem-index export wrote (build takes other files)"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError, RecordError
-from gem_index.files import open_input
+from gem_index.files import open_input, user_path
 from gem_index.reading import read_objects
 
 __all__ = [
@@ -86,7 +86,7 @@ def read_sts(names: Iterable[str]) -> list[ScoredPairs]:
     """
     found = []
     for name in names:
-        root = Path(name).expanduser()
+        root = user_path(name)
         if not root.exists():
             raise InputError(f"cannot read {name}: no such file; {_STS_LAYOUT}: {_STS_ORIGIN}")
         paths = [root]

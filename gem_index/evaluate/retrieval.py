@@ -17,7 +17,7 @@ from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.files import open_input
+from gem_index.files import open_input, user_path
 from gem_index.index.lexical import LexicalIndex, terms_of
 from gem_index.reading import read_objects
 
@@ -65,7 +65,7 @@ def read_beir(folder: str, split: str = "test") -> RetrievalTask:
     InputError
         If a file is missing; RecordError where a line is wrong.
     """
-    root = Path(folder).expanduser()
+    root = user_path(folder)
     for name in ("corpus.jsonl", "queries.jsonl", f"qrels/{split}.tsv"):
         if not any((root / f"{name}{packed}").is_file() for packed in ("", ".gz")):
             raise InputError(f"{root} holds no {name}; {_LAYOUT}")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError
+from gem_index.quoting import quoted
 from gem_index.text import tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
@@ -99,7 +100,7 @@ def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterato
         for i, text in enumerate(chunk):
             if not isinstance(text, str):
                 raise InputError(
-                    f"text {done + i} is {str(text)[:40]} ({type(text).__name__}); expected a string"
+                    f"text {done + i} is {quoted(text, 40)} ({type(text).__name__}); expected a string"
                 )
         done += len(chunk)
         begin = length = 0

@@ -8,8 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError
 from gem_index.gem.encoder import GemEncoder
+from gem_index.text import check_texts
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["CombinedEncoder"]
@@ -72,8 +73,7 @@ class CombinedEncoder:
         InputError
             If no text of the corpus has a word.
         """
-        if isinstance(corpus, str):
-            raise InputError("found one string; expected a list or another iterable of texts")
+        check_texts(corpus)
         texts = list(corpus)
         for encoder in self.encoders:
             encoder.fit(texts)
@@ -87,7 +87,8 @@ class CombinedEncoder:
         float32 array (n, dimension)
             Rows of unit length; a text without words gives a row of zeros.
         """
-        if not isinstance(texts, str | Sequence):
+        check_texts(texts)
+        if not isinstance(texts, Sequence):
             texts = list(texts)
         rows: FloatArray = np.concatenate(
             [

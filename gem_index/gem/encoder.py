@@ -19,7 +19,9 @@ from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.sentences import WeighedSentences
-from gem_index.text import frequent_english
+from gem_index.notebook import html_table
+from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.text import check_text, check_texts, frequent_english
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["Explanation", "GemEncoder", "WordWeight"]
@@ -45,13 +47,31 @@ class WordWeight:
     alpha: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a sentence's vector is what it is: the weight of each word, in order."""
 
     text: str
     fingerprint: str
     words: tuple[WordWeight, ...]
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{word.token} {word.alpha:.2f}" for word in self.words[:10])
+        more = f", … {len(self.words)} words" if len(self.words) > 10 else ""
+        return f"Explanation({words}{more})"
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("word", "novelty", "significance", "uniqueness", "weight"),
+            (
+                (
+                    word.token if word.known else f"{word.token} (unknown)",
+                    *(f"{part:.3f}" for part in (word.alpha_n, word.alpha_s, word.alpha_u)),
+                    f"{word.alpha:.3f}",
+                )
+                for word in self.words
+            ),
+        )
 
 
 class GemEncoder:
@@ -96,6 +116,10 @@ class GemEncoder:
         self._components = components
         self._statistics: CorpusStatistics | None = None
         self.threads = threads
+
+    def __repr__(self) -> str:
+        fit = f"fitted on {self.components.sentences:,} texts" if self.fitted else "background"
+        return f"GemEncoder({self.vectors!r}, preset {self.config.preset_name}, {fit})"
 
     @property
     def dimension(self) -> int:
@@ -159,15 +183,24 @@ class GemEncoder:
             statistics.add(coarse, sum(filled))
         return statistics
 
-    def fit(self, corpus: Iterable[str]) -> Self:
+    def fit(self, corpus: Iterable[str], *, progress: ProgressOption = None) -> Self:
         """Replace the components by the principal directions of a corpus.
+
+        Parameters
+        ----------
+        corpus : iterable of str
+            Read once.
+        progress : bool or callable, optional
+            As for :meth:`encode`.
 
         Raises
         ------
         InputError
             If no text of the corpus has a word and the prior is 0.
         """
-        return self.fit_statistics(self.summarise(corpus))
+        check_texts(corpus)
+        with reporting(progress, "fit") as report:
+            return self.fit_statistics(self.summarise(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
         """Add texts to the corpus of earlier calls and compute its components anew.
@@ -217,34 +250,33 @@ class GemEncoder:
 
     # ---------------------------------------------------------------- encoding
 
-    def encode(self, texts: Iterable[str]) -> FloatArray:
+    def encode(self, texts: Iterable[str], *, progress: ProgressOption = None) -> FloatArray:
         """Encode texts.
 
         Parameters
         ----------
         texts : iterable of str
-            n texts; a single string is refused.
+            n texts; a single string, a mapping and a table are refused.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
 
         Returns
         -------
         float32 array (n, dimension)
             Rows of unit length, inner products are cosines; a text without words gives a row of zeros.
         """
-        if not isinstance(texts, str | Sequence):
+        check_texts(texts)
+        if not isinstance(texts, Sequence):
             texts = list(texts)
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         begin = 0
-        for block in _blocks(texts, 4 * _BLOCK):
-            self._in_parts(block, out[begin : begin + len(block)], self.encode_tokens)
-            begin += len(block)
+        with reporting(progress, "encode") as report:
+            for block in _blocks(texts, _BLOCK if report else 4 * _BLOCK):
+                self._in_parts(block, out[begin : begin + len(block)], self.encode_tokens)
+                begin += len(block)
+                if report is not None:
+                    report("encode", begin, len(texts))
         return out
-
-    def encode_blocks(self, texts: Iterable[str]) -> Iterator[FloatArray]:
-        """Encode a stream of texts in constant memory, a block of rows at a time."""
-        for block in _blocks(texts):
-            out = np.empty((len(block), self.dimension), dtype=np.float32)
-            self._in_parts(block, out, self.encode_tokens)
-            yield out
 
     def encode_tokens(self, batch: TokenBatch, out: FloatArray) -> None:
         """Encode sentences that are tokenized already into out (sentences, dimension), in this thread."""
@@ -252,7 +284,8 @@ class GemEncoder:
 
     def similarity(self, a: str, b: str) -> float:
         """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
-        first, second = self.encode([a, b]).astype(np.float64)
+        texts = [check_text(a, "first text"), check_text(b, "second text")]
+        first, second = self.encode(texts).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
 
     def explain(self, text: str) -> Explanation:
@@ -260,7 +293,7 @@ class GemEncoder:
 
         The three scores are shown as computed; ``alpha`` sums those that the configuration uses.
         """
-        batch = TokenBatch.of_texts([text])
+        batch = TokenBatch.of_texts([check_text(text, "text")])
         weighed = self._weigh(batch)
         _, unknown = self.vectors.lookup(batch.words)
         words = tuple(
@@ -382,8 +415,5 @@ class GemEncoder:
 
 
 def _blocks(texts: Iterable[str], most: int = _BLOCK) -> Iterator[list[str]]:
-    if isinstance(texts, str):
-        raise InputError(
-            f"found one string {texts[:40]!r}; expected a list or another iterable of texts"
-        )
+    check_texts(texts)
     return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)

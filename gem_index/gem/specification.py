@@ -9,6 +9,9 @@ from typing import Any
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, InputError
+from gem_index.files import user_path
+from gem_index.json_input import read_json_file
+from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = ["EncoderSpec", "read_specification"]
 
@@ -35,15 +38,13 @@ def read_specification(path: str | Path) -> list[EncoderSpec]:
     InputError
         If the file cannot be read; ConfigError where its content is no configuration.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json_file(path, error=ConfigError)
     except OSError as error:
         raise InputError(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}; expected a readable file"
+            f"cannot read {quoted_path(path)}: {quoted_error(error)}; expected a readable file"
         ) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}; {_FORM}") from error
     entries = content.get("encoders", [content]) if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
         raise ConfigError(f"{path} holds no configuration; {_FORM}")
@@ -61,6 +62,6 @@ def _spec(path: Path, entry: Any) -> EncoderSpec:
         or not isinstance(entry.get("weight", 1.0), int | float)
         or not 1e-9 <= entry.get("weight", 1.0) <= 1e9
     ):
-        raise ConfigError(f"{path} holds {json.dumps(entry)[:80]}; {_FORM}")
+        raise ConfigError(f"{path} holds {quoted(entry, 80)}; {_FORM}")
     config = GemConfig.from_json(json.dumps(entry.get("config", {})))
     return EncoderSpec(entry["vectors"], config, float(entry.get("weight", 1.0)))

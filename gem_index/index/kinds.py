@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 
 __all__ = ["AUTOMATIC", "KINDS", "IndexKind", "check_kind", "resolve_kind"]
 
@@ -65,22 +67,76 @@ def resolve_kind(kind: str, documents: int) -> IndexKind:
     return IndexKind(kind, named.get(kind, kind))
 
 
+# FAISS parses more than it makes well: some strings end the process or take all memory. What is taken is
+# [TRANSFORM,][IVFn,|HNSWm,]CODE[,Refine(Flat)], with numbers that fit the vectors.
+_FACTORY = re.compile(
+    r"(?:(?P<transform>PCAR?|OPQ|RR)(?P<size>\d{1,5})(?:_(?P<out>\d{1,5}))?,)?"
+    r"(?:IVF(?P<lists>\d{1,5}),|HNSW(?P<links>\d{1,3})(?:,|$))?"
+    r"(?P<code>Flat|SQ4|SQ6|SQ8|SQfp16|SQbf16|RaBitQ|RaBitQfs|PQ(?P<parts>\d{1,5})(?:x(?P<bits>\d{1,2}))?(?P<fast>fs)?|)"
+    r"(?P<refined>,Refine\(Flat\)|,RFlat)?"
+)
+_MOST_LISTS = 65_536
+_LINKS = range(2, 129)
+_BITS = range(1, 11)
+
+
 def check_kind(kind: str, dimension: int) -> None:
     """Hold a kind to what FAISS can make of vectors of that dimension.
 
     Raises
     ------
     ConfigError
-        If it is neither a name nor a factory string that works.
+        If it is neither a name nor a factory string of the form that is taken:
+        ``[PCAn,|PCARn,|OPQm[_n],|RRn,][IVFn,|HNSWm,]CODE[,Refine(Flat)]`` where CODE is ``Flat``, ``SQ4``, ``SQ6``, ``SQ8``,
+        ``SQfp16``, ``SQbf16``, ``RaBitQ``, ``RaBitQfs``, ``PQm``, ``PQmxb`` or ``PQmx4fs``, with m parts that divide the
+        dimension.
     """
-    if kind == AUTOMATIC or kind in KINDS:
+    if isinstance(kind, str) and (kind == AUTOMATIC or kind in KINDS):
         return
+    if not isinstance(kind, str) or not _is_safe(kind, dimension):
+        raise _unusable(kind, dimension)
     import faiss
 
     try:
         faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:
-        raise ConfigError(
-            f"the index is {kind!r}; expected {AUTOMATIC}, {', '.join(KINDS)}, or a FAISS factory string that takes "
-            f"{dimension} dimensions and inner product"
-        ) from error
+        raise _unusable(kind, dimension) from error
+
+
+def _is_safe(factory: str, dimension: int) -> bool:
+    """Tell whether a factory string is of the form that is taken, with numbers that fit."""
+    found = _FACTORY.fullmatch(factory)
+    if found is None:
+        return False
+    number = {
+        name: int(text) for name, text in found.groupdict().items() if text and text.isdigit()
+    }
+    transform, code, links = found["transform"], found["code"], number.get("links")
+    if not code and (links is None or factory.endswith(",")):
+        return False
+    size = number.get("size", dimension)
+    out = dimension
+    if transform == "OPQ":
+        out = number.get("out", dimension)
+        if not 1 <= size <= out <= dimension or out % size:
+            return False
+    elif transform is not None:
+        out = size
+        if "out" in number or not 1 <= size <= dimension:
+            return False
+    if not 1 <= number.get("lists", 1) <= _MOST_LISTS:
+        return False
+    if links is not None and (links not in _LINKS or code.startswith("RaBitQ") or found["fast"]):
+        return False
+    parts, bits = number.get("parts"), number.get("bits", 8)
+    if parts is not None and (parts < 1 or out % parts or bits not in _BITS):
+        return False
+    return not (found["fast"] and bits != 4)
+
+
+def _unusable(kind: object, dimension: int) -> ConfigError:
+    return ConfigError(
+        f"the index is {quoted(kind)}; expected {AUTOMATIC}, {', '.join(KINDS)}, or a FAISS factory string for "
+        f"{dimension} dimensions: [PCAn,|OPQm,|RRn,][IVFn,|HNSWm,] and Flat, SQ8, SQfp16, PQm, PQmx4fs or RaBitQ, "
+        "perhaps with ,Refine(Flat)"
+    )

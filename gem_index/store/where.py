@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from gem_index.errors import FilterError
+from gem_index.quoting import quoted
 
 __all__ = ["compile_where"]
 
@@ -33,7 +34,8 @@ _COMPARISONS = {
 }
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
-_MOST_PARTS = 500  # of $and and $or; SQLite takes conditions up to a depth of 1000
+_MOST_PARTS = 500  # in all; SQLite takes conditions up to a depth of 1000
+_MOST_VALUES = 100_000  # of $in
 _DEEPEST = 50
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
@@ -65,20 +67,23 @@ def compile_where(
         If the filter is not of this form.
     """
     if not isinstance(where, Mapping):
-        raise FilterError(f"the filter is {where!r}; expected an object such as {{'lang': 'en'}}")
+        raise FilterError(
+            f"the filter is {quoted(where)}; expected an object such as {{'lang': 'en'}}"
+        )
     if depth > _DEEPEST:
         raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a plainer one")
+    if depth == 0 and (parts := _count_parts(where, 0)) > _MOST_PARTS:
+        raise FilterError(
+            f"the filter holds more than {parts - 1} conditions; expected at most {_MOST_PARTS}: many values of one "
+            "field go into $in"
+        )
     return and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
 
 
 def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnElement[bool]:
     if key in ("$and", "$or"):
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise FilterError(f"{key} holds {value!r}; expected a list of filters")
-        if len(value) > _MOST_PARTS:
-            raise FilterError(
-                f"{key} holds {len(value)} filters; expected at most {_MOST_PARTS}: many values of one field go into $in"
-            )
+            raise FilterError(f"{key} holds {quoted(value)}; expected a list of filters")
         parts = [compile_where(part, metadata, depth + 1) for part in value]
         return and_(true(), *parts) if key == "$and" else or_(false(), *parts)
     if key == "$not":
@@ -86,20 +91,50 @@ def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnEle
     # JSON text escapes these characters, and SQLite compares the escaped name
     if not isinstance(key, str) or key.startswith("$") or _ESCAPED.search(key):
         raise FilterError(
-            f"the filter names {key!r}; expected a name without quotes, backslashes or controls, or $and, $or, $not"
+            f"the filter names {quoted(key)}; expected a name without quotes, backslashes or controls, or $and, $or, $not"
         )
     field = _Field(key, metadata)
     if not isinstance(value, Mapping):
         return field.equals(value)
     if not value:
-        raise FilterError(f"the condition on {key!r} is empty; expected a value or an operator")
+        raise FilterError(
+            f"the condition on {quoted(key)} is empty; expected a value or an operator"
+        )
     return and_(*(field.condition(operator, operand) for operator, operand in value.items()))
+
+
+def _refuse_surrogates(text: object) -> None:
+    try:
+        if isinstance(text, str):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(
+            f"the filter holds {quoted(text)}, half of a surrogate pair, which is not a character; expected valid Unicode"
+        ) from error
+
+
+def _count_parts(where: object, depth: int) -> int:
+    """Return how many conditions a filter holds, at most one more than are taken."""
+    if not isinstance(where, Mapping) or depth > _DEEPEST:
+        return 1
+    count = 0
+    for key, value in where.items():
+        nested: Sequence[object] = [value] if key == "$not" else []
+        if key in ("$and", "$or") and isinstance(value, Sequence) and not isinstance(value, str):
+            nested = value
+        count += 0 if nested else len(value) if isinstance(value, Mapping) else 1
+        for part in nested:
+            count += _count_parts(part, depth + 1)
+            if count > _MOST_PARTS:
+                return _MOST_PARTS + 1
+    return count
 
 
 class _Field:
     """One metadata field; its JSON type guards every comparison, as SQLite orders numbers before all text."""
 
     def __init__(self, key: str, metadata: Column[str]) -> None:
+        _refuse_surrogates(key)
         self._key = key
         path = f'$."{key}"'
         self._value: ColumnElement[Any] = func.json_extract(metadata, path)
@@ -108,21 +143,28 @@ class _Field:
     def condition(self, operator: str, operand: Any) -> ColumnElement[bool]:
         if operator == "$in":
             if not isinstance(operand, Sequence) or isinstance(operand, str):
-                raise FilterError(f"$in on {self._key!r} holds {operand!r}; expected a list")
+                raise FilterError(
+                    f"$in on {quoted(self._key)} holds {quoted(operand)}; expected a list"
+                )
+            if len(operand) > _MOST_VALUES:
+                raise FilterError(
+                    f"$in on {quoted(self._key)} holds {len(operand)} values; expected at most {_MOST_VALUES}"
+                )
             return self._among(operand)
         if operator not in _COMPARISONS:
             raise FilterError(
-                f"the operator on {self._key!r} is {operator!r}; expected $in, {', '.join(_COMPARISONS)}"
+                f"the operator on {quoted(self._key)} is {quoted(operator)}; expected $in, {', '.join(_COMPARISONS)}"
             )
         if isinstance(operand, bool) or not isinstance(operand, int | float | str):
             raise FilterError(
-                f"{operator} on {self._key!r} compares with {operand!r}; expected a number or a string"
+                f"{operator} on {quoted(self._key)} compares with {quoted(operand)}; expected a number or a string"
             )
         return self._guarded(operand, _COMPARISONS[operator](self._value, self._bound(operand)))
 
     def _among(self, values: Sequence[Any]) -> ColumnElement[bool]:
         """Compare with any number of values: texts and numbers each as one table, a condition a value would be too deep."""
         texts = [value for value in values if isinstance(value, str)]
+        _refuse_surrogates("".join(texts))
         numbers = [
             value
             for value in values
@@ -144,7 +186,7 @@ class _Field:
             return self._type == ("true" if value else "false")
         if not isinstance(value, int | float | str):
             raise FilterError(
-                f"{self._key!r} is compared with {value!r}; expected a string, a number, a boolean or null"
+                f"{quoted(self._key)} is compared with {quoted(value)}; expected a string, a number, a boolean or null"
             )
         return self._guarded(value, self._value == self._bound(value))
 
@@ -153,11 +195,17 @@ class _Field:
         return func.coalesce(and_(self._type.in_(kinds), condition), false())
 
     def _bound(self, value: float | str) -> ColumnElement[Any]:
+        _refuse_surrogates(value)
         return literal(value if isinstance(value, str) else _stored_number(value))
 
 
 def _stored_number(value: float) -> float:
     """Return a number as SQLite holds it: integers beyond 64 bits are floats."""
     if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise FilterError(
+                f"the filter compares with a {quoted(value)}; expected a number within float64"
+            ) from error
     return value

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
 
 __all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
@@ -59,12 +60,12 @@ class SourceOptions:
     def __post_init__(self) -> None:
         check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit is {self.limit!r}; expected at least 1")
+            raise ConfigError(f"limit is {quoted(self.limit)}; expected at least 1")
         choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
         for name, known in choices.items():
             value = getattr(self, name)
             if value not in known and not (name == "dtype" and value is None):
-                raise ConfigError(f"{name} is {value!r}; expected {', '.join(known)}")
+                raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from the default."""
@@ -112,7 +113,7 @@ def check_factor(name: str, value: float) -> None:
         If it is no number from 1e-9 to 1e9.
     """
     if not (isinstance(value, int | float) and 1e-9 <= value <= 1e9):
-        raise ConfigError(f"{name} is {value!r}; expected a number from 1e-9 to 1e9")
+        raise ConfigError(f"{name} is {quoted(value)}; expected a number from 1e-9 to 1e9")
 
 
 def row_of_unknown(word: str, rows: int) -> int:

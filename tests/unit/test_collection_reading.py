@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 
-from gem_index import Document, GemConfig, Home
+from gem_index import Document, GemConfig, GemEncoder, Home
 from gem_index.errors import (
     ConfigError,
     ExistingIdError,
@@ -154,12 +154,13 @@ class TestSearchByVector:
         vector = faq.encoder.encode(["a visa to renew"])[0]
         by_text = faq.search("a visa to renew", k=3)
         for query in (vector, 7 * vector.astype(np.float64), vector.tolist()):
-            found = faq.search(query, k=3)
+            found = faq.search(query, k=3, fingerprint=faq.encoder.fingerprint)
             assert [hit.id for hit in found] == [hit.id for hit in by_text]
             np.testing.assert_allclose(
                 [hit.score for hit in found], [hit.score for hit in by_text], atol=1e-6
             )
-        assert [hit.id for hit in faq.search(vector, k=3, where={"lang": "de"})] == ["tea"]
+        found = faq.search(vector, k=3, where={"lang": "de"}, fingerprint=faq.encoder.fingerprint)
+        assert [hit.id for hit in found] == ["tea"]
 
     @pytest.mark.parametrize(
         "vector",
@@ -168,7 +169,19 @@ class TestSearchByVector:
     )
     def test_other_vectors_are_refused(self, faq, vector):
         with pytest.raises(InputError, match=r"shape \(24,\) that is not zero"):
+            faq.search(vector, fingerprint=faq.encoder.fingerprint)
+
+    def test_whose_it_is_has_to_be_said(self, faq):
+        other = GemEncoder(faq.encoder.vectors, GemConfig.cqa())
+        vector = other.encode(["a visa to renew"])[0]
+        assert vector.shape == (faq.encoder.dimension,)
+        with pytest.raises(InputError, match="found a query vector and the fingerprint None; exp"):
             faq.search(vector)
+        with pytest.raises(FingerprintMismatchError, match="made with the encoder") as caught:
+            faq.search(vector, fingerprint=other.fingerprint)
+        assert caught.value.found == other.fingerprint
+        assert caught.value.expected == faq.encoder.fingerprint
+        assert caught.value.kind == "encoder"
 
     def test_words_cannot_be_taken_from_a_vector(self, faq):
         for mode in ("lexical", "hybrid"):

@@ -114,9 +114,9 @@ class TestExport:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"", "is no exported collection"),
-            (b'{"id": 1}\n', "is no exported collection"),
-            (b"\x1f\x8b\x08nothing", "is no exported collection"),
+            (b"", "is not an exported collection"),
+            (b'{"id": 1}\n', "is not an exported collection"),
+            (b"\x1f\x8b\x08nothing", "is not an exported collection|cannot be read to its end"),
         ],
     )
     def test_other_files_are_refused(self, home, tmp_path, content, message):

@@ -45,8 +45,8 @@ def test_any_text_is_accepted_as_json_accepts_it(text):
     ("text", "message"),
     [
         (b'{"a": "\xff"}', "is not UTF-8 at byte 8"),
-        ("{nothing", r"is not JSON at line 1 column 2 \(Expecting property name"),
-        ("", "is not JSON at line 1 column 1"),
+        ("{nothing", r"is not JSON at column 2 \(Expecting property name"),
+        ("", "is not JSON at column 1"),
         ("\ufeff{}", "is not JSON"),
         ("[" * 100_000, "nested deeper than 100 levels"),
         ('{"a":' * 101 + "1" + "}" * 101, "nested deeper than 100 levels"),

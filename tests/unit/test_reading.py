@@ -119,7 +119,7 @@ BAD = [
     ("x.jsonl", '{"id": true, "text": "a"}\n', 1, "the id is True"),
     ("x.jsonl", '{"id": "", "text": "a"}\n', 1, "the id has 0 characters"),
     ("x.jsonl", '{"text": "\\ud800"}\n', 1, "half of a surrogate pair"),
-    ("x.jsonl", '{"text": "a", "x": NaN}\n', 1, "the metadata is not JSON"),
+    ("x.jsonl", '{"text": "a", "x": NaN}\n', 1, "holds NaN, which is not JSON"),
     ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', 2, "byte 11 is not UTF-8"),
     ("x.txt", b"fine\n\xe9t\xe9\n", 2, "byte 1 is not UTF-8"),
     ("x.txt", "x" * 5000 + "\nfine\n", 1, "the line has 5001 bytes; expected at most 2000"),
@@ -241,9 +241,9 @@ class TestDocument:
         [
             ({"id": b"x", "text": "t"}, "the id is b'x'"),
             ({"id": "x" * 513, "text": "t"}, "has 513 characters"),
-            ({"id": "x", "text": None}, "the text is null"),
-            ({"id": "x", "text": ["t"]}, "the text is a list"),
-            ({"id": "x", "text": "t", "metadata": {1: 2}}, "no object with string keys"),
+            ({"id": "x", "text": None}, "the text of 'x' is null"),
+            ({"id": "x", "text": ["t"]}, "the text of 'x' is a list"),
+            ({"id": "x", "text": "t", "metadata": {1: 2}}, "not an object with string keys"),
             ({"id": "x", "text": "t", "metadata": {"d": object()}}, "not JSON"),
         ],
     )

@@ -56,7 +56,7 @@ class TestText:
         assert len(source.vocabulary) == 5000
         packed = pack(lines)
         (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
-        with pytest.raises(VectorFormatError, match="cannot be read"):
+        with pytest.raises(InputError, match="cannot be read to its end"):
             import_vectors(read_vectors(tmp_path / "cut"), tmp_path / "never")
         assert not (tmp_path / "never").exists()
 
