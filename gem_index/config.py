@@ -21,6 +21,10 @@ NEW_COLLECTION_PRIOR = 1000.0
 """Pseudo-sentences of background that a new collection starts with (spec section 7)."""
 
 
+class _NotChosen(float):
+    """A value that nobody chose: it counts as its number, and a new collection may choose another."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GemConfig:
     """The configuration of a GEM encoder, validated and immutable.
@@ -44,7 +48,8 @@ class GemConfig:
         The weights that are summed, any subset of ``"nsu"`` (novelty, significance, uniqueness); ``""`` weights every
         word 1.
     prior : float
-        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (spec section 7).
+        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (spec section 7). Where none is
+        given an encoder mixes in none, and a new collection 1000.
 
     Raises
     ------
@@ -63,7 +68,7 @@ class GemConfig:
     ranking: Ranking = "singular"
     removal: Removal = "sdr"
     alphas: str = "nsu"
-    prior: float = 0.0
+    prior: float = _NotChosen(0.0)
 
     def __post_init__(self) -> None:
         for name, low in (("window", 0), ("removed", 0), ("components", 1)):
@@ -82,7 +87,8 @@ class GemConfig:
             if not valid or not 0 <= value < 1e9 or (above_zero and value == 0):
                 bound = "above 0" if above_zero else "of at least 0"
                 raise ConfigError(f"{name} is {quoted(value)}; expected a number {bound}")
-            object.__setattr__(self, name, float(value))
+            if not isinstance(value, _NotChosen):
+                object.__setattr__(self, name, float(value))
         if self.removed > self.components:
             raise ConfigError(
                 f"removed is {self.removed} and components {self.components}; "
@@ -163,9 +169,14 @@ class GemConfig:
         return cls._of_fields(dict(value))
 
     @property
+    def prior_chosen(self) -> bool:
+        """Whether the prior was given, perhaps as 0, rather than left to whoever uses the configuration."""
+        return not isinstance(self.prior, _NotChosen)
+
+    @property
     def preset_name(self) -> str:
         """``sts``, ``cqa``, ``transfer`` or ``trained`` where all but the prior agrees with it, else ``custom``."""
-        paper = replace(self, prior=0.0)
+        paper = replace(self, prior=0.0)  # equal to one that was not chosen
         for name in ("sts", "cqa", "transfer", "trained"):
             if paper == self.preset(name):
                 return name

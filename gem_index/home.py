@@ -25,7 +25,7 @@ from gem_index.errors import (
 )
 from gem_index.files import user_path
 from gem_index.gem.encoder import GemEncoder
-from gem_index.gem.recommended import recommended_config
+from gem_index.gem.recommended import config_for
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
@@ -132,9 +132,10 @@ class Home:
             A registered or bundled name, a path (which is then registered under its file name), or several joined by
             ``+``; by default bundled ones.
         config : GemConfig, mapping of its fields, or name of a preset, optional
-            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`.
+            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`; some of its
+            fields change that one.
         prior : float, optional
-            Pseudo-sentences of background mixed into the fit. By default the configuration's where it is above 0, else
+            Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
             1000: a new collection is too small to show its own common directions (spec section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
@@ -148,7 +149,6 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, or another configuration, than those given.
         """
-        config = None if config is None else GemConfig.of(config)
         check_name("collection", name)
         with self._workspace.write_lock():
             if self._find(name) is not None:
@@ -166,9 +166,10 @@ class Home:
                 self._workspace.database.writing() as connection,
             ):
                 source = self._workspace.open_vectors(spec, connection)
-                config = config or recommended_config(source)
-                prior = (config.prior or NEW_COLLECTION_PRIOR) if prior is None else prior
-                encoder = GemEncoder(source, replace(config, prior=prior))
+                wanted = config_for(source, config)
+                if prior is not None or not wanted.prior_chosen:
+                    wanted = replace(wanted, prior=NEW_COLLECTION_PRIOR if prior is None else prior)
+                encoder = GemEncoder(source, wanted)
                 record = self._workspace.model_record(encoder, spec)
                 check_kind(index or AUTOMATIC, encoder.dimension)
                 model_id = ModelRepository(connection).add(record)
@@ -246,7 +247,6 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        config = None if config is None else GemConfig.of(config)
         check_texts(documents, "documents")
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             new = self._find(name) is None
@@ -278,7 +278,7 @@ class Home:
         name: str,
         documents: Iterable[Document],
         vectors: str | None,
-        config: GemConfig | None,
+        config: GemConfig | Mapping[str, Any] | str | None,
         prior: float | None,
         index: str | None,
     ) -> IngestReport:
@@ -296,7 +296,7 @@ class Home:
         self,
         collection: Collection,
         vectors: str | None,
-        config: GemConfig | None,
+        config: GemConfig | Mapping[str, Any] | str | None,
         prior: float | None,
     ) -> None:
         encoder = collection.encoder
@@ -307,12 +307,12 @@ class Home:
                     f"the collection {collection.name}",
                     encoder.vectors.fingerprint,
                     found,
-                    f"leave out --vectors, or build a new collection with {vectors}",
+                    f"leave out the vectors, or build a new collection with {quoted(vectors)}",
                 )
         own = encoder.config
-        if prior is None:
-            prior = (config.prior if config else 0) or own.prior
-        wanted = replace(config or own, prior=prior)
+        wanted = own if config is None else config_for(encoder.vectors, config)
+        if prior is not None or not wanted.prior_chosen:
+            wanted = replace(wanted, prior=own.prior if prior is None else prior)
         if wanted != own:
             raise ConfigError(
                 f"the collection {collection.name} has the configuration {own.to_json()}, found {wanted.to_json()}; "
@@ -482,17 +482,16 @@ class Home:
         NameTakenError
             If a model of that name exists and is not to be overwritten.
         """
-        config = None if config is None else GemConfig.of(config)
         check_name("model", name)
         with self._workspace.write_lock():
             old = self._models().get(name)
             if old is not None and not overwrite:
                 raise NameTakenError(
-                    f"the model {name} exists already; expected a new name, or --overwrite"
+                    f"the model {name} exists already; expected a new name, or that it is to be overwritten"
                 )
             with self._library.registered(vectors) as spec:
                 source = self.open_vectors(spec)
-                encoder = GemEncoder(source, config or recommended_config(source)).fit(corpus)
+                encoder = GemEncoder(source, config_for(source, config)).fit(corpus)
                 with self._workspace.database.writing() as connection:
                     models = ModelRepository(connection)
                     if old is not None and old.id is not None:

@@ -12,10 +12,11 @@ from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.files import user_path
 from gem_index.gem.encoder import GemEncoder
-from gem_index.gem.recommended import recommended_encoder
+from gem_index.gem.recommended import config_for, recommended_encoder
 from gem_index.home import Home
 from gem_index.provider import GemProvider
 from gem_index.quoting import quoted
+from gem_index.settings import load_settings
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
@@ -143,9 +144,9 @@ def open_provider(
         settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
         source = _source(vectors, home)
         encoder = (
-            recommended_encoder(source)
+            recommended_encoder(source)  # shares the background that it was chosen by
             if config is None
-            else GemEncoder(source, GemConfig.of(config))
+            else GemEncoder(source, config_for(source, config))
         )
         settings["config"] = asdict(encoder.config)
     name = _described(settings)
@@ -189,14 +190,20 @@ def _home(home: Home | str | Path | None) -> Home:
 
 def _source(vectors: str, home: Home | str | Path | None) -> VectorSource:
     """Open word vectors; a home is opened where it exists or is needed."""
-    absent = isinstance(home, str | Path) and not has_database(Path(home))
-    if home is None or (absent and _without_home(vectors)):
-        return open_vectors(vectors)
-    return open_vectors(vectors, _home(home))
+    if isinstance(home, str | Path):
+        needed = has_database(Path(home)) or not _without_home(vectors)
+        return open_vectors(vectors, _home(home) if needed else None)
+    return open_vectors(vectors, home)
 
 
 def _without_home(spec: str) -> bool:
+    """Tell whether no part of a specification is looked up in a home: bundled names and paths that exist."""
     return all(part.name in BUNDLED or is_path(part.name) for part in split_spec(spec))
+
+
+def _says_so(spec: str) -> bool:
+    """Tell whether it can be seen that no part of a specification is a registered name."""
+    return all(part.name in BUNDLED or "/" in part.name for part in split_spec(spec))
 
 
 def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> GemEncoder:
@@ -220,7 +227,8 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
         A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
         read, or several of these joined by ``+``, each perhaps with a weight (``a*0.7+b``); or an object.
     home : Home, optional
-        Where registered names are looked up; the default home unless given. Not touched for bundled names and paths.
+        Where registered names are looked up; the default home unless given, which is not made. A registered name comes
+        before a bundled one, and that before a path: a file in the working directory does not change what a name means.
 
     Raises
     ------
@@ -229,6 +237,8 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     """
     if not isinstance(spec, str):
         return open_unstored(read_vectors(spec))
-    if home is None and _without_home(spec):
-        return open_source(spec, {})
-    return (home or Home()).open_vectors(spec)
+    if home is None:
+        if _says_so(spec) or (_without_home(spec) and not has_database(load_settings().home)):
+            return open_source(spec, {})
+        home = Home()
+    return home.open_vectors(spec)

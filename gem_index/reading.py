@@ -19,7 +19,7 @@ from gem_index.files import COMPRESSED, open_input, recoded, split_member
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 
-__all__ = ["FORMATS", "DocumentReader", "read_objects"]
+__all__ = ["FORMATS", "DocumentReader", "read_json_lines", "read_objects"]
 
 Fields: TypeAlias = dict[str, Any]
 Record: TypeAlias = tuple[int, Fields | str]  # line, and its fields or what is wrong with it
@@ -163,7 +163,7 @@ class DocumentReader:
         if suffix not in FORMATS:
             raise InputError(
                 f"{name} is of no known format; expected a name ending in "
-                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or --format"
+                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or the format named"
             )
         return suffix
 
@@ -177,7 +177,7 @@ class DocumentReader:
         elif self.id_field is None:
             identifier = f"{Path(name).name}:{line}"
         else:
-            raise RecordError(name, line, _missing(id_field, fields, "--id-field"))
+            raise RecordError(name, line, _missing(id_field, fields, "id"))
         used = {id_field, *self.text_fields}
         try:
             document = Document(
@@ -192,7 +192,7 @@ class DocumentReader:
     def _text(self, name: str, line: int, fields: Fields) -> str:
         present = [(key, fields[key]) for key in self.text_fields if fields.get(key) is not None]
         if not present:
-            raise RecordError(name, line, _missing(self.text_fields[0], fields, "--text-field"))
+            raise RecordError(name, line, _missing(self.text_fields[0], fields, "text"))
         for key, value in present:
             if not isinstance(value, str):
                 raise RecordError(
@@ -212,6 +212,26 @@ def _check_new(identifier: str, places: dict[str, str], name: str, line: int) ->
     places[identifier] = f"{name} line {line}"
 
 
+def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:
+    """Iterate over (line, value) of a file of JSON lines; ``-`` is standard input, blank lines are left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; RecordError where a line is not JSON.
+    """
+    with open_input(name) as file:
+        for line, text, problem in _lines(file, max_record_bytes):
+            if problem or text is None:
+                raise RecordError(name, line, problem)
+            if not text.strip():
+                continue
+            try:
+                yield line, parse_json(text.strip())
+            except JsonError as error:
+                raise RecordError(name, line, f"the line {error}") from error
+
+
 def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields]]:
     """Iterate over (line, object) of a file of JSON lines; ``-`` is standard input.
 
@@ -220,18 +240,19 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
     InputError
         If the file cannot be read; RecordError where a line is no JSON object.
     """
-    with open_input(name) as file:
-        for line, fields in _read_json_lines(name, file, max_record_bytes, "UTF-8"):
-            if isinstance(fields, str):
-                raise RecordError(name, line, fields)
-            yield line, fields
+    for line, value in read_json_lines(name, max_record_bytes):
+        if not isinstance(value, dict):
+            raise RecordError(
+                name, line, f"found a JSON {type(value).__name__}; expected one JSON object a line"
+            )
+        yield line, value
 
 
-def _missing(wanted: str, fields: Fields, option: str) -> str:
+def _missing(wanted: str, fields: Fields, kind: str) -> str:
     if wanted in fields:
         return f"the field {quoted(wanted)} is null; expected a string"
     found = ", ".join(map(quoted, list(fields)[:8])) or "nothing"
-    return f"no field {quoted(wanted)}, found {found}; expected it, or name another with {option}"
+    return f"no field {quoted(wanted)}, found {found}; expected it, or name the field that holds the {kind}"
 
 
 def _lines(

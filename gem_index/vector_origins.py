@@ -87,7 +87,7 @@ def found_source(
     if mirror is not None:
         if entry is None and not _HUB_ID.fullmatch(name):
             raise ConfigError(
-                f"found --from beside {quoted(name)}, which is no well-known name; expected one of "
+                f"found a mirror beside {quoted(name)}, which is no well-known name; expected one of "
                 f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
             )
         entry = entry or hub_entry(name)
@@ -120,7 +120,7 @@ def found_source(
         return
     elif entry is None and name in plugins():
         raise ConfigError(
-            f"{name} is offered by an installed package and used as it is: --vectors {name}; expected a file or name "
+            f"{name} is offered by an installed package and used as it is; expected a file or name "
             "to copy: cut it to words with gem-index vectors fit-vocabulary"
         )
     elif entry is None and _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):

@@ -345,5 +345,5 @@ class Workspace:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()
         return HomeNotWritableError(
             f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder: "
-            "choose one with --home or GEM_INDEX_HOME"
+            "choose another with GEM_INDEX_HOME"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from gem_index.errors import FilterError
 from gem_index_cli.context import (
     AsJson,
+    AsJsonLines,
     ConfigOptions,
     InputOptions,
     Inputs,
@@ -19,7 +19,13 @@ from gem_index_cli.context import (
     progress_bar,
     takes,
 )
-from gem_index_cli.output import print_json, print_results, print_table, say
+from gem_index_cli.output import (
+    print_json,
+    print_json_lines,
+    print_results,
+    print_table,
+    say,
+)
 
 __all__ = ["register"]
 
@@ -59,8 +65,7 @@ def build(
             collection,
             reader,
             vectors=vectors or config.vectors,
-            config=config.config() if config.given else None,
-            prior=config.prior,
+            config=config.config(),
             index=index,
             progress=progress,
         )
@@ -116,14 +121,16 @@ def delete(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the documents.")],
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by id."""
+    """Delete documents by id; exit 1 if none of them was there."""
     report = home_of(context).collection(collection).delete(ids)
     if as_json:
         print_json({"deleted": report.deleted, "missing": list(report.missing)})
-        return
-    say(f"{report.deleted} deleted.")
-    if report.missing:
-        say(f"Not there: {', '.join(report.missing)}")
+    else:
+        say(f"{report.deleted} deleted.")
+        if report.missing:
+            say(f"Not there: {', '.join(report.missing)}")
+    if not report.deleted:
+        raise typer.Exit(1)
 
 
 def search(
@@ -149,7 +156,14 @@ def search(
             help='Metadata filter as JSON, such as \'{"lang": "en"}\'.', show_default=False
         ),
     ] = None,
+    rerank: Annotated[
+        bool,
+        typer.Option(
+            "--rerank", help="Order the best hits of the mode, 100 at least, by their cosine."
+        ),
+    ] = False,
     as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find the texts nearest in meaning, or by words, to a query."""
     if k is None and min_score is None:
@@ -157,10 +171,20 @@ def search(
     found = (
         home_of(context)
         .collection(collection)
-        .search(query, k, _parsed(where), mode=mode, min_score=min_score, fusion=fusion)
+        .search(
+            query,
+            k,
+            _parsed(where),
+            mode=mode,
+            min_score=min_score,
+            fusion=fusion,
+            rerank=rerank,
+        )
     )
-    if as_json:
-        print_json(found)
+    if as_json or as_json_lines:
+        # with the query each hit is all that rerank needs to know
+        hits = [vars(hit) | {"query": query} for hit in found]
+        print_json_lines(hits) if as_json_lines else print_json(hits)
     else:
         print_results(found)
 
@@ -168,12 +192,9 @@ def search(
 def _parsed(where: str | None) -> Any:
     if where is None:
         return None
-    try:
-        return json.loads(where)
-    except json.JSONDecodeError as error:
-        raise FilterError(
-            f'--where is not JSON at column {error.colno}; expected an object such as \'{{"lang": "en"}}\''
-        ) from error
+    from gem_index.json_input import read_json
+
+    return read_json(where, "--where", error=FilterError)
 
 
 def refit(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
@@ -190,10 +211,14 @@ def status(
         str | None, typer.Argument(metavar="[COLLECTION]", help="One collection; all by default.")
     ] = None,
     as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
 ) -> None:
     """Show collections: documents, model and index."""
     home = home_of(context)
     found = home.collections() if collection is None else [home.collection(collection).status()]
+    if as_json_lines:
+        print_json_lines(found)
+        return
     if not found and not as_json:
         say(
             f"No collections in {home.root}. Make one: gem-index build NAME FILE, or gem-index demo"
@@ -341,14 +366,14 @@ def backup(
 
 def drift(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
     """Tell how far the texts have moved from those that the model was fitted on, and whether to refit."""
-    found = home_of(context).collection(collection).drift()
+    with progress_bar("fit") as progress:
+        found = home_of(context).collection(collection).drift(progress=progress)
     if as_json:
         print_json(found)
         return
-    angle = f"{found.angles[-1]:.1f}" if found.angles else "-"
     say(
-        f"{found.since_fit} of {found.documents} documents came after the fit. Largest angle between the directions: "
-        f"{angle} degrees. A cosine would change by {found.score_change:.3f} on average."
+        f"{found.since_fit} of {found.documents} documents came after the fit. A refit would change a cosine by "
+        f"{found.score_change:.3f} on average."
     )
     say(f"Refit it: gem-index refit {collection}" if found.refit else "No refit is needed.")
 

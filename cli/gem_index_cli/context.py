@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -18,10 +18,12 @@ from gem_index.errors import ConfigError, InputError, RecordError
 if TYPE_CHECKING:
     from gem_index import GemConfig, GemEncoder, Home
     from gem_index.gem.specification import EncoderSpec
+    from gem_index.progress import Progress
     from gem_index.reading import DocumentReader
 
 __all__ = [
     "AsJson",
+    "AsJsonLines",
     "ConfigOptions",
     "EncoderOptions",
     "InputOptions",
@@ -87,6 +89,9 @@ def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AsJsonLines = Annotated[
+    bool, typer.Option("--jsonl", help="Print JSON for programs, an object a line.")
+]
 Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -119,6 +124,13 @@ class InputOptions:
             "--format", help="jsonl, csv, tsv, txt or parquet. Default: by the file's name."
         ),
     ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="How text files are encoded, such as cp1252 or utf-16. Default: UTF-8.",
+            show_default=False,
+        ),
+    ] = None
     on_error: Annotated[
         str, typer.Option(help="On a bad record: stop (nothing is stored) or skip it and go on.")
     ] = "stop"
@@ -137,6 +149,7 @@ class InputOptions:
             text_fields=tuple(self.text_field or ("text",)),
             on_problem=_report_skipped if self.on_error == "skip" else None,
             max_record_bytes=load_settings().max_record_bytes,
+            encoding=self.encoding,
         )
 
 
@@ -151,7 +164,7 @@ class ConfigOptions:
     preset: Annotated[
         str | None,
         typer.Option(
-            help="sts, cqa, transfer or trained. Default: sts; for build what suits the vectors.",
+            help="sts, cqa, transfer or trained. Default: what suits the vectors.",
             show_default=False,
         ),
     ] = None
@@ -175,11 +188,6 @@ class ConfigOptions:
     prior: Annotated[
         float | None, typer.Option(help="Pseudo-sentences of background mixed into the fit.")
     ] = None
-
-    @property
-    def given(self) -> bool:
-        """Whether any option but the prior was given."""
-        return any(getattr(self, f.name) is not None for f in fields(self) if f.name != "prior")
 
     @property
     def changed(self) -> bool:
@@ -214,8 +222,8 @@ class ConfigOptions:
         specs = self.specifications()
         return specs[0].vectors if specs else None
 
-    def config(self) -> GemConfig:
-        """Return the configuration.
+    def config(self) -> GemConfig | dict[str, Any] | None:
+        """Return the configuration: nothing for the recommended one, single settings to change that one.
 
         Raises
         ------
@@ -239,7 +247,9 @@ class ConfigOptions:
             )
         if specs:
             return replace(specs[0].config, **changes)
-        return GemConfig.preset(self.preset or "sts", **changes)
+        if self.preset is not None:
+            return GemConfig.preset(self.preset, **changes)
+        return changes or None
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ class EncoderOptions:
     vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama.",
+            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
             show_default=False,
         ),
     ] = None
@@ -267,21 +277,22 @@ class EncoderOptions:
         from gem_index import open_provider
 
         fitted = self.model or self.collection
-        given = config.given or config.prior is not None
         return open_provider(
-            self.vectors or (None if fitted else config.vectors or "wordllama"),
+            self.vectors or (None if fitted else config.vectors),
             model=self.model,
             collection=self.collection,
-            config=config.config() if given or not fitted else None,
+            config=config.config(),
             home=home_of(context) if context.obj.home else None,
         ).encoder
 
 
-def progress_bar(description: str) -> AbstractContextManager[Any]:
-    """Show progress on standard error while a person watches; yield what to call with stage, done, total, or None."""
+@contextmanager
+def progress_bar(description: str) -> Iterator[Progress]:
+    """Show progress on standard error while a person watches; yield what to call with stage, done, total."""
     from gem_index.progress import reporting
 
-    return reporting(sys.stderr.isatty(), description)
+    with reporting(sys.stderr.isatty(), description) as report:
+        yield report or (lambda stage, done, total: None)  # noqa: ARG005 - nobody watches
 
 
 def check_target(path: Path, example: str, *endings: str) -> None:

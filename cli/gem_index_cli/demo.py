@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 import typer
 
 from gem_index_cli.context import AsJson, home_of, progress_bar
-from gem_index_cli.output import print_explanation, print_json, print_results, print_table, say
+from gem_index_cli.output import print_explanation, print_json, print_results, say
 
 __all__ = ["register"]
 
@@ -24,6 +24,16 @@ _CANDIDATES = (
     "The vase was broken when it came. Do you refund it?",
     "My phone is broken, is a repair worth it?",
     "How do I get back a file that I deleted?",
+)
+_NEXT = (
+    ("ask your own", 'gem-index search demo "how do I send something back?"'),
+    (
+        "your own texts: .jsonl, .csv, .tsv, .txt, .parquet",
+        "gem-index build faq my-questions.jsonl",
+    ),
+    ("compare two texts", 'gem-index similarity "a cheap flight" "a low-cost plane ticket"'),
+    ("bring your own word vectors", "gem-index vectors add glove glove.6B.300d.txt"),
+    ("remove this sample", "gem-index drop demo"),
 )
 
 
@@ -67,22 +77,9 @@ def demo(context: typer.Context, as_json: AsJson = False) -> None:
     say(f"4. Explain: how much each word of '{_QUESTION}' weighs")
     print_explanation(explanation)
     say(f"That took {seconds:.1f} s. Everything lies in {home.root}")
-    print_table(
-        ("What next", ""),
-        (
-            ('gem-index search demo "how do I send something back?"', "ask your own"),
-            (
-                "gem-index build faq my-questions.jsonl",
-                "your own texts: .jsonl, .csv, .tsv, .txt, .parquet",
-            ),
-            (
-                'gem-index similarity "a cheap flight" "a low-cost plane ticket"',
-                "compare two texts",
-            ),
-            ("gem-index vectors add glove glove.6B.300d.txt", "bring your own word vectors"),
-            ("gem-index drop demo", "remove this sample"),
-        ),
-    )
+    say("What next?")
+    for what, command in _NEXT:
+        say(f"  {what}:\n    {command}")
 
 
 def register(app: typer.Typer) -> None:

@@ -93,14 +93,15 @@ def _candidates(
     return found, _head(encoder, first.config, config)
 
 
-def _vectors(
+def _unfitted(
     context: typer.Context, encoder: EncoderOptions, config: ConfigOptions
-) -> VectorSource:
+) -> tuple[VectorSource, GemConfig]:
     if encoder.model or encoder.collection:
         raise ConfigError(
-            "found --model or --collection; expected --vectors: this command fits anew"
+            "found --model or --collection; expected --vectors: this command fits again"
         )
-    return encoder.encoder(context, config).vectors
+    found = encoder.encoder(context, config)
+    return found.vectors, found.config
 
 
 @app.command()
@@ -145,14 +146,12 @@ def cqa(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Re-rank related questions, SemEval Task 3 subtask B (the paper's Table 2); the preset is cqa."""
+    """Re-rank related questions, SemEval Task 3 subtask B (the paper's Table 2)."""
     from gem_index.evaluate.candidates import with_lexical
     from gem_index.evaluate.cqa import evaluate_cqa
     from gem_index.evaluate.data import read_questions
 
     questions = read_questions(files)
-    if config.unnamed and not (encoder.model or encoder.collection):
-        config = replace(config, preset="cqa")
     found, head = _candidates(context, config, encoder, baselines, background)
     if lexical:
         found, head = with_lexical(found, lexical), head | {"lexical": lexical}
@@ -226,7 +225,7 @@ def ablation(
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.sweeps import evaluate_ablation
 
-    parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
+    parts, (vectors, base) = read_sts(files), _unfitted(context, encoder, config)
     with progress_bar("ablation") as progress:
         found = evaluate_ablation(parts, vectors, base, _subj(senteval, vectors), progress)
     print_evaluation(found, _head(encoder, base, config), as_json, markdown)
@@ -251,8 +250,10 @@ def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], f
 def _head(
     encoder: EncoderOptions, config: GemConfig, options: ConfigOptions | None = None
 ) -> dict[str, Any]:
+    from gem_index.vectors.registry import DEFAULT_VECTORS
+
     named = encoder.vectors or encoder.model or encoder.collection
-    named = named or (options.vectors if options else None) or "wordllama"
+    named = named or (options.vectors if options else None) or DEFAULT_VECTORS
     return {"vectors": named, "config": json.loads(config.to_json())}
 
 
@@ -278,7 +279,7 @@ def sensitivity(
 
     if plot is not None:
         check_target(plot, "plot.png", ".png", ".svg", ".pdf")
-    parts, vectors, base = read_sts(files), _vectors(context, encoder, config), config.config()
+    parts, (vectors, base) = read_sts(files), _unfitted(context, encoder, config)
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
     if plot is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -10,17 +11,25 @@ from typing import Annotated
 
 import typer
 
-from gem_index.errors import GemIndexError
+from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
+from gem_index.quoting import quoted_error, quoted_path
 from gem_index_cli import collections, database, demo, evaluate, models, vectors
 from gem_index_cli.context import State
+from gem_index_cli.examples import add_examples
 
 __all__ = ["app", "main"]
+
+_LONGEST_LINE = 2000
+_HINTS: dict[type[GemIndexError], str] = {
+    HomeNotWritableError: " or --home",
+    FingerprintMismatchError: " (--vectors names them, gem-index status shows a collection's)",
+}
+"""What the command line adds to errors of the library, which names no options."""
 
 app = typer.Typer(
     name="gem-index",
     help="Sentence embeddings on a CPU: build a searchable collection of your texts, search it, re-rank, and see why.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -32,6 +41,7 @@ app.add_typer(vectors.app, name="vectors")
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(database.app, name="db")
+add_examples(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,6 +74,9 @@ def configure(
 
 def main() -> None:
     """Run the command line; exit 0 when done, 2 when the user's input is wrong, 1 for anything else."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
     sys.exit(run(sys.argv[1:]))
 
 
@@ -73,7 +86,8 @@ def run(arguments: list[str]) -> int:
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
-        return _fail(str(error), error.exit_status)
+        hint = next((hint for kind, hint in _HINTS.items() if isinstance(error, kind)), "")
+        return _fail(f"{error}{hint}", error.exit_status)
     except typer.TyperException as error:
         if not error.format_message():
             return 2  # no command: the help has been shown instead
@@ -84,14 +98,12 @@ def run(arguments: list[str]) -> int:
         # The reader of our output has left, as in `gem-index search … | head -1`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 1)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _fail("; ".join(["interrupted", *getattr(error, "__notes__", [])]), 1)
     except MemoryError:
         return _fail("out of memory; split the input or use a smaller machine's worth at a time", 1)
     except OSError as error:
-        return _fail(
-            f"{error.strerror or error}: {error.filename or 'a file'}; nothing was kept", 1
-        )
+        return _fail(f"{quoted_error(error)}: {quoted_path(error.filename or 'a file')}", 1)
     except Exception:  # noqa: BLE001 - the last resort: a fault of ours, shown whole
         traceback.print_exc()
         return _fail("this is a fault in gem-index; please report the lines above", 1)
@@ -99,5 +111,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    print("Error: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201 - the one line of every error
+    line = " ".join(message.split())
+    if len(line) > _LONGEST_LINE:
+        line = line[:_LONGEST_LINE] + "…"
+    print(f"Error: {line}", file=sys.stderr)  # noqa: T201 - the one line of every error
     return status

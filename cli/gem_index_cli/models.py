@@ -16,6 +16,7 @@ from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.files import open_input
 from gem_index_cli.context import (
     AsJson,
+    AsJsonLines,
     ConfigOptions,
     EncoderOptions,
     InputOptions,
@@ -24,7 +25,14 @@ from gem_index_cli.context import (
     progress_bar,
     takes,
 )
-from gem_index_cli.output import print_explanation, print_json, print_results, print_table, say
+from gem_index_cli.output import (
+    print_explanation,
+    print_json,
+    print_json_lines,
+    print_results,
+    print_table,
+    say,
+)
 
 __all__ = ["app", "register"]
 
@@ -40,7 +48,9 @@ def fit(
     config: ConfigOptions,
     vectors: Annotated[
         str | None,
-        typer.Option(help="Word vectors, as for build. Default: wordllama.", show_default=False),
+        typer.Option(
+            help="Word vectors, as for build. Default: wordllama-gem.", show_default=False
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Put it in the place of a model of that name.")
@@ -48,10 +58,12 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on the texts in some files and keep it under a name."""
+    from gem_index.vectors.registry import DEFAULT_VECTORS
+
     encoder = home_of(context).fit_model(
         name,
         options.reader(inputs).texts(),
-        vectors=vectors or config.vectors or "wordllama",
+        vectors=vectors or config.vectors or DEFAULT_VECTORS,
         config=config.config(),
         overwrite=overwrite,
     )
@@ -167,18 +179,23 @@ def rerank(
     source: Annotated[
         str, typer.Argument(metavar="[INPUT.jsonl]", help="A query a line; - is standard input.")
     ] = "-",
+    query: Annotated[
+        str | None,
+        typer.Option(help="The query, for input that holds none.", show_default=False),
+    ] = None,
     top_n: Annotated[int | None, typer.Option(help="How many to keep. Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Order candidates by their similarity to a query.
 
-    A line of input: {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}.
+    A line of input: {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}; or what search prints
+    with --json or --jsonl.
     """
     from gem_index import rerank as reranked
 
     found = encoder.encoder(context, config)
     empty = True
-    for line, question in _questions(source):
+    for line, question in _questions(source, query):
         empty = False
         try:
             results = reranked(question["query"], question["candidates"], found, top_n)
@@ -194,22 +211,47 @@ def rerank(
         raise InputError(f"{source} holds no queries; expected one JSON object a line")
 
 
-def _questions(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    from gem_index.reading import read_objects
+def _questions(source: str, query: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Iterate over queries with their candidates: objects of both, or the hits that search prints as JSON."""
+    from gem_index.reading import read_json_lines
     from gem_index.settings import load_settings
 
-    for line, fields in read_objects(source, load_settings().max_record_bytes):
-        candidates, query = fields.get("candidates"), fields.get("query")
-        if not isinstance(query, str) or not isinstance(candidates, list):
-            found = json.dumps(fields, ensure_ascii=False)[:60]
-            raise RecordError(
-                source, line, f'found {found}; expected {{"query": text, "candidates": [texts]}}'
-            )
-        yield line, fields
+    hits: list[Any] = []
+    first, asked = 0, query
+    for line, value in read_json_lines(source, load_settings().max_record_bytes):
+        if isinstance(value, dict) and "candidates" in value:
+            wanted, candidates = value.get("query", query), value["candidates"]
+            if not isinstance(wanted, str) or not isinstance(candidates, list):
+                raise _not_a_question(source, line, value)
+            yield line, value | {"query": wanted}
+            continue
+        for hit in value if isinstance(value, list) else [value]:
+            named = query or (hit.get("query") if isinstance(hit, dict) else None)
+            if not isinstance(named, str) or not isinstance(hit, dict) or "text" not in hit:
+                raise _not_a_question(source, line, hit)
+            if hits and named != asked:
+                yield first, {"query": asked, "candidates": hits}
+                hits = []
+            first, asked = (first if hits else line), named
+            hits.append(hit)
+    if hits:
+        yield first, {"query": asked, "candidates": hits}
+
+
+def _not_a_question(source: str, line: int, found: object) -> RecordError:
+    from gem_index.quoting import quoted
+
+    return RecordError(
+        source,
+        line,
+        f'found {quoted(found)}; expected {{"query": text, "candidates": [texts]}}, or what search --json prints',
+    )
 
 
 @app.command("list")
-def list_models(context: typer.Context, as_json: AsJson = False) -> None:
+def list_models(
+    context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
+) -> None:
     """Show the models made by fit."""
     rows = [
         {
@@ -222,6 +264,9 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
         }
         for model in home_of(context).models()
     ]
+    if as_json_lines:
+        print_json_lines(rows)
+        return
     if as_json:
         print_json(rows)
         return

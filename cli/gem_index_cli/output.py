@@ -9,6 +9,9 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from gem_index import Explanation
     from gem_index.evaluate.tables import Evaluation
 
@@ -16,12 +19,15 @@ __all__ = [
     "print_evaluation",
     "print_explanation",
     "print_json",
+    "print_json_lines",
     "print_results",
     "print_table",
     "say",
 ]
 
 _BAR = 10  # characters of the longest bar
+_LONGEST_ID = 28  # of those that stand beside their text
+_LEAST = 24  # characters; a column of longer texts may be broken to that
 _VISIBLE = 0.0005  # a weight that prints as 0.000 gets no bar
 
 
@@ -30,6 +36,12 @@ def print_json(value: Any) -> None:
     if isinstance(value, list):
         value = [_plain(item) for item in value]
     sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_json_lines(values: Iterable[Any]) -> None:
+    """Print each value, or dataclass, as a line of JSON."""
+    for value in values:
+        print_json(value)
 
 
 def _plain(value: Any) -> Any:
@@ -45,38 +57,92 @@ def print_table(
     headings: Sequence[str],
     rows: Iterable[Sequence[object]],
     title: str = "",
-    *,
-    whole: bool = False,
 ) -> None:
-    """Print a table; headings that begin with '>' are right-aligned; a whole one may be wider than the terminal."""
-    from rich.box import SIMPLE_HEAD
+    """Print a table; headings that begin with '>' are right-aligned.
+
+    The first column is never broken: names are copied from it. Columns for which there is no room beside it come in a table
+    of their own below, with the first one again.
+    """
     from rich.console import Console
     from rich.measure import Measurement
-    from rich.table import Table
+
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    console = Console(file=sys.stdout)
+    # wide enough for the first column whatever the terminal: it may run over the edge, and is whole
+    shown = [0]
+    left = list(range(1, len(headings)))
+    while True:
+        taken = [left.pop(0)] if left else []
+        while left:
+            tried = _table(headings, cells, [*shown, *taken, left[0]], title)
+            if (
+                Measurement.get(console, console.options.update(max_width=500), tried).minimum
+                > console.width
+            ):
+                break
+            taken.append(left.pop(0))
+        table = _table(headings, cells, [*shown, *taken], title)
+        least = Measurement.get(console, console.options.update(max_width=5000), table).minimum
+        wide = Console(file=sys.stdout, width=max(console.width, least))
+        wide.print(table)
+        if not left:
+            return
+        title = ""
+
+
+def _cell(value: object) -> Text:
     from rich.text import Text
 
+    return value if isinstance(value, Text) else Text(str(value))
+
+
+def _table(
+    headings: Sequence[str], cells: list[list[Text]], columns: list[int], title: str
+) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left")
-    for heading in headings:
-        if heading.startswith(">"):
-            table.add_column(heading[1:], justify="right", no_wrap=True)
+    for column in columns:
+        heading = headings[column]
+        name = heading.removeprefix(">")
+        width = max([len(name), *(row[column].cell_len for row in cells)])
+        if name != heading:
+            table.add_column(name, justify="right", no_wrap=True, min_width=width)
+        elif column == 0:
+            table.add_column(name, no_wrap=True, min_width=width)
         else:
-            table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    console = Console(file=sys.stdout)
-    if whole:
-        needed = Measurement.get(console, console.options.update(max_width=500), table).maximum
-        console.width = max(console.width, needed)
-    console.print(table)
+            table.add_column(name, overflow="fold", min_width=min(width, _LEAST))
+    for row in cells:
+        table.add_row(*(row[column] for column in columns))
+    return table
 
 
-def print_results(results: Iterable[Any], title: str = "") -> None:
-    """Print found or re-ranked documents: score, id and the beginning of the text."""
-    rows = [
-        (place, f"{result.score:.3f}", result.id or "", _shortened(result.text))
-        for place, result in enumerate(results, 1)
-    ]
-    print_table((">", ">score", "id", "text"), rows, title)
+def print_results(results: Sequence[Any], title: str = "") -> None:
+    """Print found or re-ranked documents: place, score, id and the beginning of the text.
+
+    An id is never broken: a long one has a line of its own.
+    """
+    import shutil
+
+    from rich.cells import cell_len, set_cell_size
+
+    if title:
+        say(title)
+    if not results:
+        say("Nothing was found.")
+        return
+    width = shutil.get_terminal_size().columns
+    ids = [str(result.id or "") for result in results]
+    column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
+    for place, (name, result) in enumerate(zip(ids, results, strict=True), 1):
+        begin = f"{place:>3}  {result.score:6.3f}  "
+        if cell_len(name) > _LONGEST_ID:
+            say(begin + name)
+            begin = " " * len(begin)
+        elif column:
+            begin += set_cell_size(name, column) + "  "
+        say(begin + _shortened(result.text, max(20, width - cell_len(begin))))
 
 
 def print_explanation(explanation: Explanation) -> None:
@@ -100,9 +166,14 @@ def print_explanation(explanation: Explanation) -> None:
     print_table(headings, rows)
 
 
-def _shortened(text: str, length: int = 160) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1] + "…"
+def _shortened(text: str, width: int) -> str:
+    """Return the beginning of a text on one line, at most so many characters wide."""
+    from rich.cells import cell_len, set_cell_size
+
+    line = " ".join(text[: 4 * width].split())
+    if cell_len(line) <= width and len(text) <= 4 * width:
+        return line
+    return set_cell_size(line, width - 1).rstrip() + "…"
 
 
 def print_evaluation(
@@ -116,4 +187,4 @@ def print_evaluation(
         if markdown:
             say(table.markdown() + "\n")
         else:
-            print_table(table.headings, table.cells(), table.title, whole=True)
+            print_table(table.headings, table.cells(), table.title)

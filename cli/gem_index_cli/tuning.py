@@ -41,7 +41,7 @@ def tune(
     vectors: Annotated[
         list[str] | None,
         typer.Option(
-            help="Word vectors to choose from; may come again. Default: wordllama.",
+            help="Word vectors to choose from; may come again. Default: wordllama-gem.",
             show_default=False,
         ),
     ] = None,
@@ -55,15 +55,19 @@ def tune(
     from gem_index.evaluate.tune import tune as search
     from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
     from gem_index.files import publish_file
+    from gem_index.gem.recommended import config_for
+    from gem_index.vectors.registry import DEFAULT_VECTORS
 
     def opened(spec: str) -> VectorSource:
         return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
 
     check_target(output, "best.json")
-    specs = vectors or ["wordllama"]
+    specs = vectors or [DEFAULT_VECTORS]
     score = score_on_questions(files, opened) if questions else score_on_pairs(files, opened)
     with progress_bar("tune") as progress:
-        best, spec, found = search(score, specs, config.config(), progress)
+        best, spec, found = search(
+            score, specs, config_for(opened(specs[0]), config.config()), progress
+        )
     content = {"vectors": spec, "config": json.loads(best.to_json())}
     try:
         with publish_file(output) as file:

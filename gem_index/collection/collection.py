@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -55,6 +56,9 @@ from gem_index.workspace import Workspace
 __all__ = ["Collection"]
 
 _LOG = logging.getLogger(__name__)
+
+RERANKED = 100
+"""At least so many hits are re-ranked."""
 
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
@@ -318,6 +322,7 @@ class Collection:
         min_score: float | None = None,
         fusion: str = "weighted",
         fingerprint: str | None = None,
+        rerank: bool = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -341,6 +346,9 @@ class Collection:
         fingerprint : str, optional
             Of the encoder or provider that made a query vector; vectors of two encoders have no cosine, of whatever length
             they are.
+        rerank : bool
+            Order the best hits of the mode, :data:`RERANKED` at least, by their cosine with the query, which is then the
+            score; ``min_score`` is held against the mode's own.
 
         Returns
         -------
@@ -359,6 +367,13 @@ class Collection:
             filter is not of this form.
         """
         asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
+        if rerank:
+            if not isinstance(query, str):
+                raise InputError("found a vector to re-rank by; expected a text")
+            deep = None if k is None else max(k, RERANKED)
+            hits = self.search(query, deep, where, mode=mode, min_score=min_score, fusion=fusion)
+            ranked = self.rerank(query, [(hit.id, hit.text) for hit in hits], k)
+            return SearchResults(replace(hits[best.index], score=best.score) for best in ranked)
         while True:
             try:
                 best, stored = self._search_once(asked)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
 from gem_index.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.vectors.base import VectorSource
 
-__all__ = ["DOMINANT_SHARE", "recommended_config", "recommended_encoder"]
+__all__ = ["DOMINANT_SHARE", "config_for", "recommended_config", "recommended_encoder"]
+
+_COMPLETE = frozenset({"window", "removed", "components", "power", "ranking", "removal", "alphas"})
+"""What a saved configuration holds at least; a mapping without one of these changes the recommended one."""
 
 DOMINANT_SHARE = 0.25
 """From this share of the top direction on, sentences have a direction in common that hides their differences.
@@ -31,3 +38,30 @@ def recommended_encoder(vectors: VectorSource) -> GemEncoder:
     energy = sigma * sigma
     dominant = len(energy) > 0 and energy[0] >= DOMINANT_SHARE * energy.sum()
     return encoder.reconfigured(GemConfig.sts() if dominant else GemConfig.trained())
+
+
+def config_for(
+    vectors: VectorSource, config: GemConfig | Mapping[str, Any] | str | None
+) -> GemConfig:
+    """Return the configuration that a caller asks for: the one rule behind every ``config`` argument.
+
+    Parameters
+    ----------
+    vectors : VectorSource
+    config : GemConfig, mapping of its fields, or name of a preset, optional
+        Nothing for the recommended one, and some of its fields for that one with these changed.
+
+    Raises
+    ------
+    ConfigError
+        If it is none of these, or a field is out of its range.
+    """
+    if config is None:
+        return recommended_config(vectors)
+    if isinstance(config, Mapping) and not set(config) >= _COMPLETE:
+        return GemConfig.of({**_fields(recommended_config(vectors)), **config})
+    return GemConfig.of(config)
+
+
+def _fields(config: GemConfig) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in asdict(config)}

@@ -81,7 +81,7 @@ class DenseIndex:
         except RuntimeError as error:
             raise ConfigError(
                 f"FAISS cannot make the index {kind.factory!r} of these documents ({_first_line(error)}); "
-                "expected another --index, or auto"
+                "expected another kind of index, or auto"
             ) from error
         return cls(index)
 

@@ -172,7 +172,7 @@ class LexicalIndex:
                 return cls(tantivy.Index.open(links))
         except (ValueError, OSError) as error:
             raise CorruptionError(
-                f"{folder} cannot be read: {error}; make it anew with verify --fix"
+                f"{folder} cannot be read: {error}; rebuild it: verify and fix the collection"
             ) from error
 
     def frequency(self, term: str) -> int:

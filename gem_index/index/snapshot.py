@@ -159,7 +159,7 @@ class Snapshot:
             found = path.stat().st_size if path.is_file() else None
             if found != expected["bytes"]:
                 raise CorruptionError(
-                    f"{path} has {found} bytes; expected {expected['bytes']}: rebuild it with verify --fix"
+                    f"{path} has {found} bytes; expected {expected['bytes']}: rebuild it: verify and fix the collection"
                 )
         try:
             meta = json.loads((directory / _META).read_text())

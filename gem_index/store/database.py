@@ -171,7 +171,7 @@ class Database:
             return HomeBusyError(f"{self.path} is being written by another process; try again")
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return HomeNotWritableError(
-                f"cannot write {self.path}; expected a writable home: choose one with --home or GEM_INDEX_HOME"
+                f"cannot write {self.path}; expected a writable home: choose another with GEM_INDEX_HOME"
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
             kind = DiskError if code == sqlite3.SQLITE_IOERR else GemIndexError

@@ -159,7 +159,7 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
         except (ValueError, http.client.InvalidURL) as error:  # a redirect to what is no address
             raise DownloadError(
                 f"{file.address} leads to no address ({error}); expected the file: give another address or a "
-                "local copy with --from"
+                "local copy"
             ) from error
         except (OSError, http.client.HTTPException) as error:
             if (
@@ -169,14 +169,14 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
             ):
                 raise DownloadError(
                     f"{file.address} answers {error.code} {error.reason}; expected the file: give another "
-                    "address or a local copy with --from"
+                    "address or a local copy"
                 ) from error
             failures = 1 if partial.size > furthest else failures + 1
             furthest = max(furthest, partial.size)
             if failures == _ATTEMPTS:
                 raise DownloadError(
                     f"{file.address} stopped after {partial.size:,} bytes ({error or type(error).__name__}); "
-                    "what arrived is kept: run the command again to go on, or give a local copy with --from"
+                    "what arrived is kept: run the command again to go on, or give a local copy"
                 ) from error
             time.sleep(_PAUSE * 2 ** (failures - 1))
     if file.sha256 is not None:
@@ -254,7 +254,7 @@ def _check_space(folder: Path, needed: int, address: str) -> None:
     if needed > free:
         raise DownloadError(
             f"{address} needs {needed:,} bytes and {folder} has {free:,} free; expected room: free some, or "
-            "choose another home with --home"
+            "choose another home"
         )
 
 

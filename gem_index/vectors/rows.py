@@ -140,7 +140,7 @@ class RowWriter:
         if self.dtype == np.float16 and not np.isfinite(stored).all():
             row = self._writer.rows + 1 + int(np.argmin(np.isfinite(stored).all(axis=1)))
             raise VectorFormatError(
-                f"row {row} holds a number too large for float16 (65504); expected --dtype float32, or a --scale below 1"
+                f"row {row} holds a number too large for float16 (65504); expected the dtype float32, or a scale below 1"
             )
         self._writer.append(stored)
         if factors is not None:

@@ -23,7 +23,7 @@ def assert_refused(answer, *parts):
 BAD_FILES = {
     "malformed.jsonl": (
         b'{"id": 1, "text": "ok"}\n{"id": 2, "text": "ok"\n',
-        "malformed.jsonl line 2: not JSON",
+        "malformed.jsonl line 2: the line is not JSON at column 23",
     ),
     "empty.jsonl": (b"", "empty.jsonl holds no documents"),
     "blank.txt": (b"\n\n", "blank.txt holds no documents"),
@@ -274,7 +274,7 @@ def test_a_read_only_home(faq, tmp_path, command):
     assert (answer.returncode, answer.stdout) == (2, ""), answer
     assert answer.stderr.startswith("Error: cannot write")
     assert answer.stderr.count("\n") == 1
-    assert "--home or GEM_INDEX_HOME" in answer.stderr
+    assert "choose another with GEM_INDEX_HOME or --home" in answer.stderr
 
 
 def test_a_home_that_is_a_file(tmp_path, gem):

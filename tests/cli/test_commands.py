@@ -59,7 +59,7 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
 
 def test_search(gem, faq):
     found = gem("search", "faq", "renewing a visa", "-k", 2, "--json").json
-    assert [set(result) for result in found] == [{"id", "score", "text", "metadata"}] * 2
+    assert [set(result) for result in found] == [{"id", "score", "text", "metadata", "query"}] * 2
     assert {result["id"] for result in found} == {"v1", "v2"}
     assert found[0]["score"] >= found[1]["score"]
     assert found[0]["metadata"]["topic"] == "visa"
@@ -160,7 +160,7 @@ def test_encode_fits_on_its_input(gem, faq, tmp_path):
     out = tmp_path / "x.npy"
     options = ("--vectors", "wordllama", "--fit", "--preset", "sts", "-o", out, "--json")
     encoded = gem("encode", faq, *options).json
-    fitted = gem("fit", "m", faq, "--preset", "sts", "--json").json
+    fitted = gem("fit", "m", faq, "--vectors", "wordllama", "--preset", "sts", "--json").json
     assert encoded["fingerprint"] == fitted["fingerprint"]
     assert encoded["rows"] == 5
 
@@ -240,7 +240,7 @@ def test_skipping_bad_lines_reports_them(gem, tmp_path):
     path.write_text('{"text": "the first"}\nnonsense\n{"text": "the third"}\n')
     answer = gem("build", "x", path, "--on-error", "skip", "--json")
     assert (answer.status, answer.json["skipped"], answer.json["documents"]) == (0, 1, 2)
-    assert answer.err.startswith(f"Skipped: {path} line 2: not JSON")
+    assert answer.err.startswith(f"Skipped: {path} line 2: the line is not JSON")
 
 
 def test_demo_shows_everything_and_is_quick_the_second_time(gem):

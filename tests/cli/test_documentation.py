@@ -5,23 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
-from gem_index_cli.main import app
+from command_tree import ALL
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-
-
-def commands(group=None, prefix=()):
-    group = group or typer.main.get_command(app)
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*prefix, name))
-        else:
-            yield (*prefix, name), command
-
-
-ALL = dict(commands())
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)

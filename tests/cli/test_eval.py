@@ -40,8 +40,8 @@ def questions(tmp_path):
 def test_sts(gem, pairs):
     found = gem("eval", "sts", pairs, "--baselines", "mean,TF-IDF", "--json").json
     assert found["task"] == "sts"
-    assert found["vectors"] == "wordllama"
-    assert found["config"]["removed"] == 17
+    assert found["vectors"] == "wordllama-gem"
+    assert found["config"]["removed"] == 2
     assert found["pairs"] == 3
     assert set(found["baselines"]) == {"mean", "TF-IDF"}
     assert {"pearson", "spearman"} <= set(found["baselines"]["mean"])
@@ -50,11 +50,11 @@ def test_sts(gem, pairs):
     assert table.startswith("**pairs.tsv, 3 pairs**\n\n| model | Pearson |")
 
 
-def test_cqa_takes_its_own_preset(gem, questions):
+def test_cqa_takes_what_suits_the_vectors(gem, questions):
     found = gem(
         "eval", "cqa", questions, "--vectors", "wordllama-gem", "--baselines", "-", "--json"
     ).json
-    assert (found["config"]["window"], found["config"]["ranking"]) == (6, "plain")
+    assert (found["config"]["window"], found["config"]["removed"]) == (7, 2)
     assert (found["map"], found["mrr"]) == (100, 100)
     assert found["avg_rec"] == 100
     assert found["baselines"]["search engine"]["map"] == 50

@@ -1,0 +1,91 @@
+"""Examples that every command's help ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import typer
+
+__all__ = ["EXAMPLES", "add_examples"]
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("gem-index demo",),
+    "build": (
+        "gem-index build faq questions.jsonl",
+        "gem-index build faq posts.csv --id-field number --text-field subject --text-field body",
+    ),
+    "add": ("gem-index add faq more-questions.csv", "gem-index add faq old.txt --encoding cp1252"),
+    "search": (
+        'gem-index search faq "how do I renew a visa?" -k 5',
+        'gem-index search faq "renew a visa" --where \'{"year": {"$gte": 2020}}\' --json',
+        'gem-index search faq "visa form 27b" --mode lexical --rerank',
+    ),
+    "delete": ("gem-index delete faq 17 42",),
+    "refit": ("gem-index refit faq",),
+    "status": ("gem-index status", "gem-index status faq --json"),
+    "drift": ("gem-index drift faq",),
+    "verify": ("gem-index verify", "gem-index verify faq --fix"),
+    "compact": ("gem-index compact", "gem-index compact faq"),
+    "export": ("gem-index export faq -o faq.jsonl", "gem-index export faq -o faq.parquet"),
+    "import": ("gem-index import faq.jsonl", "gem-index import faq.jsonl another-name"),
+    "backup": ("gem-index backup my-backup",),
+    "drop": ("gem-index drop faq --yes",),
+    "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
+    "encode": (
+        "gem-index encode texts.txt -o vectors.npy --fit",
+        "gem-index encode more.txt -o more.npy --model my-model",
+    ),
+    "explain": (
+        'gem-index explain "There are two ducks swimming in the river."',
+        'gem-index explain "how do I renew a visa?" --collection faq',
+    ),
+    "similarity": ('gem-index similarity "a cheap flight" "a low-cost plane ticket"',),
+    "rerank": (
+        "gem-index rerank candidates.jsonl --collection faq --json",
+        'gem-index search faq "renew a visa" -k 50 --json | gem-index rerank --top-n 5',
+    ),
+    "models list": ("gem-index models list",),
+    "models remove": ("gem-index models remove my-model",),
+    "vectors add": (
+        "gem-index vectors add glove.840B.300d",
+        "gem-index vectors add mine my-vectors.vec.gz --case fallback --dtype float16",
+    ),
+    "vectors list": ("gem-index vectors list",),
+    "vectors catalogue": ("gem-index vectors catalogue",),
+    "vectors show": ("gem-index vectors show mine --coverage questions.jsonl",),
+    "vectors remove": ("gem-index vectors remove mine",),
+    "vectors neighbours": ("gem-index vectors neighbours river --vectors mine",),
+    "vectors analogy": ("gem-index vectors analogy man king woman --vectors mine",),
+    "vectors fit-vocabulary": (
+        "gem-index vectors fit-vocabulary small questions.jsonl --vectors mine --frequent 20000",
+    ),
+    "vectors export": ("gem-index vectors export small -o small.vec.gz",),
+    "eval sts": ("gem-index eval sts sts-dev.csv",),
+    "eval cqa": ("gem-index eval cqa SemEval2016-Task3-CQA-QL-dev.xml",),
+    "eval retrieval": ("gem-index eval retrieval scifact/",),
+    "eval transfer": ("gem-index eval transfer SentEval/data/downstream --tasks MR,CR",),
+    "eval ablation": ("gem-index eval ablation sts-dev.csv --markdown",),
+    "eval sensitivity": ("gem-index eval sensitivity sts-dev.csv --plot sensitivity.png",),
+    "eval examples": ("gem-index eval examples",),
+    "eval speed": ("gem-index eval speed sts-test.csv",),
+    "eval tune": ("gem-index eval tune sts-dev.csv -o best.json",),
+    "db current": ("gem-index db current",),
+    "db upgrade": ("gem-index db upgrade",),
+}
+"""Command lines by command; each of them parses (a test)."""
+
+
+def add_examples(app: typer.Typer) -> None:
+    """Let the help of every command end with its examples."""
+    for path, command in _commands(app):
+        # a blank line between them: the help joins lines that follow one another
+        command.epilog = "\n\n".join(("Examples:", *EXAMPLES.get(path, ())))
+
+
+def _commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, typer.models.CommandInfo]]:
+    for command in app.registered_commands:
+        name = str(command.name or getattr(command.callback, "__name__", ""))
+        yield prefix + name.replace("_", "-"), command
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from _commands(group.typer_instance, f"{group.name} ")

@@ -1,0 +1,17 @@
+"""Every command of the command line, by its path."""
+
+import typer
+
+from gem_index_cli.main import app
+
+
+def commands(group=None, prefix=()):
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*prefix, name))
+        else:
+            yield (*prefix, name), command
+
+
+ALL = dict(commands())
