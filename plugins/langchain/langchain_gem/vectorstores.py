@@ -17,6 +17,7 @@ from gem_index import Collection, Home, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
 from langchain_gem.embeddings import GemEmbeddings
+from langchain_gem.filters import as_where
 
 __all__ = ["GemVectorStore", "search"]
 
@@ -178,7 +179,7 @@ class GemVectorStore(VectorStore):
         if ids is not None and filter is not None:
             raise TypeError("found ids and a filter; expected one of them")
         if ids is None:
-            ids = [document.id for document in self._collection.documents(filter)]
+            ids = [document.id for document in self._collection.documents(as_where(filter))]
         self._collection.delete(ids)
         return True
 
@@ -205,8 +206,9 @@ class GemVectorStore(VectorStore):
         query : str
         k : int
         **kwargs
-            ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``; ``mode``, ``dense``,
-            ``lexical`` or ``hybrid``; ``min_score``; ``fusion``: see :meth:`gem_index.Collection.search`.
+            ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, also with ``$eq``, ``$ne`` and
+            ``$nin``; ``mode``, ``dense``, ``lexical`` or ``hybrid``; ``min_score``; ``fusion``: see
+            :meth:`gem_index.Collection.search`.
         """
         return search(self._collection, query, k, **kwargs)
 
@@ -285,7 +287,7 @@ def search(
     A text without words finds nothing, where the collection itself would refuse it: in a chain it is an answer.
     """
     try:
-        hits = collection.search(query, k, filter, **options)
+        hits = collection.search(query, k, as_where(filter), **options)
     except EmptyTextError:
         return []
     return [
