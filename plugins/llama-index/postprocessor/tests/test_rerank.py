@@ -297,13 +297,10 @@ def second_process(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "page", ["plugins/llama-index/postprocessor/README.md", "docs/cookbook/llama-index.md"]
-)
-def test_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
-    run_page(ROOT / page)
+    run_page(ROOT / "plugins/llama-index/postprocessor/README.md")
 
 
 def test_no_package_of_the_shared_namespace_is_closed() -> None:

@@ -1,0 +1,360 @@
+"""The vector store: a gem-index collection behind LlamaIndex's interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+    VectorStoreQueryResult,
+)
+from llama_index.embeddings.gem import GemEmbedding
+from llama_index.vector_stores.gem.filters import as_where
+from llama_index.vector_stores.gem.nodes import (
+    NODE_ID,
+    REF_DOC_ID,
+    embedded_text,
+    from_stored,
+    to_stored,
+)
+
+from gem_index import Collection, Document, GemConfig, Home
+from gem_index.errors import EmptyTextError, FingerprintMismatchError
+
+__all__ = ["GemVectorStore"]
+
+_MODES = {
+    VectorStoreQueryMode.DEFAULT: "dense",
+    VectorStoreQueryMode.HYBRID: "hybrid",
+    VectorStoreQueryMode.SPARSE: "lexical",
+    VectorStoreQueryMode.TEXT_SEARCH: "lexical",
+}
+_IGNORED_BY_US = (
+    "output_fields",
+    "embedding_field",
+    "alpha",
+    "mmr_threshold",
+    "sparse_top_k",
+    "hybrid_top_k",
+)
+
+
+class GemVectorStore(BasePydanticVectorStore):
+    """Nodes in a collection: durable when a call returns, embedded by the collection's own model.
+
+    The collection embeds texts and queries itself, so that a retriever passes it the query's text. LlamaIndex embeds nodes
+    before it adds them, and has to do that with :attr:`embed_model`: embeddings that the collection's model does not give
+    the nodes' texts are refused. Scores are cosines, -1 to 1, the higher the better. A query without words finds nothing.
+
+    Parameters
+    ----------
+    collection : str
+        Opened if it exists, created otherwise.
+    vectors : str, optional
+        Word vectors of a new collection; those of an existing one have to be the same.
+    config : GemConfig, mapping of its fields, or name of a preset, optional
+        Configuration, likewise.
+    home : Home, str or Path, optional
+        Where collections lie; the default home unless given.
+
+    Raises
+    ------
+    FingerprintMismatchError, ConfigError
+        If an existing collection has other vectors, or another configuration.
+
+    Examples
+    --------
+    >>> store = GemVectorStore("notes", home="my-home")  # doctest: +SKIP
+    >>> index = VectorStoreIndex.from_vector_store(store, embed_model=store.embed_model)  # doctest: +SKIP
+    """
+
+    stores_text: Literal[True] = True
+    is_embedding_query: Literal[False] = False
+
+    collection: str = Field(frozen=True, description="Name of the collection.")
+    vectors: str | None = Field(default=None, frozen=True, description="Its word vectors.")
+    config: dict[str, Any] | None = Field(
+        default=None, frozen=True, description="GEM's configuration."
+    )
+    home: str | None = Field(default=None, frozen=True, description="Where collections lie.")
+    _home: Home = PrivateAttr()
+    _collection: Collection = PrivateAttr()
+    _embed_model: GemEmbedding | None = PrivateAttr(default=None)
+
+    def __init__(
+        self,
+        collection: str = "llama-index",
+        *,
+        vectors: str | None = None,
+        config: GemConfig | Mapping[str, Any] | str | None = None,
+        home: Home | str | Path | None = None,
+        **kwargs: Any,
+    ) -> None:
+        _refuse(set(kwargs) - {"stores_text", "is_embedding_query", "class_name"})
+        opened = home if isinstance(home, Home) else Home(home)
+        fields = {
+            "collection": collection,
+            "vectors": vectors,
+            "config": None if config is None else asdict(GemConfig.of(config)),
+            "home": None if home is None else str(opened.root.absolute()),
+        }
+        super().__init__(**fields | kwargs)
+        self._home = opened
+        self._collection = opened.create_collection(
+            collection, vectors=vectors, config=config, exist_ok=True
+        )
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name that serialised components carry."""
+        return "GemVectorStore"
+
+    @property
+    def client(self) -> Collection:
+        """The collection, for what LlamaIndex has no word for: refit, verify, export, status."""
+        return self._collection
+
+    @property
+    def embed_model(self) -> GemEmbedding:
+        """Embeddings by the collection's present model, for the index or the pipeline that fills the store."""
+        fingerprint = self._collection.encoder.fingerprint
+        if self._embed_model is None or self._embed_model.fingerprint != fingerprint:
+            self._embed_model = GemEmbedding(collection=self.collection, home=self._home)
+        return self._embed_model
+
+    # ----------------------------------------------------------------- writing
+
+    def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Store nodes, or replace those whose id exists, in one transaction; they are durable and found when this returns.
+
+        Returns
+        -------
+        list of str
+            The ids.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If a node brings an embedding that the collection's model does not give its text; nothing is stored then.
+        DuplicateIdError
+            If an id comes twice in the call; nothing is stored then.
+        """
+        _refuse(kwargs)
+        self._check_embeddings(nodes)
+        self._collection.ingest(to_stored(node) for node in nodes)
+        return [node.node_id for node in nodes]
+
+    def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Delete the nodes of a source document; one that is not there is no error."""
+        _refuse(delete_kwargs)
+        self._delete(self._collection.documents({REF_DOC_ID: ref_doc_id}))
+
+    def delete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """Delete nodes by id, by filters, or those of the ids that the filters accept; ids that are not there are no error.
+
+        Raises
+        ------
+        TypeError
+            If there are neither ids nor filters: :meth:`clear` deletes all nodes.
+        """
+        _refuse(delete_kwargs)
+        if node_ids is None and filters is None:
+            raise TypeError("found neither ids nor filters; expected one of them, or clear()")
+        self._delete(self._found(node_ids, filters))
+
+    def clear(self) -> None:
+        """Delete all nodes; the collection and its model stay."""
+        self._delete(self._collection.documents())
+
+    def _delete(self, documents: Iterable[Document]) -> None:
+        self._collection.delete([document.id for document in documents])
+
+    def _check_embeddings(self, nodes: Sequence[BaseNode]) -> None:
+        """Refuse embeddings of another model: a collection compares the vectors of its own model alone."""
+        given = [node for node in nodes if node.embedding is not None]
+        if not given:
+            return
+        encoder = self._collection.encoder
+        rows = encoder.encode([embedded_text(node) for node in given])
+        for node, row in zip(given, rows, strict=True):
+            if not _same(node.embedding, row):
+                raise FingerprintMismatchError(
+                    f"the collection {self.collection}",
+                    encoder.fingerprint,
+                    "others",
+                    f"the embedding of the node {node.node_id!r} is not what this model makes of its text: embed with "
+                    "embed_model=store.embed_model (after a refit take it again), or leave embeddings out",
+                )
+
+    # ----------------------------------------------------------------- reading
+
+    def get_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        """Return nodes by id, in the order asked for, by filters, or by both; all nodes without either.
+
+        Ids that are not there are left out.
+        """
+        return [from_stored(each.text, each.metadata) for each in self._found(node_ids, filters)]
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Return the best nodes for a query.
+
+        Parameters
+        ----------
+        query : VectorStoreQuery
+            With a text, or in the mode ``default`` an embedding; ``filters``, ``doc_ids``, ``node_ids`` and
+            ``similarity_top_k``. The mode ``default`` is by meaning, ``sparse`` and ``text_search`` by words (BM25),
+            ``hybrid`` by both.
+        **kwargs
+            ``min_score``: only nodes with at least this score; ``fingerprint``: that of the model that made the query's
+            embedding. A retriever takes them as ``vector_store_kwargs``.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If the query's embedding is of another model: its fingerprint is another, or, without one, the embedding is not
+            what the collection's model makes of the query's text.
+        ValueError
+            If the query has neither text nor embedding, another mode, or a field that this store would have to ignore.
+        FilterError
+            If a filter cannot be expressed.
+        """
+        fingerprint, min_score = kwargs.pop("fingerprint", None), kwargs.pop("min_score", None)
+        _refuse(kwargs)
+        unsupported = [name for name in _IGNORED_BY_US if getattr(query, name) is not None]
+        if unsupported or query.mode not in _MODES:
+            found = ", ".join(unsupported) or f"the mode {VectorStoreQueryMode(query.mode).value!r}"
+            raise ValueError(
+                f"found {found}; expected one of the modes {', '.join(mode.value for mode in _MODES)}, with "
+                "similarity_top_k, filters, doc_ids and node_ids"
+            )
+        where: dict[str, Any] = {"$and": [as_where(query.filters)]}
+        for key, among in ((REF_DOC_ID, query.doc_ids), (NODE_ID, query.node_ids)):
+            if among:  # LlamaIndex' retrievers pass an empty list for no restriction
+                where["$and"].append({key: {"$in": among}})
+        try:
+            hits = self._collection.search(
+                self._question(query, fingerprint),
+                query.similarity_top_k,
+                where,
+                mode=_MODES[query.mode],
+                min_score=min_score,
+            )
+        except EmptyTextError:
+            hits = []
+        return VectorStoreQueryResult(
+            nodes=[from_stored(hit.text, hit.metadata) for hit in hits],
+            similarities=[hit.score for hit in hits],
+            ids=[hit.id for hit in hits],
+        )
+
+    def _question(self, query: VectorStoreQuery, fingerprint: str | None) -> Any:
+        """Return what is searched for: the text, or an embedding whose fingerprint is the collection's."""
+        embedding, text = query.query_embedding, query.query_str
+        if embedding is not None:
+            encoder = self._collection.encoder
+            own = encoder.fingerprint
+            proven = text is not None and _same(embedding, encoder.encode([text])[0])
+            if fingerprint != own if fingerprint else not proven:
+                raise FingerprintMismatchError(
+                    f"the collection {self.collection}",
+                    own,
+                    fingerprint or "others",
+                    "the query brings an embedding of another model, or without a fingerprint: ask by text, or pass "
+                    "fingerprint=embed_model.fingerprint (a retriever takes it in vector_store_kwargs)",
+                )
+            if query.mode == VectorStoreQueryMode.DEFAULT and not proven:
+                return embedding
+        if text is None:
+            raise ValueError(
+                "found no text of the query; expected query_str, or in the mode default query_embedding"
+            )
+        return text
+
+    def _found(
+        self, node_ids: list[str] | None, filters: MetadataFilters | None
+    ) -> Iterator[Document]:
+        accepted = None if filters is None else as_where(filters)
+        if node_ids is None:
+            return self._collection.documents(accepted)
+        found = self._collection.get(node_ids)
+        if accepted:
+            both = {"$and": [accepted, {NODE_ID: {"$in": list(node_ids)}}]}
+            kept = {document.id for document in self._collection.documents(both)}
+            found = [document for document in found if document.id in kept]
+        return iter(found)
+
+    # ---------------------------------------------------- in another thread
+
+    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Store nodes; see :meth:`add`."""
+        return await asyncio.to_thread(self.add, nodes, **kwargs)
+
+    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Delete the nodes of a source document."""
+        await asyncio.to_thread(self.delete, ref_doc_id, **delete_kwargs)
+
+    async def adelete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """Delete nodes; see :meth:`delete_nodes`."""
+        await asyncio.to_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
+
+    async def aclear(self) -> None:
+        """Delete all nodes."""
+        await asyncio.to_thread(self.clear)
+
+    async def aget_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        """Return nodes; see :meth:`get_nodes`."""
+        return await asyncio.to_thread(self.get_nodes, node_ids, filters)
+
+    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Return the best nodes for a query; see :meth:`query`."""
+        return await asyncio.to_thread(self.query, query, **kwargs)
+
+    # ------------------------------------------------------------------- saved
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The fields alone: whoever unpickles it opens the collection.
+        return partial(type(self), **self.__getstate__()["__dict__"]), ()
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        yield None, self.collection
+        for name in ("vectors", "config", "home"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+
+
+def _refuse(names: Iterable[str]) -> None:
+    """Refuse what other stores take and this one would have to ignore."""
+    if names:
+        raise TypeError(
+            f"found the argument {', '.join(sorted(names))}, which this store does not take"
+        )
+
+
+def _same(embedding: Sequence[float] | None, row: np.ndarray[Any, Any]) -> bool:
+    found = np.asarray(embedding, dtype=np.float32)
+    return found.shape == row.shape and bool(np.allclose(found, row, rtol=0, atol=1e-5))
