@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,9 +12,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from gem_index import Components, GemConfig, GemEncoder, open_provider
-from gem_index.errors import FingerprintMismatchError, InputError
+from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 
 __all__ = ["GemVectorizer"]
+
+_NESTED = "config__"
+"""How the names of the configuration's parameters begin."""
 
 
 class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # untyped
@@ -26,7 +30,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
-        As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``.
+        As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``. The fields of the configuration are
+        nested parameters: ``config__window``, ``config__removed`` and so on.
 
     Attributes
     ----------
@@ -56,6 +61,50 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.config = config
         self.home = home
         self.fingerprint = fingerprint
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, and those of the configuration where one is given."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if not deep or self.config is None:
+            return params
+        try:
+            config = GemConfig.of(self.config)
+        except ConfigError:  # an invalid one has no fields; fit says what is wrong with it
+            return params
+        return params | {f"{_NESTED}{name}": value for name, value in asdict(config).items()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``config__window`` and the like replace a field of the configuration.
+
+        Without a configuration it is the one that suits the word vectors, as in ``fit``, with these fields replaced.
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter, or no field of the configuration, of that name.
+        ConfigError
+            If a field cannot have that value.
+        """
+        changes = {
+            key.removeprefix(_NESTED): params.pop(key)
+            for key in list(params)
+            if key.startswith(_NESTED)
+        }
+        known = [field.name for field in fields(GemConfig)]
+        unknown = sorted(set(changes) - set(known))
+        if unknown:
+            raise ValueError(
+                f"the configuration has no parameter {', '.join(unknown)}; expected some of {', '.join(known)}"
+            )
+        super().set_params(**params)
+        if changes:
+            self.config = replace(self._present_config(), **changes)
+        return self
+
+    def _present_config(self) -> GemConfig:
+        if self.config is not None:
+            return GemConfig.of(self.config)
+        return open_provider(self.vectors, home=self.home).encoder.config
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Fit the principal directions on n texts.

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import calls
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_gem import GemVectorizer
 
 from gem_index import GemConfig, GemEncoder, open_provider, open_vectors
-from gem_index.errors import FingerprintMismatchError
+from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.testing import EmbeddingProviderContract, run_page
 
 MONEY = [
@@ -104,9 +105,9 @@ class TestInvariants:
     def test_fit_returns_itself_and_changes_no_parameter(self):
         config = {"removed": 1}
         vectorizer = GemVectorizer("wordllama", config=config)
-        before = dict(vectorizer.get_params())
+        before = dict(vectorizer.get_params(deep=False))
         assert vectorizer.fit(TEXTS, LABELS) is vectorizer
-        assert vectorizer.get_params() == before
+        assert vectorizer.get_params(deep=False) == before
         assert config == {"removed": 1}
         assert set(vars(vectorizer)) == {*before, "encoder_", "_fitted_with"}
 
@@ -180,6 +181,51 @@ class TestInvariants:
         check_is_fitted(GemVectorizer().fit(TEXTS), "encoder_")
 
 
+class TestNestedParameters:
+    def test_they_are_those_of_the_configuration(self):
+        vectorizer = GemVectorizer(config=GemConfig.cqa())
+        nested = {f"config__{name}": value for name, value in asdict(GemConfig.cqa()).items()}
+        assert vectorizer.get_params(deep=True) == vectorizer.get_params(deep=False) | nested
+        assert GemVectorizer(config="cqa").get_params()["config__window"] == 6
+        assert GemVectorizer(config={"window": 3}).get_params()["config__window"] == 3
+        for config in (None, "no preset", 7):  # word vectors are not opened for it
+            vectorizer = GemVectorizer("nowhere", config=config)
+            assert vectorizer.get_params(deep=True) == vectorizer.get_params(deep=False)
+
+    def test_setting_one_keeps_the_others(self):
+        vectorizer = GemVectorizer("wordllama", config="cqa")
+        assert vectorizer.set_params(config__window=3) is vectorizer
+        assert vectorizer.config == GemConfig.cqa(window=3)
+        vectorizer.set_params(config__removed=2, config="transfer")
+        assert vectorizer.config == GemConfig.transfer(removed=2)
+        vectorizer.set_params(config=None, vectors="wordllama-gem", config__power=1)
+        recommended = open_provider("wordllama-gem").encoder.config
+        assert vectorizer.config == replace(recommended, power=1.0)
+
+    def test_a_clone_keeps_them(self):
+        vectorizer = GemVectorizer().set_params(config__window=3)
+        copy = clone(vectorizer)
+        assert copy.get_params() == vectorizer.get_params()
+        np.testing.assert_array_equal(copy.transform(TEXTS), vectorizer.transform(TEXTS))
+        assert np.abs(copy.transform(TEXTS) - GemVectorizer().transform(TEXTS)).max() > 1e-3
+
+    def test_unknown_ones_and_bad_values_are_refused(self):
+        vectorizer = GemVectorizer(config="cqa")
+        with pytest.raises(ValueError, match="no parameter windo; expected some of window, rem"):
+            vectorizer.set_params(vectors="wordllama", config__windo=3)
+        with pytest.raises(ConfigError, match="window is -1; expected a whole number"):
+            vectorizer.set_params(config__window=-1)
+        with pytest.raises(ValueError, match="Invalid parameter 'vecters'"):
+            vectorizer.set_params(vecters="wordllama")
+        assert (vectorizer.config, vectorizer.vectors) == ("cqa", None)
+
+    def test_a_named_model_keeps_its_configuration(self, tmp_path):
+        open_provider().encoder.fit(MONEY).save(tmp_path / "m.safetensors")
+        vectorizer = GemVectorizer(model=tmp_path / "m.safetensors").set_params(config__window=3)
+        with pytest.raises(ConfigError, match="found a configuration beside a fitted model"):
+            vectorizer.fit(TEXTS)
+
+
 class TestMachinery:
     def test_pipeline_and_cross_validation(self):
         pipeline = make_pipeline(GemVectorizer(), LogisticRegression())
@@ -213,6 +259,29 @@ class TestMachinery:
         np.testing.assert_array_equal(
             search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
         )
+
+    @pytest.mark.parametrize("config", [None, "cqa"])
+    def test_grid_search_over_fields_of_the_configuration(self, config):
+        pipeline = make_pipeline(GemVectorizer(config=config), LogisticRegression())
+        grid = {"gemvectorizer__config__window": [0, 5], "gemvectorizer__config__power": [1.0]}
+        search = GridSearchCV(pipeline, grid, cv=2, error_score="raise")
+        search.fit(TEXTS, LABELS)
+        present = open_provider(config=config).encoder.config
+        by_hand = [
+            cross_val_score(
+                make_pipeline(GemVectorizer(config=changed), LogisticRegression()),
+                TEXTS,
+                LABELS,
+                cv=2,
+            ).mean()
+            for changed in (replace(present, window=window, power=1.0) for window in (0, 5))
+        ]
+        np.testing.assert_array_equal(search.cv_results_["mean_test_score"], by_hand)
+        best = search.best_estimator_[0]
+        window = search.best_params_["gemvectorizer__config__window"]
+        assert best.config == replace(present, window=window, power=1.0)
+        assert best.encoder_.config == best.config
+        assert pipeline[0].config is config
 
     def test_column_transformer_and_data_frames(self):
         frame = pd.DataFrame({"text": TEXTS, "length": [float(len(text)) for text in TEXTS]})
