@@ -238,6 +238,10 @@ class TestSavedIndex:
         embeddings.index(TEXTS)
         embeddings.save(str(tmp_path / name))
         here = [[row["id"], row["score"]] for row in embeddings.search("renewing my visa", 2)]
+        if (
+            embeddings.archive.directory
+        ):  # of a compressed index; txtai leaves it to the garbage collector
+            embeddings.archive.directory.cleanup()
 
         found = second_process(tmp_path / name)
         assert found.returncode == 0, found.stderr
