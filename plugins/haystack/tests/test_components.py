@@ -236,6 +236,12 @@ class TestStore:
         assert store.update_by_filter(among, {"lang": "fr"}) == 1
         assert store.filter_documents(among)[0].meta == {"lang": "fr", "n": 3}
 
+    def test_a_short_repr_opens_nothing(self, tmp_path):
+        assert repr(GemDocumentStore("faq")) == "GemDocumentStore('faq')"
+        named = GemDocumentStore("faq", vectors="nowhere", home=tmp_path / "home")
+        assert repr(named) == f"GemDocumentStore('faq', home={str(tmp_path / 'home')!r})"
+        assert not (tmp_path / "home").exists()
+
     def test_a_store_of_other_vectors_is_refused(self, store):
         with pytest.raises(FingerprintMismatchError, match="the collection faq"):
             GemDocumentStore("faq", vectors="wordllama").count_documents()

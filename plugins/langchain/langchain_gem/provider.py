@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -63,6 +63,13 @@ class OpensProvider(Serializable):
     def provider(self) -> NamedProvider:
         """The provider that was opened."""
         return self._provider
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            if name == "fingerprint":
+                yield name, str(value)[:12]
+            elif name != "config":  # the fingerprint stands for it
+                yield name, value
 
     @classmethod
     def is_lc_serializable(cls) -> bool:

@@ -68,6 +68,9 @@ class GemVectorStore(VectorStore):
         self._collection = self._home.create_collection(collection_name, exist_ok=True, **choice)
         self._embeddings: GemEmbeddings | None = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._collection.name!r}, home={str(self._home.root)!r})"
+
     @property
     def collection(self) -> Collection:
         """The collection, for what LangChain has no word for: refit, verify, export, status."""

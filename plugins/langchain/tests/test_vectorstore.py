@@ -307,6 +307,15 @@ class TestModels:
         )
 
 
+def test_short_reprs(tmp_path):
+    home = tmp_path / "home"
+    assert repr(GemVectorStore("faq", home=home)) == f"GemVectorStore('faq', home={str(home)!r})"
+    embeddings = GemEmbeddings()
+    expected = f"vectors='wordllama-gem', fingerprint='{embeddings.fingerprint[:12]}'"
+    assert repr(embeddings) == f"GemEmbeddings({expected})"
+    assert repr(GemReranker(top_n=1)) == f"GemReranker({expected}, top_n=1)"
+
+
 class TestReranker:
     DOCUMENTS = tuple(
         Document(id=name, page_content=text, metadata={"n": i})

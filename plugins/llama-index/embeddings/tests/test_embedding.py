@@ -109,6 +109,14 @@ class TestSerialisation:
         for copy in (adapter.model_copy(), adapter.model_copy(deep=True)):
             assert copy.get_text_embedding(TEXTS[0]) == adapter.get_text_embedding(TEXTS[0])
 
+    def test_a_short_repr(self, model: Path) -> None:
+        for adapter, named in (
+            (GemEmbedding(), "vectors='wordllama-gem'"),
+            (GemEmbedding(model=model), f"model={str(model)!r}"),
+        ):
+            expected = f"GemEmbedding({named}, fingerprint='{adapter.fingerprint[:12]}')"
+            assert repr(adapter) == expected
+
     def test_a_field_of_the_provider_cannot_be_assigned(self) -> None:
         with pytest.raises(ValueError, match="frozen"):
             GemEmbedding().model = "other"

@@ -243,6 +243,11 @@ class TestSerialisation:
         with pytest.raises(GemIndexError, match="mine was made with vectors"):
             GemRerank.from_dict(saved)
 
+    def test_a_short_repr(self) -> None:
+        adapter = GemRerank(top_n=7)
+        named = f"vectors='wordllama-gem', top_n=7, fingerprint='{adapter.fingerprint[:12]}'"
+        assert repr(adapter) == f"GemRerank({named})"
+
     def test_a_field_of_the_provider_cannot_be_assigned(self) -> None:
         adapter = GemRerank()
         with pytest.raises(ValueError, match="frozen"):

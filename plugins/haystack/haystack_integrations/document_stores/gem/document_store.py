@@ -62,6 +62,10 @@ class GemDocumentStore:
         self._home = home
         self._opened: Collection | None = None
 
+    def __repr__(self) -> str:
+        home = "" if self._home is None else f", home={str(self._home)!r}"
+        return f"{type(self).__name__}({self._name!r}{home})"
+
     @property
     def collection(self) -> Collection:
         """The collection, for what Haystack has no word for: refit, verify, export, status."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,12 @@ class GemEmbedding(BaseEmbedding):
         if mode == SimilarityMode.DEFAULT and not (any(embedding1) and any(embedding2)):
             return 0.0
         return float(similarity(embedding1, embedding2, mode))
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name in ("vectors", "model", "collection", "home"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+        yield "fingerprint", str(self.fingerprint)[:12]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The fields alone: the base class would also pickle the provider, and open its files twice.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,12 @@ class GemRerank(BaseNodePostprocessor):
             event.on_end(payload={EventPayload.NODES: ranked})
         dispatcher.event(ReRankEndEvent(nodes=ranked))
         return ranked
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name in ("vectors", "model", "collection", "home", "top_n"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+        yield "fingerprint", str(self.fingerprint)[:12]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The fields alone: the base class would also pickle the provider, and open its files twice.
