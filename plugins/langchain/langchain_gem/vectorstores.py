@@ -218,7 +218,11 @@ class GemVectorStore(VectorStore):
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[Document]:
-        """Return the k best documents for a vector of the collection's model."""
+        """Return the k best documents for a vector of the collection's model, given with its ``fingerprint``.
+
+        Arguments as for :meth:`similarity_search_with_score`, and ``fingerprint``: that of the embeddings that made the
+        vector, such as ``store.embeddings.fingerprint``.
+        """
         return [document for document, _ in search(self._collection, embedding, k, **kwargs)]
 
     def max_marginal_relevance_search(
@@ -249,7 +253,7 @@ class GemVectorStore(VectorStore):
         lambda_mult: float = 0.5,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return k of the ``fetch_k`` best documents for a vector, unlike one another."""
+        """Return k of the ``fetch_k`` best documents for a vector, given with its ``fingerprint``, unlike one another."""
         return self._diverse(embedding, embedding, k, fetch_k, lambda_mult, **kwargs)
 
     def _diverse(

@@ -61,12 +61,14 @@ def ids(documents):
 def test_every_search_takes_it(store, retriever, filter, expected):
     vector = store.embeddings.embed_query("a text")
     options = {"k": 9, "filter": filter}
+    own = {"fingerprint": store.embeddings.fingerprint}
     assert ids(store.similarity_search("a text", **options)) == expected
     assert ids(d for d, _ in store.similarity_search_with_score("a text", **options)) == expected
     assert ids(store.similarity_search("a text", mode="lexical", **options)) == expected
-    assert ids(store.similarity_search_by_vector(vector, **options)) == expected
+    assert ids(store.similarity_search_by_vector(vector, **options, **own)) == expected
     assert ids(store.max_marginal_relevance_search("a text", **options)) == expected
-    assert ids(store.max_marginal_relevance_search_by_vector(vector, **options)) == expected
+    found = store.max_marginal_relevance_search_by_vector(vector, **options, **own)
+    assert ids(found) == expected
     assert ids(store.as_retriever(search_kwargs=options).invoke("a text")) == expected
     assert ids(retriever.invoke("a text", filter=filter)) == expected
 

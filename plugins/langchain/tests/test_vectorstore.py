@@ -95,9 +95,17 @@ class TestSearch:
     def test_by_vector(self, store):
         vector = store.embeddings.embed_query("my visa")
         by_text = store.similarity_search("my visa", k=3)
-        assert store.similarity_search_by_vector(vector, k=3) == by_text
+        own = store.embeddings.fingerprint
+        assert store.similarity_search_by_vector(vector, k=3, fingerprint=own) == by_text
         with pytest.raises(InputError, match=r"shape \(256,\)"):
-            store.similarity_search_by_vector([0.0] * 256)
+            store.similarity_search_by_vector([0.0] * 256, fingerprint=own)
+        with pytest.raises(InputError, match="found a query vector and the fingerprint None"):
+            store.similarity_search_by_vector(vector)
+        other = GemEmbeddings(vectors="wordllama")
+        with pytest.raises(FingerprintMismatchError):
+            store.similarity_search_by_vector(
+                other.embed_query("my visa"), fingerprint=other.fingerprint
+            )
 
     def test_marginal_relevance_prefers_what_is_unlike(self, store):
         alike = store.similarity_search("renew a visa", k=2)
@@ -105,7 +113,11 @@ class TestSearch:
         for diverse in (
             store.max_marginal_relevance_search("renew a visa", k=2, fetch_k=5, lambda_mult=0.3),
             store.max_marginal_relevance_search_by_vector(
-                store.embeddings.embed_query("renew a visa"), k=2, fetch_k=5, lambda_mult=0.3
+                store.embeddings.embed_query("renew a visa"),
+                k=2,
+                fetch_k=5,
+                lambda_mult=0.3,
+                fingerprint=store.embeddings.fingerprint,
             ),
             store.as_retriever(
                 search_type="mmr", search_kwargs={"k": 2, "fetch_k": 5, "lambda_mult": 0.3}

@@ -249,13 +249,15 @@ class GemVectorStore(BasePydanticVectorStore):
         for key, among in ((REF_DOC_ID, query.doc_ids), (NODE_ID, query.node_ids)):
             if among:  # LlamaIndex' retrievers pass an empty list for no restriction
                 where["$and"].append({key: {"$in": among}})
+        question = self._question(query, fingerprint)
         try:
             hits = self._collection.search(
-                self._question(query, fingerprint),
+                question,
                 query.similarity_top_k,
                 where,
                 mode=_MODES[query.mode],
                 min_score=min_score,
+                fingerprint=None if isinstance(question, str) else fingerprint,
             )
         except EmptyTextError:
             hits = []
