@@ -251,7 +251,7 @@ class GemVectorStore(BasePydanticVectorStore):
                 where["$and"].append({key: {"$in": among}})
         question = self._question(query, fingerprint)
         try:
-            hits = self._collection.search(
+            hits: Sequence[Any] = self._collection.search(
                 question,
                 query.similarity_top_k,
                 where,
