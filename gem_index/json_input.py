@@ -1,0 +1,135 @@
+"""JSON of unknown origin, parsed with bounded nesting, digits and size; every reader of a stranger's JSON uses this."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, Never
+
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+
+__all__ = ["JsonError", "parse_json", "read_json", "read_json_file"]
+
+MAX_DEPTH = 100
+MAX_DIGITS = 4_300
+MAX_BYTES = 1 << 28
+
+_BOM = "\ufeff"
+_ESCAPES = re.compile(r"\\.", re.DOTALL)
+_STRINGS = re.compile(r'"[^"]*"?')  # the last one may have no end
+_BRACKETS = re.compile(r"[\[\]{}]")
+
+
+class JsonError(ValueError):
+    """Why a text is not JSON that is accepted: ``<place> <problem>`` is a whole message."""
+
+
+def read_json(
+    text: str | bytes | bytearray,
+    place: str,
+    *,
+    finite: bool = True,
+    error: type[InputError] = InputError,
+) -> Any:
+    """Parse JSON of unknown origin.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Bytes are UTF-8, with or without a byte order mark. An escaped lone surrogate is kept, and of a key that comes again
+        the last value, as ``json`` does.
+    place : str
+        What the message names: a file, or a part of one.
+    finite : bool
+        Refuse NaN, Infinity and numbers beyond float64, which are not JSON.
+    error : type
+        The error to raise.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, or is nested deeper than 100 levels, holds an integer of more than 4,300 digits, or has more than
+        256 MiB: in time and memory proportional to the text.
+    """
+    try:
+        return parse_json(text, finite=finite)
+    except JsonError as problem:
+        raise error(f"{place} {problem}") from problem
+
+
+def read_json_file(path: Path, *, finite: bool = True, error: type[InputError] = InputError) -> Any:
+    """Parse a JSON file of unknown origin, see :func:`read_json`; a file that is too large is not read.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read: whether that is an error depends on the caller.
+    """
+    with path.open("rb") as file:
+        return read_json(file.read(MAX_BYTES + 1), str(path), finite=finite, error=error)
+
+
+def parse_json(text: str | bytes | bytearray, *, finite: bool = True) -> Any:
+    """Parse as :func:`read_json` does, for a caller who makes the message.
+
+    Raises
+    ------
+    JsonError
+        What was found, what was expected; the place is left to the caller.
+    """
+    if len(text) > MAX_BYTES:
+        raise JsonError(f"has more than {MAX_BYTES:,} bytes of JSON; expected at most as many")
+    if not isinstance(text, str):
+        try:
+            text = text.decode()
+        except UnicodeDecodeError as error:
+            raise JsonError(
+                f"is not UTF-8 at byte {error.start + 1}; expected JSON in UTF-8"
+            ) from error
+        text = text.removeprefix(_BOM)
+    if _depth(text) > MAX_DEPTH:
+        raise JsonError(f"is nested deeper than {MAX_DEPTH} levels; expected fewer")
+    try:
+        return (_FINITE if finite else _ANY).decode(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise JsonError(f"is not JSON at {where} ({error.msg}); expected JSON") from error
+
+
+def _depth(text: str) -> int:
+    """Return how deep brackets are nested at most; a text whose syntax is wrong may look deeper behind the error."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub("", _ESCAPES.sub("", text))):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _integer(digits: str) -> int:
+    count = len(digits.removeprefix("-"))
+    try:
+        if count <= MAX_DIGITS:
+            return int(digits)
+    except ValueError:
+        pass  # the interpreter was told to take fewer
+    raise JsonError(f"holds an integer of {count} digits; expected at most {MAX_DIGITS:,}")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise JsonError(f"holds the number {quoted(number, 30)}; expected one within float64")
+    return value
+
+
+def _refuse_constant(name: str) -> Never:
+    raise JsonError(f"holds {name}, which is not JSON; expected a finite number or null")
+
+
+_FINITE = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=_refuse_constant)
+_ANY = json.JSONDecoder(parse_int=_integer)
