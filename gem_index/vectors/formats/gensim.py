@@ -12,7 +12,7 @@ from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import map_npy, of_arrays
 from gem_index.vectors.formats.base import VectorFile, check_matrix
-from gem_index.vectors.formats.fasttext import of_ngram_model
+from gem_index.vectors.formats.fasttext import check_ngrams, of_ngram_model
 from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.pickled import Record, array_of, read_plain_data
 
@@ -67,11 +67,7 @@ def read_gensim(path: str) -> VectorFile:
 def _fasttext(saved: Record, words: list[str], prefix: str, path: str) -> VectorFile:
     """Return gensim's FastText vectors: it saves the parts from which it computes a word's vector."""
     own, buckets = (_array(saved, name, prefix) for name in ("vectors_vocab", "vectors_ngrams"))
-    shortest, longest = saved.state.get("min_n"), saved.state.get("max_n")
-    if not (isinstance(shortest, int) and isinstance(longest, int) and shortest > 0):
-        raise VectorFormatError(
-            f"{path}: n-grams of {quoted(shortest)} to {quoted(longest)} characters; expected 1 or more"
-        )
+    shortest, longest = check_ngrams(path, saved.state.get("min_n"), saved.state.get("max_n"))
     for array in (own, buckets):
         check_matrix(array, path)
     if own.shape[0] != len(words) or own.shape[1:] != buckets.shape[1:]:
