@@ -170,7 +170,7 @@ def _parse(
             oddities["spaced"] += 1
         words.append(word_of_bytes(word, oddities))
         numbers.append(b" ".join(fields[1:]).decode())
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         rows = np.loadtxt(numbers, dtype=np.float32, comments=None, delimiter=" ", ndmin=2)
     refuse_not_finite(rows, f"{path} line", begin)
     return words, rows
