@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import MissingExtraError, VectorFormatError
-from gem_index.files import plain_file
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     VectorChunk,
@@ -17,21 +17,26 @@ from gem_index.vectors.formats.base import (
     check_dimension,
     refuse_not_finite,
 )
+from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
 
 __all__ = ["read_parquet", "write_parquet"]
+
+_EXPECTED = "a whole, undamaged file"
+_ALWAYS_READ = 1 << 24  # values of a column
+_MOST_READ = 50  # or so many for each byte of the file
 
 
 def read_parquet(path: str) -> VectorFile:
     """Open a Parquet file: its one string column holds the words, its one column of number lists the vectors."""
     pyarrow, parquet = _pyarrow("reading")
-    try:
-        with plain_file(path) as plain:
-            table = parquet.ParquetFile(plain)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise VectorFormatError(f"{path} is not a whole Parquet file: {error}") from error
+    damage = f"{path} is not a whole Parquet file"
+    with plain_source_file(path) as plain, foreign_reader(damage, _EXPECTED):
+        table = parquet.ParquetFile(plain)
+        columns = list(table.schema_arrow)
+        size = plain.stat().st_size
     types = pyarrow.types
     words, vectors = [], []
-    for column in table.schema_arrow:
+    for column in columns:
         if types.is_string(column.type) or types.is_large_string(column.type):
             words.append(column.name)
         elif (
@@ -41,12 +46,15 @@ def read_parquet(path: str) -> VectorFile:
         ) and types.is_floating(column.type.value_type):
             vectors.append(column)
     if len(words) != 1 or len(vectors) != 1:
+        named = ", ".join(f"{quoted(c.name, 30)} ({str(c.type)[:30]})" for c in columns[:5])
         raise VectorFormatError(
-            f"{path} has the columns {', '.join(f'{c.name} ({c.type})' for c in table.schema_arrow)}; "
+            f"{path} has the columns {named}{' and others' * (len(columns) > 5)}; "
             "expected one column of strings (the words) and one of number lists (the vectors)"
         )
     word_column, vector_column = words[0], vectors[0].name
-    first = next(table.iter_batches(1, columns=[vector_column]), None)
+    with foreign_reader(damage, _EXPECTED):
+        _check_size(path, table.metadata, size)
+        first = next(table.iter_batches(1, columns=[vector_column]), None)
     if first is None or not len(first) or not first.column(0)[0].is_valid:
         raise VectorFormatError(f"{path} holds no vector in its first row; expected one")
     dimension = check_dimension(len(first.column(0)[0]), f"{path} row 1")
@@ -55,23 +63,42 @@ def read_parquet(path: str) -> VectorFile:
 
     def chunks() -> Iterator[VectorChunk]:
         begin = 1
-        for batch in table.iter_batches(ROWS_AT_ONCE, columns=[word_column, vector_column]):
-            column = batch.column(vector_column)
-            spelled = batch.column(word_column).to_pylist()
-            lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        batches = table.iter_batches(ROWS_AT_ONCE, columns=[word_column, vector_column])
+        while True:
+            with foreign_reader(f"{path} row {begin} cannot be read", _EXPECTED):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                column = batch.column(vector_column)
+                spelled = batch.column(word_column).to_pylist()
+                lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+                flat = column.flatten().to_numpy(zero_copy_only=False)
             for i in range(len(batch)):
                 if spelled[i] is None or lengths[i] != dimension:
                     found = "no word" if spelled[i] is None else f"{lengths[i]} numbers"
                     raise VectorFormatError(
                         f"{path} row {begin + i} holds {found}; expected a word and {dimension} numbers"
                     )
-            rows = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
-            rows = rows.astype(dtype)
+            with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by its row
+                rows = flat.reshape(-1, dimension).astype(dtype)
             refuse_not_finite(rows, f"{path} row", begin)
             begin += len(batch)
             yield spelled, rows
 
     return VectorFile(path, "parquet", dimension, dtype, chunks, words=table.metadata.num_rows)
+
+
+def _check_size(path: str, metadata: Any, size: int) -> None:
+    """Hold the numbers that a file announces to a multiple of its size: run lengths make millions of a few bytes."""
+    most = max(_ALWAYS_READ, _MOST_READ * size)
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for column in range(row_group.num_columns):
+            found = row_group.column(column).num_values
+            if not 0 <= found <= most:
+                raise VectorFormatError(
+                    f"{path} announces {found:,} values in a column; expected at most {most:,} in a file of its size"
+                )
 
 
 def write_parquet(path: Path, vectors: VectorFile) -> None:

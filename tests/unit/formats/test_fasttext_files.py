@@ -12,8 +12,9 @@ from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.vectors.formats import read_vectors, write_vectors
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions
+from gem_index.vectors.registry import open_source
 from gem_index.vectors.rows import Rows
-from gem_index.vectors.stored import import_vectors
+from gem_index.vectors.stored import import_vectors, open_stored, vector_file
 from word_rows import MATRIX, content_of
 
 
@@ -68,9 +69,26 @@ class TestFastText:
         self, fasttext_model, tmp_path
     ):
         _, path = fasttext_model
-        source = import_vectors(read_vectors(path), tmp_path / "v")
+        source = import_vectors(
+            read_vectors(path), tmp_path / "v", options=SourceOptions(oov="hash")
+        )
         assert source.lookup(["rivers"])[1].tolist() == [True]
         assert not (tmp_path / "v" / "ngrams.npy").exists()
+
+    def test_unknown_words_are_composed_unless_something_else_is_chosen(
+        self, fasttext_model, tmp_path
+    ):
+        _, path = fasttext_model
+        file = read_vectors(path)
+        expected = "hash" if file.composition is None else "subword"
+        chosen = import_vectors(file, tmp_path / "v")
+        assert chosen.options.oov == expected
+        assert open_stored(tmp_path / "v").options.oov == expected
+        same = import_vectors(file, tmp_path / "w", options=SourceOptions(oov=expected))
+        assert same.fingerprint == chosen.fingerprint
+        assert open_source(str(path), {}).options.oov == expected
+        copy = import_vectors(vector_file(tmp_path / "v"), tmp_path / "x")
+        assert copy.fingerprint == chosen.fingerprint
 
     def test_compressed(self, fasttext_model, tmp_path):
         _, path = fasttext_model
