@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,11 +30,13 @@ class SourceOptionFlags:
     unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
     scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
     oov: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams)."
+            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams). "
+            "Default: subword where the file has n-grams, else hash.",
+            show_default=False,
         ),
-    ] = "hash"
+    ] = None
     case: Annotated[
         str,
         typer.Option(
@@ -95,8 +97,9 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Copy word vectors into the home, under a name; well-known ones are downloaded."""
+    home = home_of(context)
     with progress_bar("words") as progress:
-        info = home_of(context).add_vectors(
+        info = home.add_vectors(
             name,
             source,
             options=flags.options(),
@@ -106,7 +109,12 @@ def add(
             licence=licence,
             progress=progress,
         )
-    _print_added(info, as_json)
+    decided = home.open_vectors(name).options.given()  # type: ignore[attr-defined]  # what is added has options
+    _print_added(replace(info, options=decided), as_json)
+    if flags.oov is None and decided.get("oov") == "subword" and not as_json:
+        say(
+            "Unknown words are composed of their n-grams (--oov subword, as the file has them; or --oov hash)."
+        )
 
 
 def _print_added(info: VectorInfo, as_json: bool) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
 
 __all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
@@ -19,6 +20,7 @@ TAILS = ("word", "apostrophe")
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
+_USUAL_OOV = "hash"
 
 _CONTRACTED = {tail: f"'{tail}" for tail in ("s", "t", "ve", "re", "ll", "d", "m")}
 
@@ -33,9 +35,10 @@ class SourceOptions:
         Bring every word's vector to length 1 (a zero vector stays).
     scale : float
         Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
-    oov : str
+    oov : str, optional
         What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
-        vector composed of its character n-grams, where the source has them.
+        vector composed of its character n-grams. By default ``subword`` where the source has n-grams, else ``hash``; a
+        source that is stored keeps what was decided.
     case : str
         ``keep`` looks a word up as it is; ``lower`` lower-cased; ``fallback`` as it is, then lower-cased, then capitalised.
     tails : str
@@ -50,7 +53,7 @@ class SourceOptions:
 
     unit: bool = False
     scale: float = 1.0
-    oov: str = "hash"
+    oov: str | None = None
     case: str = "keep"
     tails: str = "word"
     limit: int | None = None
@@ -59,16 +62,25 @@ class SourceOptions:
     def __post_init__(self) -> None:
         check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit is {self.limit!r}; expected at least 1")
+            raise ConfigError(f"limit is {quoted(self.limit)}; expected at least 1")
         choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known and not (name == "dtype" and value is None):
-                raise ConfigError(f"{name} is {value!r}; expected {', '.join(known)}")
+            if value not in known and not (name in ("dtype", "oov") and value is None):
+                raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
+
+    def decided(self, *, has_ngrams: bool) -> Self:
+        """Return the options with what follows from the source where nothing was chosen."""
+        if self.oov is not None:
+            return self
+        return replace(self, oov="subword" if has_ngrams else _USUAL_OOV)
 
     def given(self) -> dict[str, Any]:
-        """Return the options that differ from the default."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+        """Return the options that differ from the usual; fingerprints are made of them."""
+        found = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+        if self.oov == _USUAL_OOV:
+            del found["oov"]
+        return found
 
     def to_json(self) -> str:
         """Return all options as JSON with sorted keys."""
@@ -112,7 +124,7 @@ def check_factor(name: str, value: float) -> None:
         If it is no number from 1e-9 to 1e9.
     """
     if not (isinstance(value, int | float) and 1e-9 <= value <= 1e9):
-        raise ConfigError(f"{name} is {value!r}; expected a number from 1e-9 to 1e9")
+        raise ConfigError(f"{name} is {quoted(value)}; expected a number from 1e-9 to 1e9")
 
 
 def row_of_unknown(word: str, rows: int) -> int:

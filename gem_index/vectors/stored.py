@@ -118,6 +118,7 @@ def _fill(
     progress: Callable[[int], None] | None,
 ) -> None:
     composition = file.composition
+    options = options.decided(has_ngrams=isinstance(composition, Ngrams))
     if options.oov == "subword" and composition is None:
         raise ConfigError(
             f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"

@@ -57,7 +57,7 @@ class SubwordVectors:
     ) -> None:
         self.rows = rows
         self.pieces = pieces
-        self.options = options or SourceOptions()
+        self.options = (options or SourceOptions()).decided(has_ngrams=False)
         if self.options.case == "fallback" or self.options.limit is not None:
             raise ConfigError(
                 "found case=fallback or a limit with vectors that compose every word from pieces; "
