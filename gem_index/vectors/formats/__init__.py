@@ -99,7 +99,7 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
         )
     if format is not None and ALIASES.get(format, format) not in FORMATS:
         known = ", ".join((*FORMATS, *ALIASES))
-        raise InputError(f"the format is {format!r}; expected one of {known}")
+        raise InputError(f"the format is {quoted(format)}; expected one of {known}")
     path = str(Path(source).expanduser())
     try:
         name = ALIASES.get(format, format) if format is not None else _recognise(path)
@@ -192,7 +192,7 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
             "one without an ending for a folder"
         )
     if name not in WRITABLE:
-        raise InputError(f"the format is {name!r}; expected one of {', '.join(WRITABLE)}")
+        raise InputError(f"the format is {quoted(name)}; expected one of {', '.join(WRITABLE)}")
     if isinstance(vectors.composition, Pieces) and name != "model2vec":
         raise VectorFormatError(
             f"{vectors.origin} composes words from pieces; expected words: cut it to words with "
