@@ -172,7 +172,8 @@ def _open_plugin(entry: EntryPoint) -> VectorSource:
     except Exception as error:
         raise VectorFormatError(
             f"{entry.value}, installed for the vectors {entry.name}, cannot be opened: "
-            f"{type(error).__name__} {quoted(str(error), 200)}; expected a package in order: reinstall it or tell its authors"
+            f"{type(error).__name__} {quoted(str(error), 200)}; expected a package in "
+            "order: reinstall it or tell its authors"
         ) from error
     if not isinstance(source, VectorSource):
         raise VectorFormatError(
