@@ -38,7 +38,8 @@ class NgramTable:
         """Return the mean of each word's n-grams (n, d), and where a word has none."""
         sums, counts = self.sums([f"<{word}>".encode(errors="surrogatepass") for word in words])
         sums /= np.maximum(counts, 1)[:, None].astype(np.float32)
-        return sums, counts == 0
+        # of numbers near the largest float32 the sum may be none
+        return np.nan_to_num(sums, copy=False), counts == 0
 
     def sums(self, words: Sequence[bytes]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """Return the sum of the vectors of each word's n-grams (n, d), and how many there are (n,).
@@ -60,12 +61,13 @@ class NgramTable:
             end = max(int(np.searchsorted(ends, limit, "right")), begin + 1)
             found, counts[begin:end] = self._hashed(words[begin:end], int(rooms[begin:end].sum()))
             some = np.flatnonzero(counts[begin:end])
-            if len(found) > most:  # one word, perhaps of a megabyte
-                for first in range(0, len(found), most):
-                    sums[begin] += self.buckets.take(found[first : first + most]).sum(axis=0)
-            elif len(some):
-                begins = (np.cumsum(counts[begin:end]) - counts[begin:end])[some]
-                sums[begin + some] = np.add.reduceat(self.buckets.take(found), begins, axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the sums looks
+                if len(found) > most:  # one word, perhaps of a megabyte
+                    for first in range(0, len(found), most):
+                        sums[begin] += self.buckets.take(found[first : first + most]).sum(axis=0)
+                elif len(some):
+                    begins = (np.cumsum(counts[begin:end]) - counts[begin:end])[some]
+                    sums[begin + some] = np.add.reduceat(self.buckets.take(found), begins, axis=0)
             begin = end
         return sums, counts
 

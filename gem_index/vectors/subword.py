@@ -105,6 +105,10 @@ class SubwordVectors:
             sum_rows(self.rows.take(flat), np.arange(len(flat)), counts, vectors)
         else:
             sum_rows(self._table, flat, counts, vectors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(vectors.sum())
+        if not finite:  # numbers near the largest float32, whose sum may be none
+            np.nan_to_num(vectors, copy=False)
         if self.pieces.rule == "mean":
             vectors /= np.maximum(counts, 1)[:, None].astype(np.float32)
         unknown = counts == 0

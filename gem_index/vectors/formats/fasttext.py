@@ -194,7 +194,10 @@ def of_ngram_model(
             if longest:
                 bounded = [b"" if word == without_ngrams else b"<%b>" % word for word in part]
                 sums, counts = table.sums(bounded)
-                rows += sums
+                with np.errstate(
+                    over="ignore", invalid="ignore"
+                ):  # infinity is reported by its word
+                    rows += sums
                 rows /= (counts + 1)[:, None].astype(np.float32)
             refuse_not_finite(rows, f"{origin} word", begin + 1)
             yield [word_of_bytes(word, oddities) for word in part], rows

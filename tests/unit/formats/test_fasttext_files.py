@@ -229,6 +229,17 @@ class TestHostileModels:
             tracemalloc.stop()
         assert not unknown.any()
 
+    def test_numbers_whose_sum_is_none(self, tmp_path):
+        largest = np.finfo(np.float32).max
+        rows = Rows(np.array([[largest, -largest, 1]], dtype=np.float32))
+        vectors, _ = NgramTable(rows, 3, 6).compose(["river"])
+        assert np.isfinite(vectors).all()
+        content = model_of([b"river"])
+        at = content.index(struct.pack("<qq", 2, 1)) + 16
+        content = content[:at] + struct.pack("<2f", largest, largest) + content[at + 8 :]
+        with pytest.raises(VectorFormatError, match="word 1 holds NaN or infinity"):
+            self.opened(tmp_path, content)
+
     def test_ngrams_in_parts_are_those_of_the_whole(self, monkeypatch):
         rows = Rows(np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32))
         words = [b"<%s>" % (b"word%d" % i * (i + 1)) for i in range(20)]

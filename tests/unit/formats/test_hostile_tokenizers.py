@@ -86,6 +86,8 @@ HOSTILE = {
         document(normalizer={"type": "Precompiled", "precompiled_charsmap": ""}), "damaged character map"),
     "no base64": (
         document(normalizer={"type": "Precompiled", "precompiled_charsmap": "\u00e9"}), "not base64"),
+    "base64 with too much padding": (
+        document(normalizer={"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAA====="}), "not base64"),
     "a character map that leads out": (document(normalizer=charsmap([1 << 10, 0, 0])), "leads out of itself"),
     "a replacement that is not there": (
         # the byte 1 leads from unit 0 to unit 1, whose leaf is unit 256 + 1 ^ 1
@@ -198,6 +200,13 @@ def test_what_panics_at_a_word_is_one_error(folder, monkeypatch):
 def test_a_tokenizer_is_not_there(tmp_path):
     with pytest.raises(VectorFormatError, match=r"tokenizer\.json is not a tokenizer"):
         check_tokenizer(tmp_path / "tokenizer.json", 3)
+
+
+def test_numbers_whose_sum_is_none(folder):
+    path = folder(KNOWN["Llama"])
+    largest = np.full((5, 2), np.finfo(np.float32).max)
+    save_file({"embeddings": largest.astype(np.float32)}, path / "model.safetensors")
+    assert np.isfinite(open_unstored(read_vectors(path)).lookup(["abba", "a"])[0]).all()
 
 
 class TestTables:
