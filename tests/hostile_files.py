@@ -262,7 +262,7 @@ _VALUES = [
 
 
 def _flip(content, rng):
-    changed = bytearray(content)
+    changed = bytearray(content or b"\0")
     for _ in range(rng.choice([1, 1, 2, 8])):
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import ConfigError, VectorFormatError
+from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import map_npy, of_arrays
 from gem_index.vectors.formats.base import VectorFile, check_matrix
@@ -85,8 +85,16 @@ def _array(saved: Record, name: str, prefix: str) -> npt.NDArray[Any]:
         return inside
     for ending, member in ((".npy", ""), (".npz", "/val.npy")):
         beside = Path(f"{prefix}.{name}{ending}")
-        if beside.is_file():
+        if not beside.is_file():
+            continue
+        try:
             return map_npy(f"{beside}{member}")
+        except InputError as error:
+            if isinstance(error, VectorFormatError):
+                raise
+            raise VectorFormatError(
+                f"{beside} holds no array 'val'; expected the file that gensim saved"
+            ) from error
     raise VectorFormatError(
         f"{prefix} names its vectors in a file of their own; expected {Path(prefix).name}.{name}.npy beside it"
     )

@@ -14,8 +14,8 @@ from gem_index.quoting import quoted
 
 __all__ = ["foreign_reader", "open_source_file", "plain_source_file"]
 
-MOST_UNPACKED = 100  # times the packed size; published vectors unpack to two to ten times
-ALWAYS_UNPACKED = 1 << 26  # bytes
+MOST_UNPACKED = 30  # times the packed size; published vectors unpack to two to ten times
+ALWAYS_UNPACKED = 1 << 24  # bytes
 
 
 @contextmanager
@@ -78,7 +78,7 @@ class _Bounded(io.RawIOBase):
 
 @contextmanager
 def open_source_file(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file of word vectors as ``open_input`` does; what is unpacked is at most 64 MiB or 100 times the file's size.
+    """Open a file of word vectors as ``open_input`` does; what is unpacked is at most 16 MiB or 30 times the file's size.
 
     Raises
     ------

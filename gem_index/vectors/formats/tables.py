@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
 __all__ = ["read_parquet", "write_parquet"]
 
 _EXPECTED = "a whole, undamaged file"
-_ALWAYS_READ = 1 << 24  # values of a column
+_ALWAYS_READ = 1 << 20  # values of a column, bytes of all words
 _MOST_READ = 50  # or so many for each byte of the file
+_LONGEST_WORD = 65_536  # bytes
 
 
 def read_parquet(path: str) -> VectorFile:
@@ -31,13 +33,15 @@ def read_parquet(path: str) -> VectorFile:
     pyarrow, parquet = _pyarrow("reading")
     damage = f"{path} is not a whole Parquet file"
     with plain_source_file(path) as plain, foreign_reader(damage, _EXPECTED):
-        table = parquet.ParquetFile(plain)
-        columns = list(table.schema_arrow)
+        columns = list(parquet.read_schema(plain))
+        # a word that comes a million times in few bytes stays one word
+        texts = [column.name for column in columns if _is_text(pyarrow, column)]
+        table = parquet.ParquetFile(plain, read_dictionary=texts)
         size = plain.stat().st_size
     types = pyarrow.types
     words, vectors = [], []
     for column in columns:
-        if types.is_string(column.type) or types.is_large_string(column.type):
+        if _is_text(pyarrow, column):
             words.append(column.name)
         elif (
             types.is_list(column.type)
@@ -62,7 +66,7 @@ def read_parquet(path: str) -> VectorFile:
     dtype: np.dtype[Any] = np.dtype(np.float16 if types.is_float16(value) else np.float32)
 
     def chunks() -> Iterator[VectorChunk]:
-        begin = 1
+        begin, letters, most_letters = 1, 0, max(_ALWAYS_READ, _MOST_READ * size)
         batches = table.iter_batches(ROWS_AT_ONCE, columns=[word_column, vector_column])
         while True:
             with foreign_reader(f"{path} row {begin} cannot be read", _EXPECTED):
@@ -70,7 +74,14 @@ def read_parquet(path: str) -> VectorFile:
                 if batch is None:
                     return
                 column = batch.column(vector_column)
-                spelled = batch.column(word_column).to_pylist()
+                spelled = batch.column(word_column)
+                letters += _letters(path, begin, spelled)
+                if letters > most_letters:
+                    raise VectorFormatError(
+                        f"{path} row {begin}: the words have {letters:,} bytes so far; expected at most {most_letters:,} "
+                        "in a file of its size"
+                    )
+                spelled = spelled.to_pylist()
                 lengths = column.value_lengths().to_numpy(zero_copy_only=False)
                 flat = column.flatten().to_numpy(zero_copy_only=False)
             for i in range(len(batch)):
@@ -91,14 +102,34 @@ def read_parquet(path: str) -> VectorFile:
 def _check_size(path: str, metadata: Any, size: int) -> None:
     """Hold the numbers that a file announces to a multiple of its size: run lengths make millions of a few bytes."""
     most = max(_ALWAYS_READ, _MOST_READ * size)
+    totals: Counter[int] = Counter()
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for column in range(row_group.num_columns):
             found = row_group.column(column).num_values
-            if not 0 <= found <= most:
+            totals[column] += found
+            if not 0 <= found <= totals[column] <= most:
                 raise VectorFormatError(
-                    f"{path} announces {found:,} values in a column; expected at most {most:,} in a file of its size"
+                    f"{path} announces {totals[column]:,} values in a column; "
+                    f"expected at most {most:,} in a file of its size"
                 )
+
+
+def _is_text(pyarrow: Any, column: Any) -> bool:
+    return bool(pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type))
+
+
+def _letters(path: str, begin: int, spelled: Any) -> int:
+    """Return how many bytes the words of a batch have, whose different ones stand in a dictionary."""
+    from pyarrow import compute
+
+    lengths = compute.fill_null(compute.binary_length(spelled.dictionary), 0)
+    longest = compute.max(lengths).as_py() or 0
+    if longest > _LONGEST_WORD:
+        raise VectorFormatError(
+            f"{path} has a word of {longest} bytes at row {begin} or behind; expected at most {_LONGEST_WORD}"
+        )
+    return int(compute.sum(lengths.take(spelled.indices)).as_py() or 0)
 
 
 def write_parquet(path: Path, vectors: VectorFile) -> None:

@@ -24,11 +24,14 @@ from gem_index.vectors.formats.inputs import foreign_reader
 __all__ = ["check_tokenizer", "unknown_piece"]
 
 _MOST_GROWTH = 10_000  # characters of a word's one, after all normalizers
+_MOST_ADDED = (
+    1 << 24
+)  # characters of all added tokens after the normalizers, which loading runs on them
 _MOST_PARTS = 1_000
 _LONGEST_AFFIX = 100
 _LONGEST_REGEX = 20_000
 _MOST_REPEATS = 10_000  # product of the counts in a regular expression
-_LONGEST_SPLIT_WORD = 10_000  # WordPiece takes the square of it
+_LONGEST_SPLIT_WORD = 1_000  # WordPiece takes the square of it
 
 # how many characters a part makes of one at most
 _NORMALIZERS = {
@@ -145,6 +148,11 @@ class _Check:
         if worst > _MOST_GROWTH:
             self._refuse(
                 f"makes a text of more than {_MOST_GROWTH:,} characters of one", "less growth"
+            )
+        added = [entry["content"] for entry in self._document.get("added_tokens") or ()]
+        if sum(self._size(content) + self._added for content in added) > _MOST_ADDED:
+            self._refuse(
+                f"has added tokens that grow to more than {_MOST_ADDED:,} characters", "less growth"
             )
 
     def _refuse(self, found: str, expected: str) -> Never:

@@ -120,6 +120,9 @@ HOSTILE = {
     "a piece beyond the table": (
         document(model={**MODEL, "vocab": {**VOCABULARY, "x": 5}}), "has the piece 5 and the table 5 rows"),
     "added tokens that are none": (document(added_tokens=[{"id": 1}]), "added tokens without content"),
+    "added tokens that grow": (
+        document(normalizer=replacing("a", "b" * 9000),
+                 added_tokens=[{"id": i, "content": "a" * 1000} for i in range(2000)]), "added tokens that grow"),
     "two normalizers": (
         json.dumps(document(normalizer=None))[:-1] + ', "normalizer": {"type": "NFC"}}', "the key 'normalizer' twice"),
     "deep": ('{"model": ' + "[" * 100_000, "nested deeper than 100"),
