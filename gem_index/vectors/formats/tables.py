@@ -81,7 +81,7 @@ def read_parquet(path: str) -> VectorFile:
                         f"{path} row {begin}: the words have {letters:,} bytes so far; expected at most {most_letters:,} "
                         "in a file of its size"
                     )
-                spelled = spelled.to_pylist()
+                spelled = spelled.dictionary_decode().to_pylist()
                 lengths = column.value_lengths().to_numpy(zero_copy_only=False)
                 flat = column.flatten().to_numpy(zero_copy_only=False)
             for i in range(len(batch)):
