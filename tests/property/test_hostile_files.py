@@ -76,6 +76,12 @@ def test_opens_or_is_refused(shard, tmp_path):
     assert len(results) == CASES * (shard + 1) // SHARDS - CASES * shard // SHARDS
 
 
+@pytest.mark.parametrize("number", [35_120, 51_466, 60_618])
+def test_what_once_ended_the_process(number, tmp_path):
+    """Parquet's C++ library throws through Python where a column's metadata is damaged."""
+    assert [said["outcome"] for said in run(tmp_path, number, number + 1)] == ["refused"]
+
+
 def test_the_files_themselves_open(tmp_path):
     for name, (kind, target, make) in hostile_files.FORMATS.items():
         for named in (kind, None):

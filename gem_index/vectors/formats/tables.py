@@ -57,7 +57,7 @@ def read_parquet(path: str) -> VectorFile:
         )
     word_column, vector_column = words[0], vectors[0].name
     with foreign_reader(damage, _EXPECTED):
-        _check_size(path, table.metadata, size)
+        _check_size(path, table, size)
         first = next(table.iter_batches(1, columns=[vector_column]), None)
     if first is None or not len(first) or not first.column(0)[0].is_valid:
         raise VectorFormatError(f"{path} holds no vector in its first row; expected one")
@@ -99,12 +99,14 @@ def read_parquet(path: str) -> VectorFile:
     return VectorFile(path, "parquet", dimension, dtype, chunks, words=table.metadata.num_rows)
 
 
-def _check_size(path: str, metadata: Any, size: int) -> None:
+def _check_size(path: str, table: Any, size: int) -> None:
     """Hold the numbers that a file announces to a multiple of its size: run lengths make millions of a few bytes."""
     most = max(_ALWAYS_READ, _MOST_READ * size)
     totals: Counter[int] = Counter()
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
+    for group in range(table.metadata.num_row_groups):
+        # opens the columns and reads no row: damage is an error here, and aborts the process where metadata is asked for it
+        next(table.reader.iter_batches(0, row_groups=[group], use_threads=False), None)
+        row_group = table.metadata.row_group(group)
         for column in range(row_group.num_columns):
             found = row_group.column(column).num_values
             totals[column] += found
