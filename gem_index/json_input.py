@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -32,6 +33,7 @@ def read_json(
     place: str,
     *,
     finite: bool = True,
+    unique: bool = False,
     error: type[InputError] = InputError,
 ) -> Any:
     """Parse JSON of unknown origin.
@@ -45,6 +47,8 @@ def read_json(
         What the message names: a file, or a part of one.
     finite : bool
         Refuse NaN, Infinity and numbers beyond float64, which are not JSON.
+    unique : bool
+        Refuse a key that comes again in its object: for what another program reads too, which may take the first.
     error : type
         The error to raise.
 
@@ -55,12 +59,18 @@ def read_json(
         256 MiB: in time and memory proportional to the text.
     """
     try:
-        return parse_json(text, finite=finite)
+        return parse_json(text, finite=finite, unique=unique)
     except JsonError as problem:
         raise error(f"{place} {problem}") from problem
 
 
-def read_json_file(path: Path, *, finite: bool = True, error: type[InputError] = InputError) -> Any:
+def read_json_file(
+    path: Path,
+    *,
+    finite: bool = True,
+    unique: bool = False,
+    error: type[InputError] = InputError,
+) -> Any:
     """Parse a JSON file of unknown origin, see :func:`read_json`; a file that is too large is not read.
 
     Raises
@@ -69,10 +79,11 @@ def read_json_file(path: Path, *, finite: bool = True, error: type[InputError] =
         If the file cannot be read: whether that is an error depends on the caller.
     """
     with path.open("rb") as file:
-        return read_json(file.read(MAX_BYTES + 1), str(path), finite=finite, error=error)
+        text = file.read(MAX_BYTES + 1)
+    return read_json(text, str(path), finite=finite, unique=unique, error=error)
 
 
-def parse_json(text: str | bytes | bytearray, *, finite: bool = True) -> Any:
+def parse_json(text: str | bytes | bytearray, *, finite: bool = True, unique: bool = False) -> Any:
     """Parse as :func:`read_json` does, for a caller who makes the message.
 
     Raises
@@ -93,7 +104,7 @@ def parse_json(text: str | bytes | bytearray, *, finite: bool = True) -> Any:
     if _depth(text) > MAX_DEPTH:
         raise JsonError(f"is nested deeper than {MAX_DEPTH} levels; expected fewer")
     try:
-        return (_FINITE if finite else _ANY).decode(text)
+        return _decoder(finite, unique).decode(text)
     except json.JSONDecodeError as error:
         where = f"column {error.colno}"
         if "\n" in text.strip():
@@ -133,5 +144,20 @@ def _refuse_constant(name: str) -> Never:
     raise JsonError(f"holds {name}, which is not JSON; expected a finite number or null")
 
 
-_FINITE = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=_refuse_constant)
-_ANY = json.JSONDecoder(parse_int=_integer)
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise JsonError(f"holds the key {quoted(again)} twice in one object; expected it once")
+    return found
+
+
+@functools.cache
+def _decoder(finite: bool, unique: bool) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        parse_int=_integer,
+        parse_float=_finite if finite else None,
+        parse_constant=_refuse_constant if finite else None,
+        object_pairs_hook=_object if unique else None,
+    )

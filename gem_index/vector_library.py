@@ -239,7 +239,7 @@ class VectorLibrary:
                 format=found.file.format,
                 origin=found.origin,
                 licence=found.licence,
-                options=options.to_json(),
+                options=vectors.options.to_json(),
                 findings=json.dumps(asdict(findings_of(folder))),
                 location=location,
             )

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index_cli.context import AsJson, InputOptions, Inputs, home_of, progress_bar, takes
-from gem_index_cli.output import print_json, print_table, say
+from gem_index_cli.context import (
+    AsJson,
+    AsJsonLines,
+    InputOptions,
+    Inputs,
+    home_of,
+    progress_bar,
+    takes,
+)
+from gem_index_cli.output import print_json, print_json_lines, print_table, say
 
 if TYPE_CHECKING:
     from gem_index.vector_library import VectorInfo
@@ -30,11 +38,13 @@ class SourceOptionFlags:
     unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
     scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
     oov: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams)."
+            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams). "
+            "Default: subword where the file has n-grams, else hash.",
+            show_default=False,
         ),
-    ] = "hash"
+    ] = None
     case: Annotated[
         str,
         typer.Option(
@@ -95,8 +105,9 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Copy word vectors into the home, under a name; well-known ones are downloaded."""
+    home = home_of(context)
     with progress_bar("words") as progress:
-        info = home_of(context).add_vectors(
+        info = home.add_vectors(
             name,
             source,
             options=flags.options(),
@@ -107,6 +118,10 @@ def add(
             progress=progress,
         )
     _print_added(info, as_json)
+    if flags.oov is None and info.options.get("oov") == "subword" and not as_json:
+        say(
+            "Unknown words are composed of their n-grams (--oov subword, as the file has them; or --oov hash)."
+        )
 
 
 def _print_added(info: VectorInfo, as_json: bool) -> None:
@@ -177,9 +192,14 @@ def catalogue(as_json: AsJson = False) -> None:
 
 
 @app.command("list")
-def list_vectors(context: typer.Context, as_json: AsJson = False) -> None:
+def list_vectors(
+    context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
+) -> None:
     """Show the bundled and the added word vectors."""
     found = home_of(context).vectors()
+    if as_json_lines:
+        print_json_lines(found)
+        return
     if as_json:
         print_json(found)
         return

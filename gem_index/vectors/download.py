@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from gem_index.errors import ConfigError, DownloadError
+from gem_index.errors import ConfigError, DownloadError, InputError
+from gem_index.json_input import read_json, read_json_file
+from gem_index.quoting import quoted
 from gem_index.vectors.catalogue import RemoteFile
 
 __all__ = ["checked_address", "download", "hub_folder", "hub_promise", "is_address"]
@@ -52,7 +54,7 @@ def checked_address(text: str) -> str:
         host = ""
     if not host:
         raise ConfigError(
-            f"the address is {text!r}; expected one like https://example.org/vectors.vec.gz"
+            f"the address is {quoted(text, 200)}; expected one like https://example.org/vectors.vec.gz"
         )
     return urllib.parse.quote(text, safe="%/:=&?~#+!$,;'@()*[]")
 
@@ -94,9 +96,9 @@ class _Partial:
     def __post_init__(self) -> None:
         self.address, self.tag = "", ""
         try:
-            known = json.loads(self.note.read_text())
+            known = read_json_file(self.note)
             self.address, self.tag = str(known["address"]), str(known["tag"])
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, InputError, LookupError, TypeError):
             self.forget()  # a part that nobody knows is worth nothing
 
     @property
@@ -158,8 +160,8 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
             break
         except (ValueError, http.client.InvalidURL) as error:  # a redirect to what is no address
             raise DownloadError(
-                f"{file.address} leads to no address ({error}); expected the file: give another address or a "
-                "local copy"
+                f"{file.address} leads to no address ({quoted(str(error), 120)}); expected the file: give another "
+                "address or a local copy"
             ) from error
         except (OSError, http.client.HTTPException) as error:
             if (
@@ -276,8 +278,8 @@ def hub_folder(address: str) -> str:
     request = urllib.request.Request(f"{address}/modules.json", headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
     try:
         with _OPENER.open(request, timeout=_TIMEOUT) as answer:
-            modules = json.loads(answer.read(1 << 16))
+            modules = read_json(answer.read(1 << 16), address)
         path = str(modules[0]["path"])
-    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+    except (OSError, http.client.HTTPException, InputError, LookupError, TypeError):
         return ""  # it has none; the download itself will tell what else is wrong
     return f"{path}/" if re.fullmatch(r"[\w-]+", path) else ""

@@ -57,7 +57,7 @@ class MappedVectors:
     ) -> None:
         self.rows = rows
         self.vocabulary = vocabulary
-        self.options = options or SourceOptions()
+        self.options = (options or SourceOptions()).decided(has_ngrams=ngrams is not None)
         self.row_of_word = row_of_word
         self.ngrams = ngrams
         if self.options.oov == "subword" and ngrams is None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gem_index.errors import InputError
+from gem_index.quoting import quoted
 from gem_index.text import frequent_english
 from gem_index.vectors.base import FloatArray, VectorSource
 from gem_index.vectors.combined import CombinedVectors
@@ -50,11 +51,11 @@ def solve_analogy(source: VectorSource, a: str, b: str, c: str, k: int) -> list[
 def _known(source: VectorSource, words: list[str]) -> FloatArray:
     for word in words:
         if not word or not word.isprintable():
-            raise InputError(f"the word is {word!r}; expected a word of printable characters")
+            raise InputError(f"the word is {quoted(word)}; expected a word of printable characters")
     rows, unknown = source.lookup(words)
     if unknown.any():
         word = words[int(np.argmax(unknown))]
-        raise InputError(f"the vectors do not hold the word {word!r}; expected one they hold")
+        raise InputError(f"the vectors do not hold the word {quoted(word)}; expected one they hold")
     return _unit(rows)
 
 

@@ -10,7 +10,12 @@ import numpy.typing as npt
 from gem_index.vectors.base import FloatArray
 from gem_index.vectors.rows import Rows
 
-__all__ = ["NgramTable"]
+__all__ = ["LONGEST_NGRAM", "NgramTable"]
+
+LONGEST_NGRAM = 32
+"""Characters of an n-gram that are read; fastText's own default is 6."""
+
+_NUMBERS_AT_ONCE = 1 << 23  # 32 MiB of n-grams' vectors
 
 
 class NgramTable:
@@ -33,7 +38,8 @@ class NgramTable:
         """Return the mean of each word's n-grams (n, d), and where a word has none."""
         sums, counts = self.sums([f"<{word}>".encode(errors="surrogatepass") for word in words])
         sums /= np.maximum(counts, 1)[:, None].astype(np.float32)
-        return sums, counts == 0
+        # of numbers near the largest float32 the sum may be none
+        return np.nan_to_num(sums, copy=False), counts == 0
 
     def sums(self, words: Sequence[bytes]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """Return the sum of the vectors of each word's n-grams (n, d), and how many there are (n,).
@@ -43,19 +49,40 @@ class NgramTable:
         words : sequence of bytes
             n words in UTF-8 with their boundary marks ``<`` and ``>``.
         """
+        sums = np.zeros((len(words), self.buckets.dimension), dtype=np.float32)
+        counts = np.zeros(len(words), dtype=np.int64)
+        most = max(_NUMBERS_AT_ONCE // self.buckets.dimension, 1)
+        rooms = np.array([len(word) for word in words], dtype=np.int64)
+        rooms *= self.longest - self.shortest + 1
+        ends = np.cumsum(rooms)
+        begin = 0
+        while begin < len(words):
+            limit = int(ends[begin] - rooms[begin]) + most
+            end = max(int(np.searchsorted(ends, limit, "right")), begin + 1)
+            found, counts[begin:end] = self._hashed(words[begin:end], int(rooms[begin:end].sum()))
+            some = np.flatnonzero(counts[begin:end])
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the sums looks
+                if len(found) > most:  # one word, perhaps of a megabyte
+                    for first in range(0, len(found), most):
+                        sums[begin] += self.buckets.take(found[first : first + most]).sum(axis=0)
+                elif len(some):
+                    begins = (np.cumsum(counts[begin:end]) - counts[begin:end])[some]
+                    sums[begin + some] = np.add.reduceat(self.buckets.take(found), begins, axis=0)
+            begin = end
+        return sums, counts
+
+    def _hashed(
+        self, words: Sequence[bytes], room: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the buckets of some words' n-grams one after the other, and how many each word has."""
         from gem_index.kernels.ngrams import hash_ngrams
 
         text = np.frombuffer(b"".join(words), dtype=np.uint8)
         offsets = np.zeros(len(words) + 1, dtype=np.int64)
         np.cumsum([len(word) for word in words], out=offsets[1:])
-        found = np.empty(len(text) * (self.longest - self.shortest + 1), dtype=np.int64)
+        found = np.empty(room, dtype=np.int64)
         counts = np.empty(len(words), dtype=np.int64)
         filled = hash_ngrams(
             text, offsets, self.shortest, self.longest, len(self.buckets), found, counts
         )
-        sums = np.zeros((len(words), self.buckets.dimension), dtype=np.float32)
-        some = np.flatnonzero(counts)
-        if len(some):
-            begins = (np.cumsum(counts) - counts)[some]
-            sums[some] = np.add.reduceat(self.buckets.take(found[:filled]), begins, axis=0)
-        return sums, counts
+        return found[:filled], counts

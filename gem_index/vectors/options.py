@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ TAILS = ("word", "apostrophe")
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
+_USUAL_OOV = "hash"
 
 _CONTRACTED = {tail: f"'{tail}" for tail in ("s", "t", "ve", "re", "ll", "d", "m")}
 
@@ -34,9 +35,10 @@ class SourceOptions:
         Bring every word's vector to length 1 (a zero vector stays).
     scale : float
         Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
-    oov : str
+    oov : str, optional
         What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
-        vector composed of its character n-grams, where the source has them.
+        vector composed of its character n-grams. By default ``subword`` where the source has n-grams, else ``hash``; a
+        source that is stored keeps what was decided.
     case : str
         ``keep`` looks a word up as it is; ``lower`` lower-cased; ``fallback`` as it is, then lower-cased, then capitalised.
     tails : str
@@ -51,7 +53,7 @@ class SourceOptions:
 
     unit: bool = False
     scale: float = 1.0
-    oov: str = "hash"
+    oov: str | None = None
     case: str = "keep"
     tails: str = "word"
     limit: int | None = None
@@ -64,12 +66,21 @@ class SourceOptions:
         choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known and not (name == "dtype" and value is None):
+            if value not in known and not (name in ("dtype", "oov") and value is None):
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
+    def decided(self, *, has_ngrams: bool) -> Self:
+        """Return the options with what follows from the source where nothing was chosen."""
+        if self.oov is not None:
+            return self
+        return replace(self, oov="subword" if has_ngrams else _USUAL_OOV)
+
     def given(self) -> dict[str, Any]:
-        """Return the options that differ from the default."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+        """Return the options that differ from the usual; fingerprints are made of them."""
+        found = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+        if self.oov == _USUAL_OOV:
+            del found["oov"]
+        return found
 
     def to_json(self) -> str:
         """Return all options as JSON with sorted keys."""

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from gem_index.errors import ConfigError, UnknownNameError, VectorFormatError
 from gem_index.files import split_member
 from gem_index.forking import ForkSafeLock
-from gem_index.quoting import quoted, quoted_error
+from gem_index.quoting import quoted
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
@@ -87,7 +87,7 @@ def _part(text: str, spec: str) -> SpecPart:
         weight = 0.0
     if not name or not 1e-9 <= weight <= 1e9:
         raise ConfigError(
-            f"the vectors are {quoted(spec)}; expected names or paths joined by '+', each perhaps with a "
+            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each perhaps with a "
             "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
     return SpecPart(name.strip(), weight)
@@ -172,8 +172,8 @@ def _open_plugin(entry: EntryPoint) -> VectorSource:
     except Exception as error:
         raise VectorFormatError(
             f"{entry.value}, installed for the vectors {entry.name}, cannot be opened: "
-            f"{type(error).__name__}: {quoted_error(error)}; "
-            "expected a package in order: reinstall it or tell its authors"
+            f"{type(error).__name__} {quoted(str(error), 200)}; expected a package in "
+            "order: reinstall it or tell its authors"
         ) from error
     if not isinstance(source, VectorSource):
         raise VectorFormatError(

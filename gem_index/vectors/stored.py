@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gem_index.errors import ConfigError, CorruptionError, VectorFormatError
-from gem_index.files import UNPACKING_ERRORS, publish_directory, sha256_of_file
+from gem_index.errors import ConfigError, CorruptionError, InputError, VectorFormatError
+from gem_index.files import UNPACKING_ERRORS, publish_directory, sha256_of_file, user_path
+from gem_index.json_input import read_json_file
+from gem_index.quoting import quoted
 from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.mapped import MappedVectors
@@ -118,6 +120,7 @@ def _fill(
     progress: Callable[[int], None] | None,
 ) -> None:
     composition = file.composition
+    options = options.decided(has_ngrams=isinstance(composition, Ngrams))
     if options.oov == "subword" and composition is None:
         raise ConfigError(
             f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"
@@ -183,7 +186,7 @@ def _limited(file: VectorFile, limit: int | None) -> Iterator[VectorChunk]:
             left = left if left is None else left - len(rows)
     except UNPACKING_ERRORS as error:
         raise VectorFormatError(
-            f"{file.origin} cannot be read to its end ({error}); expected a whole, undamaged file"
+            f"{file.origin} cannot be read to its end ({quoted(str(error), 120)}); expected a whole, undamaged file"
         ) from error
 
 
@@ -209,12 +212,13 @@ def open_stored(folder: Path) -> StoredVectors:
         meta = _meta(folder)
         if meta["magic"] != _MAGIC or meta["version"] not in _READABLE:
             raise CorruptionError(
-                f"{folder} is {meta['magic']!r} version {meta['version']}; expected {_MAGIC!r} version {_VERSION}"
+                f"{folder} is {quoted(meta['magic'])} version {quoted(meta['version'])}; "
+                f"expected {_MAGIC!r} version {_VERSION}"
             )
         return _open_parts(folder, meta)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, InputError, LookupError, TypeError, AttributeError) as error:
         raise CorruptionError(
-            f"the word vectors in {folder} cannot be opened ({error}); remove and add them again"
+            f"the word vectors in {folder} cannot be opened ({quoted(str(error), 200)}); remove and add them again"
         ) from error
 
 
@@ -246,7 +250,9 @@ def _open_parts(folder: Path, meta: dict[str, Any]) -> StoredVectors:
 
 
 def _meta(folder: Path) -> dict[str, Any]:
-    meta: dict[str, Any] = json.loads((folder / _META).read_text())
+    meta = read_json_file(folder / _META)
+    if not isinstance(meta, dict):
+        raise InputError(f"{folder / _META} holds {quoted(meta)}; expected an object")
     return meta
 
 
@@ -257,7 +263,7 @@ def is_stored(path: Path) -> bool:
 
 def vector_file(source: str | Path, format: str | None = None) -> VectorFile:
     """Open a file or folder of word vectors, also one that :func:`import_vectors` wrote."""
-    path = Path(source).expanduser()
+    path = user_path(source)
     if format is None and is_stored(path):
         return open_stored(path).as_file(str(source), "folder")
     return read_vectors(source, format)
@@ -273,9 +279,9 @@ def findings_of(folder: Path) -> Findings:
     """
     try:
         return Findings(**_meta(folder)["findings"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, InputError, LookupError, TypeError, AttributeError) as error:
         raise CorruptionError(
-            f"{folder / _META} cannot be read ({error}); remove the word vectors and add them again"
+            f"{folder / _META} cannot be read ({quoted(str(error), 200)}); remove the word vectors and add them again"
         ) from error
 
 
@@ -283,7 +289,7 @@ def damaged_files(folder: Path) -> list[str]:
     """Return the names of files in a folder whose bytes are not those that were written."""
     try:
         files: dict[str, str] = _meta(folder)["files"]
-    except (OSError, ValueError, LookupError):
+    except (OSError, InputError, LookupError):
         return [_META]
     return [
         name

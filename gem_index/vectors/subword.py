@@ -11,8 +11,11 @@ import numpy as np
 
 from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.forking import cached_property
+from gem_index.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
+from gem_index.vectors.formats.arrays import read_tensors
 from gem_index.vectors.formats.base import Pieces, VectorFile, matrix_chunks
+from gem_index.vectors.formats.inputs import foreign_reader
 from gem_index.vectors.formats.pieces import of_pieces
 from gem_index.vectors.mapped import fingerprint_of
 from gem_index.vectors.options import SourceOptions, row_of_unknown
@@ -54,7 +57,7 @@ class SubwordVectors:
     ) -> None:
         self.rows = rows
         self.pieces = pieces
-        self.options = options or SourceOptions()
+        self.options = (options or SourceOptions()).decided(has_ngrams=False)
         if self.options.case == "fallback" or self.options.limit is not None:
             raise ConfigError(
                 "found case=fallback or a limit with vectors that compose every word from pieces; "
@@ -77,7 +80,9 @@ class SubwordVectors:
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self.pieces.tokenizer))
+        path = self.pieces.tokenizer
+        with foreign_reader(f"{path} is not a tokenizer in JSON", "the file that was added"):
+            tokenizer = Tokenizer.from_file(str(path))
         # a word is composed of all its pieces, whatever a model made for sentences cuts off or fills up
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -100,6 +105,10 @@ class SubwordVectors:
             sum_rows(self.rows.take(flat), np.arange(len(flat)), counts, vectors)
         else:
             sum_rows(self._table, flat, counts, vectors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(vectors.sum())
+        if not finite:  # numbers near the largest float32, whose sum may be none
+            np.nan_to_num(vectors, copy=False)
         if self.pieces.rule == "mean":
             vectors /= np.maximum(counts, 1)[:, None].astype(np.float32)
         unknown = counts == 0
@@ -114,7 +123,11 @@ class SubwordVectors:
         known = self._split.get(word)
         if known is None:
             # One word at a time: encode_batch would start threads that survive, and warn at the next fork.
-            known = self._tokenizer.encode(word, add_special_tokens=False).ids
+            with foreign_reader(
+                f"the tokenizer of these vectors cannot split the word {quoted(word)}",
+                "one that splits any word",
+            ):
+                known = self._tokenizer.encode(word, add_special_tokens=False).ids
             if (left_out := self.pieces.left_out) is not None:
                 known = [piece for piece in known if piece != left_out]
             if len(self._split) >= _REMEMBERED_WORDS:
@@ -191,16 +204,12 @@ def wordllama_file() -> VectorFile:
 
 
 def _wordllama() -> tuple[Any, Path]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     found = importlib.util.find_spec("wordllama")
     if found is None or found.origin is None:
         raise VectorFormatError("the package wordllama is not installed: pip install wordllama")
     root = Path(found.origin).parent
     weights = root / "weights" / "l2_supercat_256.safetensors"
-    try:
-        table = load_file(weights)["embedding.weight"]
-    except (OSError, KeyError, SafetensorError) as error:
-        raise VectorFormatError(f"{weights} holds no table 'embedding.weight': {error}") from error
+    table = read_tensors(weights, "embedding.weight").get("embedding.weight")
+    if table is None:
+        raise VectorFormatError(f"{weights} holds no table 'embedding.weight'; reinstall wordllama")
     return table, root / "tokenizers" / "l2_supercat_tokenizer_config.json"

@@ -37,6 +37,30 @@ def test_add_tells_what_was_tolerated_and_lost(gem, glove):
     assert "case=fallback" in gem("vectors", "show", "v").out
 
 
+@pytest.fixture
+def fasttext(tmp_path):
+    import fasttext
+
+    (tmp_path / "corpus.txt").write_text("the river bank and a boat\n" * 30)
+    model = fasttext.train_unsupervised(
+        str(tmp_path / "corpus.txt"), dim=10, bucket=20, minCount=1, epoch=1, thread=10, verbose=0
+    )
+    model.save_model(str(tmp_path / "m.bin"))
+    return tmp_path / "m.bin"
+
+
+def test_ngrams_are_used_unless_something_else_is_chosen(gem, fasttext, glove):
+    answer = gem("vectors", "add", "ngrams", fasttext)
+    assert "Unknown words are composed of their n-grams (--oov subword" in answer.out
+    assert gem("vectors", "add", "as-json", fasttext, "--json").json["options"] == {
+        "oov": "subword"
+    }
+    answer = gem("vectors", "add", "hashed", fasttext, "--oov", "hash")
+    assert "n-grams" not in answer.out
+    assert gem("vectors", "show", "hashed", "--json").json["options"] == {}
+    assert "n-grams" not in gem("vectors", "add", "words", glove).out
+
+
 def test_coverage(gem, glove, tmp_path):
     gem("vectors", "add", "v", glove, "--case", "fallback")
     (tmp_path / "c.txt").write_text("The man in Paris, the king in paris\nqueen in in zebra\n")

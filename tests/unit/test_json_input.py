@@ -89,6 +89,12 @@ def test_constants_where_they_are_wanted():
     ]  # fmt: skip
 
 
+def test_keys_that_come_again():
+    with pytest.raises(InputError, match="x holds the key 'b' twice in one object"):
+        read_json('{"a": {"b": 1, "c": 2, "b": 3}}', "x", unique=True)
+    assert read_json('{"a": {"a": 1}}', "x", unique=True) == {"a": {"a": 1}}
+
+
 def test_an_interpreter_that_takes_fewer_digits():
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(640)

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import IO, cast
 
 from gem_index.errors import InputError, VectorFormatError
-from gem_index.files import UNPACKING_ERRORS, open_input, publish_directory, publish_file
+from gem_index.files import UNPACKING_ERRORS, publish_directory, publish_file, user_path
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safetensors, write_folder
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.formats.binary import read_binary, write_binary
 from gem_index.vectors.formats.fasttext import FASTTEXT_MAGIC, read_fasttext
 from gem_index.vectors.formats.gensim import KeyedVectorsLike, of_keyed_vectors, read_gensim
+from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.pieces import read_model2vec, read_static, write_model2vec
 from gem_index.vectors.formats.spacy import find_pipeline, read_spacy
 from gem_index.vectors.formats.tables import read_parquet, write_parquet
@@ -91,20 +93,20 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
     """
     if not isinstance(source, str | Path):
         return of_keyed_vectors(source)
-    if str(source) == "-" or _is_stream(Path(source).expanduser()):
+    if str(source) == "-" or _is_stream(user_path(source)):
         raise InputError(
             f"{source} can be read only once; expected a file: save it first and add the file"
         )
     if format is not None and ALIASES.get(format, format) not in FORMATS:
         known = ", ".join((*FORMATS, *ALIASES))
-        raise InputError(f"the format is {format!r}; expected one of {known}")
-    path = str(Path(source).expanduser())
+        raise InputError(f"the format is {quoted(format)}; expected one of {known}")
+    path = str(user_path(source))
     try:
         name = ALIASES.get(format, format) if format is not None else _recognise(path)
         return FORMATS[name](path)
     except UNPACKING_ERRORS as error:
         raise VectorFormatError(
-            f"{source} cannot be read ({error}); expected a readable, undamaged file"
+            f"{source} cannot be read ({quoted(str(error), 120)}); expected a readable, undamaged file"
         ) from error
 
 
@@ -125,7 +127,7 @@ def _recognise(path: str) -> str:
         if (folder / "model.safetensors").is_file():
             return "model2vec"
         return "spacy" if find_pipeline(path) else "folder"
-    with open_input(path) as file:
+    with open_source_file(path) as file:
         return _format_of_content(file)
 
 
@@ -190,7 +192,7 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
             "one without an ending for a folder"
         )
     if name not in WRITABLE:
-        raise InputError(f"the format is {name!r}; expected one of {', '.join(WRITABLE)}")
+        raise InputError(f"the format is {quoted(name)}; expected one of {', '.join(WRITABLE)}")
     if isinstance(vectors.composition, Pieces) and name != "model2vec":
         raise VectorFormatError(
             f"{vectors.origin} composes words from pieces; expected words: cut it to words with "

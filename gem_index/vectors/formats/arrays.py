@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import COMPRESSED, plain_file
+from gem_index.files import COMPRESSED
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import VectorFile, check_matrix, matrix_chunks
+from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
 
-__all__ = ["of_arrays", "read_folder", "read_npy", "read_safetensors", "write_folder"]
+__all__ = [
+    "map_npy",
+    "named_tensors",
+    "of_arrays",
+    "read_folder",
+    "read_npy",
+    "read_safetensors",
+    "read_tensors",
+    "write_folder",
+]
+
+_TENSOR_KINDS = frozenset(
+    ["F16", "F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL"]
+)
 
 
 def read_folder(path: str) -> VectorFile:
     """Open a folder with ``words.txt`` and ``matrix.npy`` or ``matrix.safetensors``: line i of the first names row i."""
     folder = Path(path)
     words_file = folder / "words.txt"
-    for name, read in (("matrix.npy", _npy), ("matrix.safetensors", _tensor)):
+    for name, read in (
+        ("matrix.npy", lambda path: map_npy(str(path))),
+        ("matrix.safetensors", _tensor),
+    ):
         if words_file.is_file() and (folder / name).is_file():
             return of_arrays(path, "folder", _lines(words_file), read(folder / name), folder / name)
     raise VectorFormatError(
@@ -33,14 +51,13 @@ def read_folder(path: str) -> VectorFile:
 def read_npy(path: str) -> VectorFile:
     """Open a NumPy matrix with its word list beside it."""
     words = _words_beside(Path(path))
-    with plain_file(path) as plain:
-        return of_arrays(path, "npy", words, _npy(plain), path)
+    return of_arrays(path, "npy", words, map_npy(path), path)
 
 
 def read_safetensors(path: str) -> VectorFile:
     """Open a safetensors file that holds one matrix, with its word list beside it."""
     words = _words_beside(Path(path))
-    with plain_file(path) as plain:
+    with plain_source_file(path) as plain:
         return of_arrays(path, "safetensors", words, _tensor(plain), path)
 
 
@@ -68,32 +85,68 @@ def of_arrays(
     )
 
 
-def _npy(path: Path) -> npt.NDArray[Any]:
-    try:
-        matrix: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OverflowError, SyntaxError, TypeError, TokenError) as error:
-        raise VectorFormatError(f"{path} is not a NumPy array file: {error}") from error
+def map_npy(place: str) -> npt.NDArray[Any]:
+    """Map a NumPy array file, compressed or not; ``FILE.npz/NAME.npy`` names an array of several.
+
+    Raises
+    ------
+    VectorFormatError
+        If it is no such file, holds less than its header announces, or something else than numbers.
+    """
+    with (
+        plain_source_file(place) as plain,
+        foreign_reader(f"{place} is not a NumPy array file", "a whole .npy file of numbers"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+        matrix: npt.NDArray[Any] = np.lib.format.open_memmap(plain, mode="r")
     return matrix
+
+
+def read_tensors(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
+    """Return tensors of a safetensors file: those of the names that it holds, by default all.
+
+    Raises
+    ------
+    VectorFormatError
+        If it is no such file, or a tensor holds numbers of a kind that NumPy does not have.
+    """
+    from safetensors import safe_open
+
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    problem = f"{path} is not a safetensors file"
+    with (
+        foreign_reader(problem, "a whole one of float16 or float32 numbers"),
+        safe_open(path, "numpy") as file,
+    ):
+        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+            kind = file.get_slice(name).get_dtype()
+            if names and name not in names:
+                continue
+            if kind not in _TENSOR_KINDS:
+                raise VectorFormatError(
+                    f"{path} holds numbers of the kind {quoted(kind)}, which NumPy does not have; expected F16 or F32: "
+                    "save it as float32"
+                )
+            tensors[name] = file.get_tensor(name)
+    return tensors
 
 
 def _tensor(path: Path) -> npt.NDArray[Any]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "numpy") as file:
-            names = list(file.keys())
-            if len(names) != 1:
-                raise VectorFormatError(
-                    f"{path} holds the tensors {', '.join(names) or '(none)'}; expected one matrix (words, dimension)"
-                )
-            matrix: npt.NDArray[Any] = file.get_tensor(names[0])
-    except (SafetensorError, OSError) as error:
-        raise VectorFormatError(f"{path} is not a safetensors file: {error}") from error
-    except (TypeError, AttributeError) as error:
+    tensors = read_tensors(path)
+    if len(tensors) != 1:
         raise VectorFormatError(
-            f"{path} holds numbers of a kind that NumPy does not have ({error}); expected float16 or float32"
-        ) from error
-    return matrix
+            f"{path} holds {named_tensors(tensors)}; expected one matrix (words, dimension)"
+        )
+    return next(iter(tensors.values()))
+
+
+def named_tensors(tensors: Iterable[str]) -> str:
+    """Return the names of tensors for a message."""
+    names = list(tensors)
+    shown = ", ".join(name if name.isidentifier() else quoted(name, 30) for name in names[:5])
+    shown = shown if len(shown) <= 150 else shown[:147] + "..."
+    return f"the tensors {shown or '(none)'}{' and others' * (len(names) > 5)}"
 
 
 def _words_beside(path: Path) -> list[str]:

@@ -139,7 +139,7 @@ def matrix_chunks(
 ) -> Iterator[VectorChunk]:
     """Iterate over the rows of a matrix and their words; without words the rows come alone."""
     for begin in range(0, len(matrix), ROWS_AT_ONCE):
-        with np.errstate(over="ignore"):  # infinity is reported by its row
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by its row
             rows = np.asarray(matrix[begin : begin + ROWS_AT_ONCE]).astype(dtype)
         refuse_not_finite(rows, place, begin + 1)
         yield words[begin : begin + ROWS_AT_ONCE], rows

@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import open_input
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     VectorChunk,
     VectorFile,
@@ -17,6 +17,7 @@ from gem_index.vectors.formats.base import (
     refuse_not_finite,
     word_of_bytes,
 )
+from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.text import read_header
 
 __all__ = ["read_binary", "write_binary"]
@@ -27,12 +28,12 @@ _LONGEST_WORD = 65_536  # bytes
 
 def read_binary(path: str) -> VectorFile:
     """Open a word2vec binary file."""
-    with open_input(path) as file:
+    with open_source_file(path) as file:
         first = file.readline(256)
     announced = read_header(first)
     if announced is None:
         raise VectorFormatError(
-            f"{path} begins with {first[:40]!r}; expected the numbers of words and dimensions"
+            f"{path} begins with {quoted(first[:40])}; expected the numbers of words and dimensions"
         )
     count, dimension = announced
     check_dimension(dimension, f"{path} line 1")
@@ -41,7 +42,7 @@ def read_binary(path: str) -> VectorFile:
     def chunks() -> Iterator[VectorChunk]:
         oddities.clear()
         total, size = 0, 4 * dimension
-        with open_input(path) as file:
+        with open_source_file(path) as file:
             buffer = b""
             offset = len(file.readline(256))  # of the buffer's beginning in the file
             while total < count:
@@ -102,7 +103,7 @@ def write_binary(file: IO[bytes], vectors: VectorFile) -> None:
         for word, row in zip(words, rows.astype("<f4"), strict=True):
             if " " in word or not word:
                 raise VectorFormatError(
-                    f"the word {word!r} {'holds a space' if word else 'is empty'}, which word2vec's formats "
+                    f"the word {quoted(word)} {'holds a space' if word else 'is empty'}, which word2vec's formats "
                     "cannot hold; expected another format: glove, folder or parquet"
                 )
             file.write(word.encode() + b" " + row.tobytes() + b"\n")

@@ -9,12 +9,13 @@ import io
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import plain_file
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     Ngrams,
@@ -24,19 +25,20 @@ from gem_index.vectors.formats.base import (
     refuse_not_finite,
     word_of_bytes,
 )
-from gem_index.vectors.ngrams import NgramTable
+from gem_index.vectors.formats.inputs import plain_source_file
+from gem_index.vectors.ngrams import LONGEST_NGRAM, NgramTable
 from gem_index.vectors.rows import Rows
 
-__all__ = ["FASTTEXT_MAGIC", "of_ngram_model", "read_fasttext"]
+__all__ = ["FASTTEXT_MAGIC", "check_ngrams", "of_ngram_model", "read_fasttext"]
 
 _MAGIC_NUMBER = 793712314
 FASTTEXT_MAGIC = struct.pack("<i", _MAGIC_NUMBER)
 _VERSIONS = (11, 12)
 _WORD, _LABEL = 0, 1
 _END_OF_SENTENCE = b"</s>"  # has no n-grams
-_LONGEST_WORD = 1 << 20  # bytes
-_MOST_NGRAMS = 1 << 31
-_LONGEST_NGRAM = 100  # characters
+_LONGEST_WORD = 65_536  # bytes
+_MOST_BUCKETS = 1 << 31
+_NGRAMS_PER_WORD = 1_000  # on average over the words and ten more
 
 
 class _Model:
@@ -55,13 +57,9 @@ class _Model:
         self.buckets, self.shortest, self.longest = args[8], args[9], args[10]
         if version == 11 and supervised:
             self.longest = 0  # as fastText reads its older classifiers
-        if not 0 <= self.shortest <= self.longest <= _LONGEST_NGRAM and self.longest:
-            raise VectorFormatError(
-                f"{path} byte 44 announces n-grams of {self.shortest} to {self.longest} characters; "
-                f"expected at most {_LONGEST_NGRAM}"
-            )
+        check_ngrams(f"{path} byte 44", self.shortest, self.longest)
         size, words, _labels, _tokens, pruned = self._unpack(file, "<iiiqq")
-        if not 0 < words <= size or not 0 <= self.buckets < _MOST_NGRAMS or pruned > 0:
+        if not 0 < words <= size or not 0 <= self.buckets < _MOST_BUCKETS or pruned > 0:
             kind = "is quantised or pruned" if pruned > 0 else f"announces {words} words of {size}"
             raise VectorFormatError(
                 f"{path} {kind}; expected a plain fastText model: use the .bin it was made from"
@@ -117,12 +115,16 @@ class _Model:
         for number in range(1, size + 1):
             while (end := buffer.find(b"\0", position)) < 0 or end + 10 > len(buffer):
                 block = file.read(1 << 20)
-                if not block or len(buffer) - position > _LONGEST_WORD:
+                if not block or len(buffer) - position > _LONGEST_WORD + 10:
                     raise VectorFormatError(
                         f"{self.path} ends inside or has no end of word {number} of {size}; "
-                        "expected a whole fastText model"
+                        f"expected a whole fastText model, with words of up to {_LONGEST_WORD} bytes"
                     )
                 buffer, position = buffer[position:] + block, 0
+            if end - position > _LONGEST_WORD:
+                raise VectorFormatError(
+                    f"{self.path}: word {number} has {end - position} bytes; expected at most {_LONGEST_WORD}"
+                )
             yield buffer[position:end], buffer[end + 9]
             position = end + 10
         file.seek(position - len(buffer), io.SEEK_CUR)
@@ -130,7 +132,7 @@ class _Model:
 
 def read_fasttext(path: str) -> VectorFile:
     """Open a fastText model: a word's vector is the mean of its own and of its n-grams', as fastText computes it."""
-    with plain_file(path) as plain, plain.open("rb") as file:
+    with plain_source_file(path) as plain, plain.open("rb") as file:
         model = _Model(path, file)
         # the mapping outlives the file
         matrix: npt.NDArray[np.float32] = np.memmap(
@@ -140,6 +142,33 @@ def read_fasttext(path: str) -> VectorFile:
         path, "fasttext", model.words, matrix[: len(model.words)], matrix[len(model.words) :],
         model.shortest, model.longest, without_ngrams=_END_OF_SENTENCE,
     )  # fmt: skip
+
+
+def check_ngrams(place: str, shortest: Any, longest: Any) -> tuple[int, int]:
+    """Return the lengths of n-grams that published models may have; longest is 0 where there are none.
+
+    Raises
+    ------
+    VectorFormatError
+        If they are longer than 32 characters, or no numbers.
+    """
+    numbers = isinstance(shortest, int) and isinstance(longest, int)
+    if not (numbers and (0 <= shortest <= longest <= LONGEST_NGRAM or not longest)):
+        raise VectorFormatError(
+            f"{place} announces n-grams of {quoted(shortest)} to {quoted(longest)} characters; "
+            f"expected at most {LONGEST_NGRAM}"
+        )
+    return shortest, longest
+
+
+def _check_work(origin: str, words: Sequence[bytes], shortest: int, longest: int) -> None:
+    """Bound the work of composing the words: published models have some forty n-grams a word."""
+    most = sum(map(len, words)) * (longest - shortest + 1)
+    if longest and most > _NGRAMS_PER_WORD * (len(words) + 10):
+        raise VectorFormatError(
+            f"{origin} has {len(words)} words of up to {max(map(len, words))} bytes with n-grams of {shortest} to "
+            f"{longest} characters; expected at most {_NGRAMS_PER_WORD} n-grams a word: that is no model of words"
+        )
 
 
 def of_ngram_model(
@@ -153,6 +182,7 @@ def of_ngram_model(
     without_ngrams: bytes | None = None,
 ) -> VectorFile:
     """Return words, their own vectors and those of their n-grams as a vector file; longest is 0 where there are none."""
+    _check_work(origin, words, shortest, longest)
     oddities: Counter[str] = Counter()
     table = NgramTable(Rows(buckets), shortest, longest)
 
@@ -164,7 +194,10 @@ def of_ngram_model(
             if longest:
                 bounded = [b"" if word == without_ngrams else b"<%b>" % word for word in part]
                 sums, counts = table.sums(bounded)
-                rows += sums
+                with np.errstate(
+                    over="ignore", invalid="ignore"
+                ):  # infinity is reported by its word
+                    rows += sums
                 rows /= (counts + 1)[:, None].astype(np.float32)
             refuse_not_finite(rows, f"{origin} word", begin + 1)
             yield [word_of_bytes(word, oddities) for word in part], rows

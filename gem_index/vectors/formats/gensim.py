@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import ConfigError, VectorFormatError
-from gem_index.files import open_input
-from gem_index.vectors.formats.arrays import of_arrays
-from gem_index.vectors.formats.base import VectorFile
-from gem_index.vectors.formats.fasttext import of_ngram_model
+from gem_index.errors import ConfigError, InputError, VectorFormatError
+from gem_index.quoting import quoted
+from gem_index.vectors.formats.arrays import map_npy, of_arrays
+from gem_index.vectors.formats.base import VectorFile, check_matrix
+from gem_index.vectors.formats.fasttext import check_ngrams, of_ngram_model
+from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.pickled import Record, array_of, read_plain_data
 
 __all__ = ["KeyedVectorsLike", "of_keyed_vectors", "read_gensim"]
@@ -46,17 +46,19 @@ def of_keyed_vectors(vectors: object) -> VectorFile:
 
 def read_gensim(path: str) -> VectorFile:
     """Open what ``KeyedVectors.save`` or a model's ``save`` wrote, with the array files that lie beside it."""
-    with open_input(path) as file:
-        saved = read_plain_data(file, path)
+    with open_source_file(path) as file:
+        saved, size = read_plain_data(file, path)
     prefix = path
     if isinstance(saved, Record) and isinstance(saved.state.get("wv"), Record):
         saved, prefix = saved.state["wv"], f"{path}.wv"  # a whole model: its word vectors
     if not isinstance(saved, Record) or "index_to_key" not in saved.state:
-        found = saved.name if isinstance(saved, Record) else type(saved).__name__
+        found = quoted(saved.name) if isinstance(saved, Record) else type(saved).__name__
         raise VectorFormatError(f"{path} holds a {found}; expected gensim's KeyedVectors")
     words = saved.state["index_to_key"]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise VectorFormatError(f"{path}: the words are no list of strings; expected gensim's")
+    if sum(map(len, words)) > size:  # one string in a million places
+        raise VectorFormatError(f"{path}: the words are longer than the file; expected each once")
     if saved.name.endswith("FastTextKeyedVectors"):
         return _fasttext(saved, words, prefix, path)
     return of_arrays(path, "gensim", words, _array(saved, "vectors", prefix))
@@ -65,14 +67,10 @@ def read_gensim(path: str) -> VectorFile:
 def _fasttext(saved: Record, words: list[str], prefix: str, path: str) -> VectorFile:
     """Return gensim's FastText vectors: it saves the parts from which it computes a word's vector."""
     own, buckets = (_array(saved, name, prefix) for name in ("vectors_vocab", "vectors_ngrams"))
-    shortest, longest = saved.state.get("min_n"), saved.state.get("max_n")
-    if not (
-        isinstance(shortest, int) and isinstance(longest, int) and 0 < shortest <= longest <= 100
-    ):
-        raise VectorFormatError(
-            f"{path}: n-grams of {shortest} to {longest} characters; expected 1 to 100"
-        )
-    if own.ndim != 2 or own.shape[0] != len(words) or own.shape[1:] != buckets.shape[1:]:
+    shortest, longest = check_ngrams(path, saved.state.get("min_n"), saved.state.get("max_n"))
+    for array in (own, buckets):
+        check_matrix(array, path)
+    if own.shape[0] != len(words) or own.shape[1:] != buckets.shape[1:]:
         raise VectorFormatError(
             f"{path} holds {len(words)} words, vectors {own.shape} and n-grams {buckets.shape}; expected them to agree"
         )
@@ -85,16 +83,18 @@ def _array(saved: Record, name: str, prefix: str) -> npt.NDArray[Any]:
     inside = array_of(saved.state.get(name))
     if inside is not None:
         return inside
-    for ending in ("npy", "npz"):
-        beside = Path(f"{prefix}.{name}.{ending}")
+    for ending, member in ((".npy", ""), (".npz", "/val.npy")):
+        beside = Path(f"{prefix}.{name}{ending}")
         if not beside.is_file():
             continue
         try:
-            found: Any = np.load(beside, mmap_mode="r", allow_pickle=False)
-            array: npt.NDArray[Any] = found["val"] if ending == "npz" else found
-        except (ValueError, EOFError, LookupError, BadZipFile) as error:
-            raise VectorFormatError(f"{beside} is not a NumPy array file: {error}") from error
-        return array
+            return map_npy(f"{beside}{member}")
+        except InputError as error:
+            if isinstance(error, VectorFormatError):
+                raise
+            raise VectorFormatError(
+                f"{beside} holds no array 'val'; expected the file that gensim saved"
+            ) from error
     raise VectorFormatError(
         f"{prefix} names its vectors in a file of their own; expected {Path(prefix).name}.{name}.npy beside it"
     )

@@ -1,43 +1,81 @@
 """The plain data inside a pickle, read without unpickling: nothing is imported, called or constructed.
 
-Python's ``pickle`` runs whatever a file tells it to. Here the instructions are only walked through (``pickletools``
-decodes them): containers, strings and numbers become themselves, and everything else becomes an inert record of what the
-pickle would have made.
+Python's ``pickle`` runs whatever a file tells it to. Here the opcodes are only walked through: containers, strings and
+numbers become themselves, and everything else becomes an inert record of what the pickle would have made.
+
+A pickle may share one object a million times over, so that what it describes is far larger than the file. The walk costs
+what the file's bytes cost, because nothing here copies, compares, hashes or prints what may be shared; a caller must not
+either.
 """
 
 from __future__ import annotations
 
-import pickletools
+import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import IO, Any
+from dataclasses import dataclass
+from typing import IO, Any, Never
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
+from gem_index.quoting import quoted
+from gem_index.vectors.formats.opcodes import OPCODES, OpcodeReader
 
 __all__ = ["Record", "array_of", "read_plain_data"]
 
 _MARK = object()
+_DEEPEST_STACK = 100_000  # pickle takes at most 1,000 items at a time from it
+_MOST_CONTAINERS = 1_000_000
+_MOST_COPIES = 10_000  # DUP: gensim's files hold none
+_LONGEST_NAME = 1_000  # characters of a class or function
+_KEY_BITS = 60  # integers up to here are their own hash
+_DTYPE = re.compile(r"[fi]\d{1,2}")
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Record:
     """What a pickle would have made: the name of a class or function, its arguments and its state."""
 
     name: str
     arguments: Any = ()
-    state: dict[str, Any] = field(default_factory=dict)
     raw_state: Any = None
+
+    @property
+    def state(self) -> dict[Any, Any]:
+        """The state where that is a dictionary, else an empty one."""
+        return self.raw_state if isinstance(self.raw_state, dict) else {}
 
 
 class _Walk:
-    """The stack of a pickle's instructions."""
+    """The stack of a pickle's opcodes."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self._containers = self._copies = 0
+
+    def made(self, container: Any) -> None:
+        """Push a new container or record."""
+        self._containers += 1
+        if self._containers > _MOST_CONTAINERS:
+            raise ValueError(f"more than {_MOST_CONTAINERS:,} containers")
+        self.stack.append(container)
+
+    def duplicate(self) -> None:
+        self._copies += 1
+        if self._copies > _MOST_COPIES:
+            raise ValueError(f"more than {_MOST_COPIES:,} copies of the stack's top")
+        self.stack.append(self.stack[-1])
+
+    def take(self, count: int) -> tuple[Any, ...]:
+        """Take so many items from the top."""
+        items = tuple(self.stack[-count:])
+        if len(items) != count:
+            raise IndexError("the stack holds too few items")
+        del self.stack[-count:]
+        return items
 
     def since_mark(self) -> list[Any]:
         """Take everything above the last mark."""
@@ -46,30 +84,43 @@ class _Walk:
                 taken = self.stack[position + 1 :]
                 del self.stack[position:]
                 return taken
-        raise IndexError("no mark")
+        raise IndexError("the stack holds no mark")
 
     def extend(self, items: list[Any]) -> None:
         if isinstance(self.stack[-1], list):
             self.stack[-1].extend(items)
 
     def update(self, items: list[Any]) -> None:
-        if isinstance(self.stack[-1], dict):
-            keys, values = items[::2], items[1::2]
-            for key, value in zip(keys, values, strict=True):
-                if isinstance(key, str | int | float | bytes | bool | None):
-                    self.stack[-1][key] = value
+        target = self.stack[-1]
+        if isinstance(target, dict):
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                if _is_key(key):
+                    target[key] = value
 
     def make(self, arguments: Any) -> None:
         """Replace the callable on top by a record of its call."""
         made = self.stack.pop()
-        self.stack.append(Record(made.name if isinstance(made, Record) else "?", arguments))
+        self.made(Record(made.name if isinstance(made, Record) else "?", arguments))
 
     def build(self, state: Any) -> None:
         target = self.stack[-1]
         if isinstance(target, Record):
+            if target.raw_state is not None:
+                raise ValueError("an object with two states")
             target.raw_state = state
-            if isinstance(state, dict):
-                target.state.update(state)
+
+    def name(self, *parts: Any) -> None:
+        """Push the record of a class or function."""
+        if not all(isinstance(part, str) and len(part) <= _LONGEST_NAME for part in parts):
+            raise ValueError("a name that is not a short string")
+        self.made(Record(".".join(parts)))
+
+
+def _is_key(key: Any) -> bool:
+    """Tell whether a value is a key that costs the same however many there are; others are left out."""
+    if isinstance(key, int):
+        return key.bit_length() <= _KEY_BITS
+    return key is None or isinstance(key, str | bytes | float)
 
 
 def _reduce(walk: _Walk, _: Any) -> None:
@@ -82,30 +133,22 @@ def _newobj_ex(walk: _Walk, _: Any) -> None:
     _reduce(walk, None)
 
 
-def _stack_global(walk: _Walk, _: Any) -> None:
-    name, module = walk.stack.pop(), walk.stack.pop()
-    walk.stack.append(Record(f"{module}.{name}"))
-
-
 def _tuple(count: int) -> Callable[[_Walk, Any], None]:
-    def make(walk: _Walk, _: Any) -> None:
-        items = walk.stack[-count:]
-        if len(items) != count:
-            raise IndexError("too few items")
-        del walk.stack[-count:]
-        walk.stack.append(tuple(items))
-
-    return make
+    return lambda walk, _: walk.made(walk.take(count))
 
 
 def _dict(walk: _Walk, _: Any) -> None:
     items = walk.since_mark()
-    walk.stack.append({})
+    walk.made({})
     walk.update(items)
 
 
 def _push(walk: _Walk, argument: Any) -> None:
     walk.stack.append(argument)
+
+
+def _get(walk: _Walk, argument: Any) -> None:
+    walk.stack.append(walk.memo[argument])
 
 
 def _put(walk: _Walk, argument: Any) -> None:
@@ -119,13 +162,13 @@ _INSTRUCTIONS: dict[str, Callable[[_Walk, Any], Any]] = {
     "NEWTRUE": lambda walk, _: walk.stack.append(True),
     "NEWFALSE": lambda walk, _: walk.stack.append(False),
     "MARK": lambda walk, _: walk.stack.append(_MARK),
-    "EMPTY_LIST": lambda walk, _: walk.stack.append([]),
+    "EMPTY_LIST": lambda walk, _: walk.made([]),
     "EMPTY_TUPLE": lambda walk, _: walk.stack.append(()),
-    "EMPTY_DICT": lambda walk, _: walk.stack.append({}),
-    "EMPTY_SET": lambda walk, _: walk.stack.append([]),
-    "LIST": lambda walk, _: walk.stack.append(walk.since_mark()),
-    "TUPLE": lambda walk, _: walk.stack.append(tuple(walk.since_mark())),
-    "FROZENSET": lambda walk, _: walk.stack.append(walk.since_mark()),
+    "EMPTY_DICT": lambda walk, _: walk.made({}),
+    "EMPTY_SET": lambda walk, _: walk.made([]),
+    "LIST": lambda walk, _: walk.made(walk.since_mark()),
+    "TUPLE": lambda walk, _: walk.made(tuple(walk.since_mark())),
+    "FROZENSET": lambda walk, _: walk.made(walk.since_mark()),
     "TUPLE1": _tuple(1),
     "TUPLE2": _tuple(2),
     "TUPLE3": _tuple(3),
@@ -133,24 +176,24 @@ _INSTRUCTIONS: dict[str, Callable[[_Walk, Any], Any]] = {
     "APPEND": lambda walk, _: walk.extend([walk.stack.pop()]),
     "APPENDS": lambda walk, _: walk.extend(walk.since_mark()),
     "ADDITEMS": lambda walk, _: walk.extend(walk.since_mark()),
-    "SETITEM": lambda walk, _: walk.update([*reversed([walk.stack.pop(), walk.stack.pop()])]),
+    "SETITEM": lambda walk, _: walk.update([*walk.take(2)]),
     "SETITEMS": lambda walk, _: walk.update(walk.since_mark()),
     "POP": lambda walk, _: walk.stack.pop(),
     "POP_MARK": lambda walk, _: walk.since_mark(),
-    "DUP": lambda walk, _: walk.stack.append(walk.stack[-1]),
+    "DUP": lambda walk, _: walk.duplicate(),
     "MEMOIZE": lambda walk, _: _put(walk, len(walk.memo)),
-    "GLOBAL": lambda walk, name: walk.stack.append(Record(name.replace(" ", "."))),
-    "STACK_GLOBAL": _stack_global,
+    "GLOBAL": lambda walk, name: walk.name(name),
+    "STACK_GLOBAL": lambda walk, _: walk.name(*walk.take(2)),
     "REDUCE": _reduce,
     "NEWOBJ": _reduce,
     "NEWOBJ_EX": _newobj_ex,
     "BUILD": lambda walk, _: walk.build(walk.stack.pop()),
-    "BINGET": lambda walk, key: walk.stack.append(walk.memo[key]),
-    "LONG_BINGET": lambda walk, key: walk.stack.append(walk.memo[key]),
-    "GET": lambda walk, key: walk.stack.append(walk.memo[int(key)]),
+    "BINGET": _get,
+    "LONG_BINGET": _get,
+    "GET": _get,
     "BINPUT": _put,
     "LONG_BINPUT": _put,
-    "PUT": lambda walk, key: _put(walk, int(key)),
+    "PUT": _put,
 }
 _VALUES = [
     "INT",
@@ -177,24 +220,49 @@ _VALUES = [
 _INSTRUCTIONS.update(dict.fromkeys(_VALUES, _push))
 
 
-def read_plain_data(file: IO[bytes], path: str) -> Any:
-    """Return what a pickle describes, as plain data and inert records.
+def _refuse(_walk: _Walk, _argument: Any) -> Never:
+    raise ValueError("an opcode that data files do not hold")
+
+
+def _refuse_deep_stack() -> Never:
+    raise ValueError(f"a stack of more than {_DEEPEST_STACK:,} items")
+
+
+# what each opcode does, None for the last one, and what reads its argument
+_STEPS = {
+    code: (None if name == "STOP" else _INSTRUCTIONS.get(name, _refuse), read)
+    for code, (name, read) in OPCODES.items()
+}
+
+
+def read_plain_data(file: IO[bytes], path: str) -> tuple[Any, int]:
+    """Return what a pickle describes, as plain data and inert records, and how many bytes it has.
+
+    Parts of it may be one object in many places: what it would spell out has no bound.
 
     Raises
     ------
     VectorFormatError
-        If it is no whole pickle, or uses what data files do not.
+        If it is no whole pickle, uses what data files do not, or is made to cost more than its size.
     """
     walk = _Walk()
-    position: int | None = 0
+    stack = walk.stack
+    reader = OpcodeReader(file)
+    take = reader.take
     try:
-        for instruction, argument, position in pickletools.genops(file):  # noqa: B007 - for the message below
-            if instruction.name == "STOP":
-                return walk.stack.pop()
-            _INSTRUCTIONS[instruction.name](walk, argument)
-    except (ValueError, LookupError, TypeError, AttributeError, UnicodeError) as error:
+        while True:
+            act, read = _STEPS[take(1)]
+            if act is None:
+                return stack.pop(), reader.position
+            act(walk, None if read is None else read(reader))
+            if len(stack) > _DEEPEST_STACK:
+                _refuse_deep_stack()
+    except EOFError:
+        pass
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise VectorFormatError(
-            f"{path} byte {position}: not a pickle of plain data ({error!r}); expected a file that gensim saved"
+            f"{path} byte {reader.position}: not a pickle of plain data ({quoted(str(error))}); "
+            "expected a file that gensim saved"
         ) from error
     raise VectorFormatError(f"{path} ends early; expected a whole file that gensim saved")
 
@@ -203,20 +271,55 @@ def array_of(value: Any) -> npt.NDArray[Any] | None:
     """Return the numeric array that a record of a NumPy array describes; None where it is something else."""
     if not isinstance(value, Record):
         return None
+    if value.name.endswith("._reconstruct"):
+        _version, shape, kind, by_columns, data = _items(value.raw_state, 5)
+    elif value.name.endswith("._frombuffer"):
+        data, kind, shape, order = _items(value.arguments, 4)
+        by_columns = order == "F" if isinstance(order, str) else False
+    else:
+        return None
+    if isinstance(data, Record) and data.name == "_codecs.encode":
+        data = _bytes_of_text(data.arguments)  # bytes, before pickles had them
+    dtype = _dtype(kind)
+    if dtype is None or not isinstance(data, bytes) or not _is_shape(shape):
+        return None
+    if math.prod(shape) * dtype.itemsize != len(data):
+        return None
+    flat: npt.NDArray[Any] = np.frombuffer(data, dtype)
+    return flat.reshape(shape[::-1]).T if by_columns is True else flat.reshape(shape)
+
+
+def _items(value: Any, count: int) -> tuple[Any, ...]:
+    """Return the items of a tuple that has so many, else as many times None."""
+    return value if isinstance(value, tuple) and len(value) == count else (None,) * count
+
+
+def _is_shape(value: Any) -> bool:
+    return (
+        isinstance(value, tuple)
+        and 1 <= len(value) <= 2
+        and all(isinstance(size, int) and size >= 0 for size in value)
+    )
+
+
+def _dtype(kind: Any) -> np.dtype[Any] | None:
+    """Return the numeric type that a record of a ``numpy.dtype`` names."""
+    if not isinstance(kind, Record) or not isinstance(kind.arguments, tuple):
+        return None
+    state = kind.raw_state
+    name = kind.arguments[0] if kind.arguments else None
+    order = state[1] if isinstance(state, tuple) and len(state) > 1 else None
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name) or order not in ("<", ">", "|", "="):
+        return None
     try:
-        if value.name.endswith("._reconstruct"):
-            _version, shape, kind, by_columns, data = value.raw_state
-        elif value.name.endswith("._frombuffer"):
-            data, kind, shape, order = value.arguments
-            by_columns = order == "F"
-        else:
-            return None
-        if isinstance(data, Record) and data.name == "_codecs.encode":
-            data = str(data.arguments[0]).encode("latin-1")  # bytes, before pickles had them
-        dtype = np.dtype(f"{kind.raw_state[1]}{kind.arguments[0]}")
-        if dtype.kind not in "fi" or not isinstance(data, bytes | bytearray):
-            return None
-        flat: npt.NDArray[Any] = np.frombuffer(data, dtype)
-        return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
-    except (ValueError, TypeError, LookupError, AttributeError):
+        return np.dtype(f"{order}{name}")
+    except TypeError:
+        return None
+
+
+def _bytes_of_text(arguments: Any) -> bytes | None:
+    text = arguments[0] if isinstance(arguments, tuple) and arguments else None
+    try:
+        return text.encode("latin-1") if isinstance(text, str) else None
+    except UnicodeEncodeError:
         return None

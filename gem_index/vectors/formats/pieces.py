@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
+from gem_index.json_input import read_json_file
+from gem_index.quoting import quoted
+from gem_index.vectors.formats.arrays import named_tensors, read_tensors
 from gem_index.vectors.formats.base import Pieces, VectorFile, check_matrix, matrix_chunks
+from gem_index.vectors.formats.tokenizers import check_tokenizer, unknown_piece
 
 __all__ = ["find_static_embedding", "of_pieces", "read_model2vec", "read_static", "write_model2vec"]
 
 _MODEL2VEC = "embeddings"  # the tensor's name tells the two formats apart
 _STATIC = "embedding.weight"
 _UNKNOWN = "[UNK]"
+_FOLDER = re.compile(r"(?:[\w.][\w. /-]{,199})?")
+_ALWAYS_SHARED = 1 << 26  # numbers of a table whose pieces share rows
+_MOST_SHARED = 100  # or so many times those that the file holds
 
 
 def of_pieces(
@@ -26,8 +34,8 @@ def of_pieces(
     if table.dtype.kind == "i":
         table = table.astype(np.float32)  # model2vec averages its int8 rows as they are
     dtype = check_matrix(table, origin)
-    _check_tokenizer(tokenizer, len(table))
-    left_out = _unknown_piece(tokenizer) if format == "model2vec" else None
+    document = check_tokenizer(tokenizer, len(table))
+    left_out = unknown_piece(document) if format == "model2vec" else None
     return VectorFile(
         origin,
         format,
@@ -37,20 +45,6 @@ def of_pieces(
         words=len(table),
         composition=Pieces(tokenizer, rule, left_out),
     )
-
-
-def _check_tokenizer(path: Path, rows: int) -> None:
-    """Hold a tokenizer to the table: every piece has a row."""
-    from tokenizers import Tokenizer
-
-    try:
-        pieces = Tokenizer.from_file(str(path)).get_vocab()
-    except Exception as error:
-        raise VectorFormatError(f"{path} is not a tokenizer in JSON: {error}") from error
-    if pieces and max(pieces.values()) >= rows:
-        raise VectorFormatError(
-            f"{path} has the piece {max(pieces.values())} and the table {rows} rows; expected a row for each piece"
-        )
 
 
 def read_model2vec(path: str) -> VectorFile:
@@ -73,37 +67,42 @@ def read_static(path: str) -> VectorFile:
 def find_static_embedding(folder: Path) -> Path | None:
     """Return the folder of a sentence-transformers model's ``StaticEmbedding`` module, if it has one."""
     try:
-        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        first = modules[0]
-        if str(first["type"]).endswith("StaticEmbedding"):
-            return folder / str(first["path"])
-    except (OSError, ValueError, LookupError, TypeError):
-        pass  # there is no such file, or it is another one
-    return None
+        modules = read_json_file(folder / "modules.json", error=VectorFormatError)
+    except OSError:
+        return None  # there is no such file
+    first = modules[0] if isinstance(modules, list) and modules else None
+    if not isinstance(first, dict) or not str(first.get("type")).endswith("StaticEmbedding"):
+        return None
+    path = first.get("path", "")
+    if not isinstance(path, str) or not _FOLDER.fullmatch(path) or ".." in Path(path).parts:
+        raise VectorFormatError(
+            f"{folder / 'modules.json'} names the folder {quoted(path)}; expected one inside {folder.name}"
+        )
+    return folder / path
 
 
 def _read(origin: str, folder: Path, format: str, expected: str) -> VectorFile:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     weights = folder / "model.safetensors"
-    try:
-        tensors = load_file(weights)
-    except (SafetensorError, OSError) as error:
-        raise VectorFormatError(f"{weights} is not a safetensors file: {error}") from error
+    tensors = read_tensors(weights, _MODEL2VEC, _STATIC, "mapping", "weights")
     name = next((known for known in (expected, _MODEL2VEC, _STATIC) if known in tensors), None)
     if name is None:
-        raise VectorFormatError(
-            f"{weights} holds the tensors {', '.join(tensors) or '(none)'}; expected {expected!r}"
-        )
+        raise VectorFormatError(f"{weights} holds {named_tensors(tensors)}; expected {expected!r}")
     table = tensors[name]
-    try:
-        if "mapping" in tensors:  # several pieces share a row
-            table = table[tensors["mapping"]]
-        if "weights" in tensors:  # a factor for each piece
-            table = table * tensors["weights"].astype(np.float32)[:, None]
-    except (IndexError, ValueError) as error:
-        raise VectorFormatError(f"{weights}: the tensors do not agree ({error})") from error
+    if table.ndim != 2:
+        raise VectorFormatError(
+            f"{weights} holds the table {table.shape}; expected a matrix (pieces, dimension)"
+        )
+    if "mapping" in tensors:  # several pieces share a row
+        table = table[_checked_mapping(tensors["mapping"], table, weights)]
+    if "weights" in tensors:  # a factor for each piece
+        factors = tensors["weights"]
+        if factors.shape != (len(table),):
+            raise VectorFormatError(
+                f"{weights}: the tensors do not agree ({factors.shape} weights for {len(table)} rows); "
+                "expected one for each"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by its row
+            table = table * factors.astype(np.float32)[:, None]
     return of_pieces(
         origin,
         "model2vec" if name == _MODEL2VEC else format,
@@ -113,22 +112,22 @@ def _read(origin: str, folder: Path, format: str, expected: str) -> VectorFile:
     )
 
 
-def _unknown_piece(tokenizer: Path) -> int | None:
-    """Return the piece that a tokenizer gives for text that it cannot split."""
-    try:
-        document = json.loads(tokenizer.read_text(encoding="utf-8"))
-        model = document["model"]
-        if model.get("unk_id") is not None:
-            return int(model["unk_id"])
-        token = model.get("unk_token")
-        if token is None:
-            return None
-        vocabulary = model["vocab"] if isinstance(model["vocab"], dict) else {}
-        added = {entry["content"]: entry["id"] for entry in document.get("added_tokens") or ()}
-        found = added.get(token, vocabulary.get(token))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise VectorFormatError(f"{tokenizer} is not a tokenizer in JSON: {error}") from error
-    return None if found is None else int(found)
+def _checked_mapping(
+    mapping: npt.NDArray[Any], table: npt.NDArray[Any], weights: Path
+) -> npt.NDArray[Any]:
+    """Return the row of each piece, held to the rows that there are and to a size that pieces can have."""
+    numbers = mapping.size * table.shape[1]
+    if (
+        mapping.ndim != 1
+        or mapping.dtype.kind not in "iu"
+        or not (mapping.size and 0 <= int(mapping.min()) <= int(mapping.max()) < len(table))
+        or numbers > max(_ALWAYS_SHARED, _MOST_SHARED * table.size)
+    ):
+        raise VectorFormatError(
+            f"{weights}: the tensors do not agree (a mapping {mapping.dtype} {mapping.shape} to {len(table)} rows); "
+            "expected the row of each piece"
+        )
+    return mapping
 
 
 def write_model2vec(folder: Path, vectors: VectorFile) -> None:
@@ -149,7 +148,7 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
             )
         if (
             vectors.composition.left_out is None
-            and _unknown_piece(vectors.composition.tokenizer) is not None
+            and unknown_piece(read_json_file(vectors.composition.tokenizer)) is not None
         ):
             raise VectorFormatError(
                 f"{vectors.origin} counts unknown pieces, model2vec leaves them out; expected a model2vec source, or "
@@ -160,7 +159,7 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
         for word in words:
             if word.split() != [word]:
                 raise VectorFormatError(
-                    f"the word {word!r} is not one run of letters, which model2vec's tokenizer would split; expected "
+                    f"the word {quoted(word)} is not one run of letters, which model2vec's tokenizer would split; expected "
                     "another format: glove, folder or parquet"
                 )
         # a row for each piece: a word that came again has none, unknown text has one that is never counted

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import open_input
+from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     VectorChunk,
     VectorFile,
@@ -21,6 +21,7 @@ from gem_index.vectors.formats.base import (
     refuse_not_finite,
     word_of_bytes,
 )
+from gem_index.vectors.formats.inputs import open_source_file
 
 __all__ = ["is_number", "read_header", "read_text", "write_text"]
 
@@ -47,7 +48,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
     header : bool, optional
         Whether the first line announces words and dimension; by default if it looks so.
     """
-    with open_input(path) as file:
+    with open_source_file(path) as file:
         first = file.readline(_LONGEST_LINE).removeprefix(_BOM)
         sample = [file.readline(_LONGEST_LINE) for _ in range(_SAMPLE)]
     if not first:
@@ -59,7 +60,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
     if header:
         if announced is None:
             raise VectorFormatError(
-                f"{path} line 1 is {first[:40]!r}; expected the numbers of words and dimensions"
+                f"{path} line 1 is {quoted(first[:40])}; expected the numbers of words and dimensions"
             )
         count, dimension = announced
         check_dimension(dimension, f"{path} line 1")
@@ -76,7 +77,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
     def chunks() -> Iterator[VectorChunk]:
         oddities.clear()
         total = 0
-        with open_input(path) as file:
+        with open_source_file(path) as file:
             if file.peek(3)[:3] == _BOM:
                 file.read(3)
             begin = 1
@@ -156,7 +157,7 @@ def _parse(
         for field in fields[1:]:
             if not is_number(field):
                 raise VectorFormatError(
-                    f"{path} line {line_number} holds {field.decode(errors='replace')!r} "
+                    f"{path} line {line_number} holds {quoted(field.decode(errors='replace'))} "
                     "where a number was expected"
                 )
         word = fields[0].rstrip(b" ")
@@ -169,7 +170,7 @@ def _parse(
             oddities["spaced"] += 1
         words.append(word_of_bytes(word, oddities))
         numbers.append(b" ".join(fields[1:]).decode())
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         rows = np.loadtxt(numbers, dtype=np.float32, comments=None, delimiter=" ", ndmin=2)
     refuse_not_finite(rows, f"{path} line", begin)
     return words, rows
@@ -181,7 +182,8 @@ def is_number(field: bytes) -> bool:
         float(field)
     except ValueError:
         return False
-    return b"_" not in field
+    # float takes white space too, even a line feed
+    return field[0] > 32 and field[-1] > 32 and b"_" not in field
 
 
 def write_text(file: IO[bytes], vectors: VectorFile, *, header: bool) -> None:
@@ -193,7 +195,7 @@ def write_text(file: IO[bytes], vectors: VectorFile, *, header: bool) -> None:
         for word, row in zip(words, rows.astype(np.float32).tolist(), strict=True):
             if header and " " in word:
                 raise VectorFormatError(
-                    f"the word {word!r} holds a space, which word2vec's formats cannot hold; expected "
+                    f"the word {quoted(word)} holds a space, which word2vec's formats cannot hold; expected "
                     "another format: glove, folder or parquet"
                 )
             file.write((line % (word, *row)).encode())

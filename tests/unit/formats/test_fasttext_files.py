@@ -2,14 +2,19 @@
 
 import gzip
 import struct
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions
-from gem_index.vectors.stored import import_vectors
+from gem_index.vectors.registry import open_source
+from gem_index.vectors.rows import Rows
+from gem_index.vectors.stored import import_vectors, open_stored, vector_file
 from word_rows import MATRIX, content_of
 
 
@@ -64,9 +69,26 @@ class TestFastText:
         self, fasttext_model, tmp_path
     ):
         _, path = fasttext_model
-        source = import_vectors(read_vectors(path), tmp_path / "v")
+        source = import_vectors(
+            read_vectors(path), tmp_path / "v", options=SourceOptions(oov="hash")
+        )
         assert source.lookup(["rivers"])[1].tolist() == [True]
         assert not (tmp_path / "v" / "ngrams.npy").exists()
+
+    def test_unknown_words_are_composed_unless_something_else_is_chosen(
+        self, fasttext_model, tmp_path
+    ):
+        _, path = fasttext_model
+        file = read_vectors(path)
+        expected = "hash" if file.composition is None else "subword"
+        chosen = import_vectors(file, tmp_path / "v")
+        assert chosen.options.oov == expected
+        assert open_stored(tmp_path / "v").options.oov == expected
+        same = import_vectors(file, tmp_path / "w", options=SourceOptions(oov=expected))
+        assert same.fingerprint == chosen.fingerprint
+        assert open_source(str(path), {}).options.oov == expected
+        copy = import_vectors(vector_file(tmp_path / "v"), tmp_path / "x")
+        assert copy.fingerprint == chosen.fingerprint
 
     def test_compressed(self, fasttext_model, tmp_path):
         _, path = fasttext_model
@@ -144,3 +166,88 @@ class TestFastText:
         (tmp_path / "absurd.bin").write_bytes(content)
         with pytest.raises(VectorFormatError):
             read_vectors(tmp_path / "absurd.bin")
+
+
+def model_of(words, dimension=1, shortest=3, longest=6, buckets=1):
+    """A fastText model with zero vectors."""
+    args = struct.pack(
+        "<12id", dimension, 5, 5, 1, 5, 1, 1, 2, buckets, shortest, longest, 100, 1e-4
+    )
+    entries = b"".join(word + b"\0" + struct.pack("<qb", 1, 0) for word in words)
+    rows = len(words) + buckets
+    matrices = b"".join(
+        b"\0" + struct.pack("<qq", n, dimension) + bytes(4 * n * dimension)
+        for n in (rows, len(words))
+    )
+    head = struct.pack("<iiiqq", len(words), len(words), 0, len(words), -1)
+    return struct.pack("<ii", 793712314, 12) + args + head + entries + matrices
+
+
+class TestHostileModels:
+    """What is announced is bounded before it costs anything."""
+
+    def opened(self, tmp_path, content):
+        (tmp_path / "m.bin").write_bytes(content)
+        return import_vectors(
+            read_vectors(tmp_path / "m.bin"), tmp_path / "v", options=SourceOptions(oov="subword")
+        )
+
+    def test_a_plain_one_is_read(self, tmp_path):
+        source = self.opened(tmp_path, model_of([b"a", b"river"]))
+        assert list(source.vocabulary) == ["a", "river"]
+        assert source.lookup(["riverside"])[1].tolist() == [False]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"shortest": 1, "longest": 100}, "n-grams of 1 to 100 characters; expected at most 32"),
+            ({"words": [b"x" * 100_000]}, "word 1 has 100000 bytes; expected at most 65536"),
+            ({"words": [b"x" * (1 << 22)]}, "word 1"),
+            ({"words": [b"x" * 60_000] * 50, "shortest": 1, "longest": 32}, "expected at most 1000 n-grams a word"),
+            ({"words": [b"x" * 60_000], "dimension": 65_536}, "expected at most 1000 n-grams a word"),
+        ],
+    )  # fmt: skip
+    def test_absurd_ones_are_refused(self, tmp_path, arguments, message):
+        started = time.perf_counter()
+        tracemalloc.start()
+        try:
+            with pytest.raises(VectorFormatError, match=message):
+                self.opened(tmp_path, model_of(**{"words": [b"a"], **arguments}))
+            assert tracemalloc.get_traced_memory()[1] < 200e6
+        finally:
+            tracemalloc.stop()
+        assert time.perf_counter() - started < 10
+
+    def test_a_word_of_a_megabyte_that_is_looked_up(self, tmp_path):
+        source = self.opened(tmp_path, model_of([b"a"], dimension=300, longest=32))
+        source.lookup(["river"])
+        tracemalloc.start()
+        try:
+            _, unknown = source.lookup(["x" * 300_000, "river", "y" * 100_000])
+            assert tracemalloc.get_traced_memory()[1] < 400e6  # 15 GB for all n-grams at once
+        finally:
+            tracemalloc.stop()
+        assert not unknown.any()
+
+    def test_numbers_whose_sum_is_none(self, tmp_path):
+        largest = np.finfo(np.float32).max
+        rows = Rows(np.array([[largest, -largest, 1]], dtype=np.float32))
+        vectors, _ = NgramTable(rows, 3, 6).compose(["river"])
+        assert np.isfinite(vectors).all()
+        content = model_of([b"river"])
+        at = content.index(struct.pack("<qq", 2, 1)) + 16
+        content = content[:at] + struct.pack("<2f", largest, largest) + content[at + 8 :]
+        with pytest.raises(VectorFormatError, match="word 1 holds NaN or infinity"):
+            self.opened(tmp_path, content)
+
+    def test_ngrams_in_parts_are_those_of_the_whole(self, monkeypatch):
+        rows = Rows(np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32))
+        words = [b"<%s>" % (b"word%d" % i * (i + 1)) for i in range(20)]
+        whole = NgramTable(rows, 2, 4).sums(words)
+        for most in (7 * 400, 7 * 100, 7):
+            monkeypatch.setattr("gem_index.vectors.ngrams._NUMBERS_AT_ONCE", most)
+            sums, counts = NgramTable(rows, 2, 4).sums(words)
+            np.testing.assert_array_equal(counts, whole[1])
+            np.testing.assert_allclose(sums, whole[0], rtol=1e-5, atol=1e-5)
+        monkeypatch.setattr("gem_index.vectors.ngrams._NUMBERS_AT_ONCE", 7 * 400)
+        np.testing.assert_array_equal(NgramTable(rows, 2, 4).sums(words[:5])[0], whole[0][:5])

@@ -1,14 +1,17 @@
 """gensim's objects and files, and pickles that are read without unpickling."""
 
+import gzip
 import io
 import pickle
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.errors import ConfigError, VectorFormatError
+from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.vectors.formats import read_vectors, write_vectors
 from gem_index.vectors.formats.pickled import read_plain_data
 from gem_index.vectors.options import SourceOptions
@@ -163,8 +166,8 @@ class TestPickles:
         st.integers(3, pickle.HIGHEST_PROTOCOL),  # before 3 bytes were calls of a function
     )
     def test_plain_data_comes_back(self, value, protocol):
-        found = read_plain_data(io.BytesIO(pickle.dumps(value, protocol=protocol)), "x")
-        assert found == value
+        content = pickle.dumps(value, protocol=protocol)
+        assert read_plain_data(io.BytesIO(content), "x") == (value, len(content))
 
     @pytest.mark.parametrize("cut", [1, 20, 200, -1])
     def test_cut_files_are_refused(self, tmp_path, cut):
@@ -183,3 +186,145 @@ class TestPickles:
             code = path.read_text()
             assert "import pickle\n" not in code, path
             assert "allow_pickle=True" not in code, path
+
+
+def opened(tmp_path, content, name="v.kv"):
+    (tmp_path / name).write_bytes(content)
+    return open_unstored(read_vectors(tmp_path / name, "gensim"))
+
+
+PROTO = b"\x80\x04"
+LIST = b"]"
+KEYED = PROTO + b"cgensim\nKeyedVectors\n)\x81"
+
+
+def with_state(*entries):
+    """A pickle of KeyedVectors with some entries of its state, each as opcodes."""
+    return KEYED + b"}(" + b"".join(entries) + b"ub."
+
+
+def text(value):
+    raw = value.encode()
+    return b"X" + len(raw).to_bytes(4, "little") + raw
+
+
+def array(rows, columns=1):
+    """Opcodes of a zero float32 array whose numbers are in the file."""
+    data = bytes(4 * rows * columns)
+    return (
+        b"cnumpy.core.numeric\n_frombuffer\n(B" + len(data).to_bytes(4, "little") + data
+        + b"cnumpy\ndtype\n" + text("f4") + b"\x89\x88\x87R(K\x03" + text("<") + b"NNNJ\xff\xff\xff\xff"
+        + b"J\xff\xff\xff\xffK\x00tb(" + b"J%bJ%bt" % (
+            rows.to_bytes(4, "little"), columns.to_bytes(4, "little")
+        ) + text("C") + b"tR"
+    )  # fmt: skip
+
+
+HOSTILE = {
+    "nested tuples as a name": b"\x80\x04)" + b"2\x86" * 26 + b"N\x93.",
+    "nested tuples as the object": b"\x80\x04)" + b"2\x86" * 200 + b".",
+    "nested tuples as the words": with_state(text("index_to_key"), b")" + b"2\x86" * 60),
+    "nested tuples as n-grams": with_state(text("min_n"), b")" + b"2\x86" * 60),
+    "nested lists in one another": PROTO + LIST + b"\x94" + b"]\x94h\x00h\x00(h\x01h\x01e" * 60 + b".",
+    "a list that holds itself": PROTO + LIST + b"\x94(" + b"h\x00" * 1000 + b"e.",
+    "copies by the million": PROTO + b"(N" + b"2" * 1_100_000 + b"l.",
+    "a stack by the million": PROTO + b"(" * 1_000_000 + b".",
+    "lists by the million": PROTO + b"]0" * 1_100_000 + b"N.",
+    "tuples in tuples": PROTO + b")" + b"\x85" * 1_100_000 + b".",
+    "calls of calls": PROTO + b"cos\nsystem\n" + b")R" * 1_100_000 + b".",
+    "a long name": b"\x80\x02c" + b"a" * 100_000 + b"\nb\n.",
+    "a long name by parts": PROTO + text("a" * 100_000) + b"\x94" + b"h\x00h\x00\x93" * 1000 + b".",
+    "a length of 2^31": PROTO + b"B\xff\xff\xff\x7f.",
+    "a length of 2^63": PROTO + b"\x8e" + b"\xff" * 7 + b"\x7f.",
+    "a length below 0": PROTO + b"T\xff\xff\xff\xff.",
+    "a huge integer": PROTO + b"\x8b\x00\x00\x10\x00" + b"\x7f" * (1 << 20) + b".",
+    "many digits": PROTO + b"L" + b"9" * 1_000_000 + b"L\n.",
+    "many digits as a float": PROTO + b"F" + b"9" * 1_000_000 + b"\n.",
+    "many digits as a place": PROTO + b"g" + b"9" * 1_000_000 + b"\n.",
+    "keys that collide": with_state(
+        *(b"\x8a\x0a" + (i * (2**61 - 1)).to_bytes(10, "little") + b"N" for i in range(30_000))
+    ),
+    "one state for a million objects": (
+        PROTO + b"}\x94(" + b"".join(b"M" + i.to_bytes(2, "little") + b"N" for i in range(60_000)) + b"u("
+        + b"cos\nsystem\n)Rh\x00b" * 20_000 + b"."
+    ),
+    "two states": KEYED + b"}b}b.",
+    "a persistent id": PROTO + b"Px\n.",
+    "an extension": PROTO + b"\x82\x01.",
+    "a buffer outside": b"\x80\x05\x97.",
+    "not an opcode": PROTO + b"\xff.",
+    "a key without a value": PROTO + b"}(Nu.",
+    "no mark": PROTO + b"]e.",
+    "an empty stack": PROTO + b".",
+    "one word a million times over": with_state(
+        text("index_to_key"), b"](" + text("x" * 100_000) + b"\x94" + b"h\x00" * 99_999 + b"e",
+        text("vectors"), array(100_000),
+    ),
+    "an array of 2^70": with_state(
+        text("index_to_key"), LIST, text("vectors"), b"cx._reconstruct\nx\n)R(K\x01\x8a\x09" + bytes(8)
+        + b"\x40\x85NNNtb",
+    ),
+}  # fmt: skip
+
+
+class TestHostilePickles:
+    @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+    def test_are_refused_in_one_line_and_at_little_cost(self, tmp_path, content):
+        started = time.perf_counter()
+        tracemalloc.start()
+        try:
+            with pytest.raises(VectorFormatError) as caught:
+                opened(tmp_path, content)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        message = str(caught.value).replace(str(tmp_path), "")
+        assert len(message) < 250
+        assert message.isprintable()
+        assert time.perf_counter() - started < 20  # tracing takes ten times the time
+        assert most < 400e6
+
+    def test_what_looks_like_them_is_read(self, tmp_path):
+        content = with_state(
+            text("index_to_key"), b"](" + text("a") + text("b") + b"e", text("vectors"), array(2, 3)
+        )
+        source = opened(tmp_path, content)
+        assert (list(source.vocabulary), source.dimension) == (["a", "b"], 3)
+
+    @pytest.mark.parametrize(
+        ("kind", "shape"),
+        [
+            ("O", "J\x01\x00\x00\x00J\x01\x00\x00\x00"), ("S999999999", None), ("f4,f4", None), ("f99", None),
+            ("f4", "J\xff\xff\xff\xffJ\xff\xff\xff\xff"), ("f4", "NN"), ("f4", "J\x01\x00\x00\x00J\x03\x00\x00\x00"),
+        ],
+    )  # fmt: skip
+    def test_arrays_that_are_none(self, tmp_path, kind, shape):
+        good = array(1)
+        bad = good.replace(text("f4"), text(kind))
+        if shape is not None:
+            bad = bad.replace(b"J\x01\x00\x00\x00" * 2, shape.encode("latin-1"))
+        words = (text("index_to_key"), b"](" + text("a") + b"e")
+        assert opened(tmp_path, with_state(*words, text("vectors"), good)).dimension == 1
+        with pytest.raises(VectorFormatError, match=r"expected v\.kv\.vectors\.npy beside it"):
+            opened(tmp_path, with_state(*words, text("vectors"), bad))
+
+    def test_a_pickle_that_unpacks_to_much_more(self, tmp_path):
+        content = PROTO + b"B" + (1 << 27).to_bytes(4, "little") + bytes(1 << 27) + b"."
+        with pytest.raises(VectorFormatError, match="unpacks to more than 30 times its size"):
+            opened(tmp_path, gzip.compress(content, 1), "v.kv.gz")
+
+    def test_array_files_beside_it(self, tmp_path):
+        keyed_vectors().save(str(tmp_path / "v.kv"), separately=["vectors"])
+        beside = tmp_path / "v.kv.vectors.npy"
+        good = beside.read_bytes()
+        for shape in (b"(7, 9999)", b"(-7, 5)  ", b"(7, 2**70)"):
+            beside.write_bytes(good.replace(b"(7, 5), }", shape[:8] + b"}"))
+            with pytest.raises(VectorFormatError, match=r"vectors\.npy"):
+                read_vectors(tmp_path / "v.kv")
+        beside.unlink()
+        np.savez_compressed(tmp_path / "v.kv.vectors.npz", other=MATRIX)
+        with pytest.raises(InputError, match=r"vectors\.npz"):
+            read_vectors(tmp_path / "v.kv")
+        np.savez_compressed(tmp_path / "v.kv.vectors.npz", val=np.zeros((1 << 13, 1 << 13)))
+        with pytest.raises(VectorFormatError, match="unpacks to more than 30 times"):
+            read_vectors(tmp_path / "v.kv")

@@ -1,6 +1,7 @@
 """Matrices, Parquet, and everything that is written."""
 
 import gzip
+import json
 import lzma
 
 import numpy as np
@@ -67,6 +68,39 @@ class TestArrays:
         with pytest.raises(VectorFormatError, match="not a NumPy array file"):
             read_vectors(tmp_path / "a.npy")
 
+    def test_a_zip_file_and_shapes_that_are_none(self, tmp_path):
+        (tmp_path / "words.txt").write_text("a\n")
+        np.savez(tmp_path / "matrix.npz", MATRIX)
+        (tmp_path / "matrix.npz").rename(tmp_path / "matrix.npy")
+        with pytest.raises(InputError, match="1 words and 7 rows"):
+            read_vectors(tmp_path)  # unpacked like any compressed file
+        for shape in ((2**70,), (-7, 5), (2**62, 0)):
+            with (tmp_path / "matrix.npy").open("wb") as file:
+                header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                file.write(bytes(140))
+            with pytest.raises(VectorFormatError, match=r"matrix\.npy"):
+                read_vectors(tmp_path)
+
+    @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "C64", "F4"])
+    def test_numbers_that_numpy_does_not_have(self, tmp_path, kind):
+        size = {"BF16": 2, "C64": 8}.get(kind, 1)
+        head = {
+            "v": {
+                "dtype": kind,
+                "shape": [7, 2],
+                "data_offsets": [0, 14 * size if kind != "F4" else 7],
+            }
+        }
+        header = json.dumps(head).encode()
+        content = (
+            len(header).to_bytes(8, "little") + header + bytes(14 * size if kind != "F4" else 7)
+        )
+        (tmp_path / "d.safetensors").write_bytes(content)
+        (tmp_path / "words.txt").write_text("a\n" * 7)
+        with pytest.raises(VectorFormatError, match=r"d\.safetensors"):
+            read_vectors(tmp_path / "d.safetensors")
+
     def test_safetensors_with_several_tensors(self, tmp_path):
         save_file({"a": MATRIX, "b": MATRIX}, tmp_path / "a.safetensors")
         (tmp_path / "a.txt").write_text("a\n")
@@ -104,6 +138,32 @@ class TestParquet:
     def test_damage_is_named_by_row(self, tmp_path, columns, message):
         pq.write_table(pa.table(columns), tmp_path / "v.parquet")
         with pytest.raises(VectorFormatError, match=message):
+            open_unstored(read_vectors(tmp_path / "v.parquet"))
+
+    @pytest.mark.parametrize(
+        ("rows", "word", "numbers", "message"),
+        [
+            (1, "a", 4_000_000, "announces 4,000,000 values in a column"),
+            (3_000_000, "a", 1, "announces 2,000,000 values in a column"),
+            (200, "a" * 1_000_000, 1, "a word of 1000000 bytes"),
+            (200, "a" * 60_000, 1, "the words have 12,000,000 bytes"),
+        ],
+    )
+    def test_run_lengths_do_not_make_much_of_little(self, tmp_path, rows, word, numbers, message):
+        zeros = pa.array(np.zeros(rows * numbers, dtype=np.float32))
+        words = pa.array([word]).take(pa.array(np.zeros(rows, dtype=np.int64)))
+        table = pa.table({"w": words, "v": pa.FixedSizeListArray.from_arrays(zeros, numbers)})
+        pq.write_table(table, tmp_path / "v.parquet", compression="zstd", row_group_size=1_000_000)
+        with pytest.raises(VectorFormatError, match=message):
+            open_unstored(read_vectors(tmp_path / "v.parquet"))
+
+    def test_damaged_words(self, tmp_path):
+        pq.write_table(
+            pa.table({"w": ["abcdef"], "v": [[1.0]]}), tmp_path / "v.parquet", compression="none"
+        )
+        content = (tmp_path / "v.parquet").read_bytes()
+        (tmp_path / "v.parquet").write_bytes(content.replace(b"abcdef", b"ab\xff\xffef"))
+        with pytest.raises(VectorFormatError, match="row 1 cannot be read"):
             open_unstored(read_vectors(tmp_path / "v.parquet"))
 
     def test_packed(self, tmp_path):

@@ -1,5 +1,6 @@
 """Pipelines, against spaCy."""
 
+import gc
 import sys
 
 import numpy as np
@@ -62,6 +63,9 @@ class TestSpacy:
         [
             ("vectors.cfg", b"garbage"), ("vectors.cfg", b"[]"), ("key2row", b"\x01"),
             ("vectors", b"x"), ("strings.json", b"3"),
+            ("strings.json", b"[" * 100_000), ("strings.json", b'["a", 3]'), ("vectors.cfg", b"9" * 5000),
+            ("key2row", b"\xdf\xff\xff\xff\xff"), ("key2row", b"\x81\x01\xc4\x01x"), ("key2row", b"\x80\x80"),
+            ("key2row", b"\x81\x01\xcf" + b"\xff" * 8),
         ],
     )  # fmt: skip
     def test_damaged_pipelines(self, package, tmp_path, name, content):
@@ -69,6 +73,13 @@ class TestSpacy:
         (folder / "vocab" / name).write_bytes(content)
         with pytest.raises(VectorFormatError, match="cannot be read"):
             read_vectors(folder)
+
+    def test_reading_leaves_the_collector_of_garbage_on(self, package, tmp_path):
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        (folder / "vocab" / "key2row").write_bytes(b"\xc1")
+        with pytest.raises(VectorFormatError):
+            read_vectors(folder)
+        assert gc.isenabled()
 
     @pytest.mark.parametrize("name", ["__main__", "json"])
     def test_names_that_are_no_pipelines(self, home, name):

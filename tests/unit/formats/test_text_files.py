@@ -38,6 +38,31 @@ class TestText:
         assert list(source.vocabulary) == ["the", "of"]
         np.testing.assert_array_equal(source.rows.matrix, [[1, 2], [3, 4]])
 
+    @pytest.mark.parametrize("space", [b"\r", b"\x0b", b"\x0c"])
+    def test_white_space_inside_of_a_number_is_none(self, tmp_path, space):
+        for line in (b"of 3" + space + b" 4\n", b"of " + space + b"3 4\n"):
+            with pytest.raises(VectorFormatError, match="line 2 holds"):
+                self.read(tmp_path, b"the 1 2\n" + line)
+
+    def test_a_word_with_an_embedded_carriage_return_is_kept(self, tmp_path):
+        source = self.read(tmp_path, b"the 1 2\no\rf 3 4\n")
+        assert list(source.vocabulary) == ["the", "o\rf"]
+        np.testing.assert_array_equal(source.lookup(["o\rf"])[0], [[3, 4]])
+
+    def test_what_is_found_is_quoted_in_bounded_length(self, tmp_path):
+        for content in (
+            b"the 1 2\nof " + b"x" * 100_000 + b" 4\n",
+            b"2 2\nthe 1 2\no\x1b[2J 3x 4\n",
+        ):
+            with pytest.raises(VectorFormatError) as caught:
+                self.read(tmp_path, content)
+            assert str(caught.value).isprintable()
+            assert len(str(caught.value)) < 400
+
+    def test_a_file_that_unpacks_to_much_more(self, tmp_path):
+        with pytest.raises(VectorFormatError, match="unpacks to more than 30 times its size"):
+            self.read(tmp_path, gzip.compress(b"the 1 2\n" * 3_000_000), "v.txt.gz")
+
     def test_duplicates_empty_words_and_latin1_are_counted(self, tmp_path):
         content = b"the 1 2\nof 3 4\nthe 5 6\n 7 8\ncaf\xe9 9 10\nof 11 12\n"
         source = self.read(tmp_path, content)

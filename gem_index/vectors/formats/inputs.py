@@ -1,0 +1,122 @@
+"""The two doors for files of strangers: compressed ones are unpacked within bounds, and other packages read under guard."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import cast
+
+from gem_index.errors import GemIndexError, VectorFormatError
+from gem_index.files import UNPACKING_ERRORS, is_compressed, open_input, split_member
+from gem_index.quoting import quoted
+
+__all__ = ["foreign_reader", "open_source_file", "plain_source_file"]
+
+MOST_UNPACKED = 30  # times the packed size; published vectors unpack to two to ten times
+ALWAYS_UNPACKED = 1 << 24  # bytes
+
+
+@contextmanager
+def foreign_reader(problem: str, expected: str) -> Iterator[None]:
+    """Turn whatever a reader of another package raises on a damaged file into VectorFormatError.
+
+    Such readers raise errors of any kind, also ones of their own that no ``except`` lists; those of PyO3 (a panic in Rust)
+    are not even derived from ``Exception``.
+
+    Parameters
+    ----------
+    problem : str
+        The file and what is wrong with it: ``v.npy is not a NumPy array file``.
+    expected : str
+        What was expected, what to do.
+    """
+    try:
+        yield
+    except GemIndexError:
+        raise
+    except Exception as error:
+        raise _error(problem, expected, error) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _error(problem, expected, error) from error
+
+
+def _error(problem: str, expected: str, error: BaseException) -> VectorFormatError:
+    reason = quoted(str(error), 120) if str(error) else type(error).__name__
+    return VectorFormatError(f"{problem} ({reason}); expected {expected}")
+
+
+class _Bounded(io.RawIOBase):
+    """What is unpacked of a file, up to so many bytes."""
+
+    def __init__(self, file: io.BufferedReader, path: str, limit: int) -> None:
+        self._file = file
+        self._path = path
+        self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed's type of a buffer is private
+        try:
+            count = self._file.readinto(buffer)
+        except (*UNPACKING_ERRORS, ValueError) as error:
+            raise _error(
+                f"{self._path} cannot be read", "a whole, undamaged file", error
+            ) from error
+        self._left -= count
+        if self._left < 0:
+            raise VectorFormatError(
+                f"{self._path} unpacks to more than {MOST_UNPACKED} times its size; expected word vectors: "
+                "unpack it yourself if you trust it"
+            )
+        return count
+
+
+@contextmanager
+def open_source_file(path: str) -> Iterator[io.BufferedReader]:
+    """Open a file of word vectors as ``open_input`` does; what is unpacked is at most 16 MiB or 30 times the file's size.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened.
+    VectorFormatError
+        If it is damaged or unpacks to more; while reading, too.
+    """
+    with ExitStack() as stack:
+        with foreign_reader(f"{path} cannot be read", "a whole, undamaged file"):
+            file = stack.enter_context(open_input(path))
+        packed, member = split_member(path)
+        if member is None and not is_compressed(packed):
+            yield file
+            return
+        limit = max(ALWAYS_UNPACKED, MOST_UNPACKED * packed.stat().st_size)
+        bounded = cast("io.RawIOBase", _Bounded(file, path, limit))
+        yield stack.enter_context(io.BufferedReader(bounded, 1 << 18))
+
+
+@contextmanager
+def plain_source_file(path: str) -> Iterator[Path]:
+    """Yield the path of a file that can be mapped: a compressed one is unpacked into a temporary file first.
+
+    The temporary file is gone after the block; what is mapped of it stays.
+    """
+    plain, member = split_member(path)
+    if member is None and plain.is_file() and not is_compressed(plain):
+        yield plain
+        return
+    # imported here: few formats need it
+    import shutil
+    import tempfile
+
+    with (
+        open_source_file(path) as packed,
+        tempfile.NamedTemporaryFile(prefix="gem-index-") as unpacked,
+    ):
+        shutil.copyfileobj(packed, unpacked, 1 << 20)
+        unpacked.flush()
+        yield Path(unpacked.name)

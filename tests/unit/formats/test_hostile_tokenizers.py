@@ -1,0 +1,259 @@
+"""Tokenizer files that grow text, panic or name what they do not hold."""
+
+import base64
+import json
+import struct
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from gem_index.errors import VectorFormatError
+from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.tokenizers import check_tokenizer
+from gem_index.vectors.stored import open_unstored
+
+VOCABULARY = {"[UNK]": 0, "a": 1, "b": 2, "river": 3, "ab": 4}
+MODEL = {"type": "WordLevel", "vocab": VOCABULARY, "unk_token": "[UNK]"}
+
+
+def document(**parts):
+    return {"version": "1.0", "added_tokens": [], "model": MODEL, **parts}
+
+
+def sequence(*parts):
+    return {"type": "Sequence", "normalizers": list(parts)}
+
+
+def replacing(pattern, content, kind="String"):
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def charsmap(units, texts=b"\0"):
+    blob = struct.pack("<I", 4 * len(units)) + struct.pack(f"<{len(units)}I", *units) + texts
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(blob).decode()}
+
+
+def bpe(**parts):
+    return {"type": "BPE", "vocab": VOCABULARY, "merges": [["a", "b"]], **parts}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A model2vec folder with a given tokenizer."""
+
+    def write(content):
+        (tmp_path / "config.json").write_text("{}")
+        rows = np.arange(10, dtype=np.float32).reshape(5, 2)
+        save_file({"embeddings": rows}, tmp_path / "model.safetensors")
+        text = content if isinstance(content, str) else json.dumps(content)
+        (tmp_path / "tokenizer.json").write_text(text)
+        return tmp_path
+
+    return write
+
+
+DOUBLED = sequence(*[replacing("a", "aa")] * 40)
+HOSTILE = {
+    "doubled forty times": (document(normalizer=DOUBLED), "more than 10,000 characters of one"),
+    "doubled in sequences of sequences": (
+        document(normalizer=sequence(*[sequence(replacing("a", "bb"), replacing("b", "aa"))] * 20)),
+        "more than 10,000 characters of one",
+    ),
+    "a megabyte for a letter": (document(normalizer=replacing("a", "x" * 10**6)), "as content of a Replace"),
+    "by a regular expression": (
+        document(normalizer=sequence(*[replacing("", "ab", "Regex")] * 40)), "more than 10,000"),
+    "by the empty string": (document(normalizer=sequence(*[replacing("", "ab")] * 40)), "more than 10,000"),
+    "by bytes": (document(normalizer=sequence(*[{"type": "ByteLevel"}] * 40)), "more than 10,000"),
+    "by a prefix": (document(normalizer={"type": "Prepend", "prepend": "x" * 10**6}), "as prepend of a Prepend"),
+    "by many prefixes": (
+        document(normalizer=sequence(*[{"type": "Prepend", "prepend": "x" * 9000}] * 2)), "more than 10,000"),
+    "by pre-tokenizers": (
+        document(pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}] * 40}), "more than 10,000"),
+    "by a template": (
+        document(post_processor={
+            "type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 1000,
+            "pair": [], "special_tokens": {},
+        }), "repeats a word's pieces"),
+    "a thousand parts": (document(normalizer=sequence(*[{"type": "NFC"}] * 5000)), "more than 1000 parts"),
+    "a regular expression that repeats": (
+        document(normalizer=replacing("((a{1000}){1000}){1000}", "", "Regex")), "repeats too much"),
+    "a long regular expression": (
+        document(pre_tokenizer={"type": "Split", "pattern": {"Regex": "a" * 30_000}, "behavior": "Isolated",
+                                "invert": False}), "has the pattern"),
+    "an empty character map": (
+        document(normalizer={"type": "Precompiled", "precompiled_charsmap": ""}), "damaged character map"),
+    "no base64": (
+        document(normalizer={"type": "Precompiled", "precompiled_charsmap": "\u00e9"}), "not base64"),
+    "base64 with too much padding": (
+        document(normalizer={"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAA====="}), "not base64"),
+    "a character map that leads out": (document(normalizer=charsmap([1 << 10, 0, 0])), "leads out of itself"),
+    "a replacement that is not there": (
+        # the byte 1 leads from unit 0 to unit 1, whose leaf is unit 256 + 1 ^ 1
+        document(normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 99, *[0] * 255])), "leads out of itself"),
+    "a replacement that cuts a character": (
+        document(normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 1, *[0] * 255], b"\xc3\xa9\0")),
+        "cuts characters"),
+    "a replacement of a megabyte": (
+        document(normalizer=charsmap([0] * 256, b"x" * 10**6 + b"\0")), "more than 10,000"),
+    "runs of nothing": (document(pre_tokenizer={"type": "FixedLength", "length": 0}), "into runs of 0"),
+    "an unknown normalizer": (document(normalizer={"type": "Explode"}), "'Explode', which is not known"),
+    "an unknown pre-tokenizer": (document(pre_tokenizer={"type": "Explode"}), "'Explode', which is not known"),
+    "a normalizer without a type": (document(normalizer={"prepend": "x"}), "without a type"),
+    "an unknown model": (document(model={"type": "Explode"}), "has the model 'Explode'"),
+    "no model": ({"version": "1.0"}, "holds no model"),
+    "a list": ([], "holds no model"),
+    "a missing unknown token": (document(model={**MODEL, "unk_token": "<unk>"}), "names the unknown token '<unk>'"),
+    "no unknown token": (document(model={**MODEL, "unk_token": None}), "names the unknown token None"),
+    "a missing unknown piece": (
+        document(model={"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": None}), "the unknown piece None of 1"),
+    "an unknown piece out of range": (
+        document(model={"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}), "the unknown piece 7 of 1"),
+    "merges that panic": (
+        document(model=bpe(continuing_subword_prefix="##########")), "without its prefix"),
+    "merges by chance": (document(model=bpe(dropout=0.5)), "at random"),
+    "a long affix": (document(model=bpe(end_of_word_suffix="x" * 10**6)), "as end_of_word_suffix"),
+    "words without end": (
+        document(model={**MODEL, "type": "WordPiece", "max_input_chars_per_word": 10**9,
+                        "continuing_subword_prefix": "##"}), "splits words of up to 1000000000"),
+    "a piece beyond the table": (
+        document(model={**MODEL, "vocab": {**VOCABULARY, "x": 5}}), "has the piece 5 and the table 5 rows"),
+    "added tokens that are none": (document(added_tokens=[{"id": 1}]), "added tokens without content"),
+    "added tokens that grow": (
+        document(normalizer=replacing("a", "b" * 9000),
+                 added_tokens=[{"id": i, "content": "a" * 1000} for i in range(2000)]), "added tokens that grow"),
+    "two normalizers": (
+        json.dumps(document(normalizer=None))[:-1] + ', "normalizer": {"type": "NFC"}}', "the key 'normalizer' twice"),
+    "deep": ('{"model": ' + "[" * 100_000, "nested deeper than 100"),
+    "an integer of many digits": ('{"model": ' + "9" * 5000 + "}", "an integer of 5000 digits"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_are_refused_before_they_run(folder, capfd, content, message):
+    started = time.perf_counter()
+    with pytest.raises(VectorFormatError, match=message) as caught:
+        read_vectors(folder(content))
+    assert len(str(caught.value)) < 350
+    assert str(caught.value).isprintable()
+    assert time.perf_counter() - started < 5
+    assert capfd.readouterr().err == "", "a panic tells of itself"
+
+
+KNOWN = {
+    "WordLevel": document(),
+    "BERT": document(
+        normalizer={"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                    "strip_accents": None, "lowercase": True},
+        pre_tokenizer={"type": "BertPreTokenizer"},
+        post_processor={"type": "BertProcessing", "sep": ["b", 2], "cls": ["a", 1]},
+        model={"type": "WordPiece", "vocab": VOCABULARY, "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+               "max_input_chars_per_word": 100},
+    ),
+    "Llama": document(
+        normalizer=sequence({"type": "Prepend", "prepend": "\u2581"}, replacing(" ", "\u2581")),
+        model=bpe(),
+        post_processor={"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+                        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                        "special_tokens": {}},
+    ),
+    "punctuation by itself": document(
+        normalizer=sequence({"type": "NFKC"}, {"type": "Lowercase"}, *[replacing(c, f" {c} ") for c in "!?.,;:-()[]"],
+                            replacing(r"\s+", " ", "Regex"), {"type": "Strip", "strip_left": True, "strip_right": True}),
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Punctuation",
+                       "behavior": "Isolated"}]},
+    ),
+    "a character map": document(
+        normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 2, *[0] * 255], b"a\0b\0")
+    ),
+    "Unigram": document(model={"type": "Unigram", "unk_id": 0, "vocab": [[word, -1.0] for word in VOCABULARY],
+                               "byte_fallback": False}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", KNOWN.values(), ids=KNOWN)
+def test_published_forms_are_read(folder, content):
+    source = open_unstored(read_vectors(folder(content)))
+    rows, _ = source.lookup(["river", "zzz", "\u00e9"])
+    assert rows.shape == (3, 2)
+
+
+def test_a_character_map_is_followed_as_the_package_does(folder):
+    source = open_unstored(read_vectors(folder(KNOWN["a character map"])))
+    np.testing.assert_array_equal(source.lookup(["\x01"])[0], source.lookup(["b"])[0])
+
+
+def test_what_panics_at_a_word_is_one_error(folder, monkeypatch):
+    class PanicException(BaseException):
+        pass
+
+    class Panicking:
+        def encode(self, word, **_):
+            raise PanicException("index out of bounds\nat line 3")
+
+    source = open_unstored(read_vectors(folder(document())))
+    monkeypatch.setattr(source, "_tokenizer", Panicking())
+    with pytest.raises(
+        VectorFormatError, match=r"cannot split the word 'a' \('index out of bounds\\nat"
+    ):
+        source.lookup(["a"])
+
+
+def test_a_tokenizer_is_not_there(tmp_path):
+    with pytest.raises(VectorFormatError, match=r"tokenizer\.json is not a tokenizer"):
+        check_tokenizer(tmp_path / "tokenizer.json", 3)
+
+
+def test_numbers_whose_sum_is_none(folder):
+    path = folder(KNOWN["Llama"])
+    largest = np.full((5, 2), np.finfo(np.float32).max)
+    save_file({"embeddings": largest.astype(np.float32)}, path / "model.safetensors")
+    assert np.isfinite(open_unstored(read_vectors(path)).lookup(["abba", "a"])[0]).all()
+
+
+class TestTables:
+    """Tensors of a folder that do not agree."""
+
+    @pytest.mark.parametrize(
+        ("tensors", "message"),
+        [
+            ({"mapping": np.zeros((5, 2), np.int64)}, "do not agree"),
+            ({"mapping": np.array([0.0, 1.0])}, "do not agree"),
+            ({"mapping": np.array([0, 7])}, "do not agree"),
+            ({"mapping": np.array([-1, 0])}, "do not agree"),
+            ({"mapping": np.array([True, False])}, "do not agree"),
+            ({"weights": np.zeros((5, 1000), np.float32)}, "do not agree"),
+            ({"weights": np.zeros(1, np.float32)}, "do not agree"),
+            ({"weights": np.full(5, np.inf, np.float32)}, "NaN or infinity"),
+            ({"embeddings": np.zeros(5, np.float32)}, r"the table \(5,\)"),
+            ({"embeddings": np.zeros((5, 0), np.float32)}, r"model\.safetensors|m holds|holds float32"),
+            ({"embeddings": np.zeros((1, 60_000), np.float16), "mapping": np.zeros(200_000, np.int64)}, "do not agree"),
+        ],
+    )  # fmt: skip
+    def test_are_refused(self, folder, tensors, message):
+        path = folder(document())
+        rows = np.arange(10, dtype=np.float32).reshape(5, 2)
+        save_file({"embeddings": rows, **tensors}, path / "model.safetensors")
+        with pytest.raises(VectorFormatError, match=message):
+            open_unstored(read_vectors(path))
+
+    @pytest.mark.parametrize(
+        ("modules", "message"),
+        [
+            ('[{"type": "StaticEmbedding", "path": "../other"}]', r"the folder '\.\./other'"),
+            ('[{"type": "StaticEmbedding", "path": "/etc"}]', "the folder '/etc'"),
+            ('[{"type": "StaticEmbedding", "path": "a\\u0000b"}]', "the folder"),
+            ('[{"type": "StaticEmbedding", "path": 7}]', "the folder 7"),
+            ("[" * 100_000, "nested deeper than 100"),
+            ('[{"type": ' + "9" * 5000 + "}]", "an integer of 5000 digits"),
+            ("{", "is not JSON"),
+            ("{}", "names no StaticEmbedding"),
+            ("\ud800", "not UTF-8"),
+        ],
+    )
+    def test_modules(self, folder, modules, message):
+        path = folder(document())
+        (path / "modules.json").write_bytes(modules.encode(errors="surrogatepass"))
+        with pytest.raises(VectorFormatError, match=message):
+            read_vectors(path)
