@@ -156,6 +156,8 @@ def make_directory(path: Path) -> None:
     OSError
         If one cannot be created.
     """
+    if path.is_dir():  # a name that is too long is refused here, before anything is created
+        return
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -163,29 +165,33 @@ def make_directory(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def recoded(file: io.BufferedReader, encoding: str) -> io.BufferedReader:
+def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedReader:
     """Return text in another encoding as UTF-8; what it does not hold becomes bytes that are not UTF-8.
 
     Raises
     ------
     InputError
-        If there is no such encoding of text.
+        If there is no such encoding of text; while reading if the file, called ``name``, cannot be in it.
     """
     try:
-        decoder = codecs.getincrementaldecoder(encoding)(errors=_LONE)
-        decoder.decode(b"")
         "".encode(encoding)  # tells text from other codecs
+        decoder = codecs.getincrementaldecoder(encoding)(errors=_LONE)
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"the encoding is {quoted(encoding)}; expected one that Python knows, such as cp1252, latin-1 or utf-16"
         ) from error
-    return io.BufferedReader(_Recoded(file, decoder), _BUFFER)
+    return io.BufferedReader(
+        _Recoded(file, decoder, f"{quoted_path(name)} is not {encoding}"), _BUFFER
+    )
 
 
 class _Recoded(io.RawIOBase):
-    def __init__(self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder) -> None:
+    def __init__(
+        self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder, problem: str
+    ) -> None:
         self._file = file
         self._decoder = decoder
+        self._problem = problem
         self._rest = b""
 
     def readable(self) -> bool:
@@ -194,7 +200,12 @@ class _Recoded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._rest:
             block = self._file.read1(_BUFFER)
-            text = self._decoder.decode(block, final=not block)
+            try:
+                text = self._decoder.decode(block, final=not block)
+            except UnicodeError as error:
+                raise InputError(
+                    f"{self._problem}: {quoted_error(error)}; expected text in that encoding"
+                ) from error
             self._rest = text.encode("utf-8", "surrogatepass")
             if not block:
                 break
@@ -293,7 +304,9 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
             f"{quoted_path(name)} is not a whole zip file: {quoted_error(error)}; expected an undamaged file"
         ) from error
     with archive:
-        members = [info.filename for info in archive.infolist() if not info.is_dir()]
+        members = [
+            info.filename for info in archive.infolist() if info.filename[-1:] not in ("", "/")
+        ]
         if member is None and len(members) == 1:
             member = members[0]
         if member is None or member not in members:

@@ -47,6 +47,9 @@ class GemProvider:
     def __init__(self, encoder: GemEncoder) -> None:
         self.encoder = encoder
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.encoder!r})"
+
     @property
     def dimension(self) -> int:
         """Length of a vector."""

@@ -139,7 +139,7 @@ class DocumentReader:
     def _records(self, name: str) -> Iterator[Record]:
         with open_input(name) as file:
             if self.encoding is not None:
-                file = recoded(file, self.encoding)
+                file = recoded(file, self.encoding, name)
             kind = self._format_of(name, file)
             if self.encoding is not None and kind == "parquet":
                 raise InputError(

@@ -39,7 +39,7 @@ __all__ = [
 class State:
     """What the options before the command said."""
 
-    home: Path | None
+    home: str | None
 
 
 def home_of(context: typer.Context, *, upgrade: bool = True) -> Home:
@@ -282,7 +282,7 @@ class EncoderOptions:
             model=self.model,
             collection=self.collection,
             config=config.config(),
-            home=home_of(context) if context.obj.home else None,
+            home=home_of(context) if context.obj.home is not None else None,
         ).encoder
 
 

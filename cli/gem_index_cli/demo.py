@@ -74,7 +74,7 @@ def demo(context: typer.Context, as_json: AsJson = False) -> None:
     for query, results in found.items():
         print_results(results, title=f"2. Search: {query}")
     print_results(ranked, title=f"3. Re-rank: {_QUESTION}")
-    say(f"4. Explain: how much each word of '{_QUESTION}' weighs")
+    say("4. Explain: the weights of its words")
     print_explanation(explanation)
     say(f"That took {seconds:.1f} s. Everything lies in {home.root}")
     say("What next?")

@@ -68,7 +68,7 @@ def _candidates(
                 f"found other options beside {config.config_file}, which combines {len(specs)} encoders; "
                 "expected it alone: change the file"
             )
-        home = home_of(context) if context.obj.home else None
+        home = home_of(context) if context.obj.home is not None else None
         sources = [open_vectors(spec.vectors, home) for spec in specs]
 
         def combined() -> Encoder:

@@ -6,7 +6,6 @@ import io
 import os
 import sys
 import traceback
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,7 +55,7 @@ def _print_version(wanted: bool) -> None:
 def configure(
     context: typer.Context,
     home: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--home",
             help="The folder of database, vectors and indexes. Default: $GEM_INDEX_HOME, else the platform's data folder.",

@@ -51,6 +51,13 @@ class CombinedEncoder:
                 "expected at least one encoder and a weight above 0 for each"
             )
 
+    def __repr__(self) -> str:
+        parts = (
+            f"{encoder!r} * {weight:g}"
+            for encoder, weight in zip(self.encoders, self.weights, strict=True)
+        )
+        return f"CombinedEncoder({', '.join(parts)})"
+
     @property
     def dimension(self) -> int:
         """Length of a sentence vector: d_1 + d_2 + …."""

@@ -72,10 +72,9 @@ def compile_where(
         )
     if depth > _DEEPEST:
         raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a plainer one")
-    if depth == 0 and (parts := _count_parts(where, 0)) > _MOST_PARTS:
+    if depth == 0 and _count_parts(where, 0) > _MOST_PARTS:
         raise FilterError(
-            f"the filter holds more than {parts - 1} conditions; expected at most {_MOST_PARTS}: many values of one "
-            "field go into $in"
+            f"the filter holds more than {_MOST_PARTS} conditions; expected fewer: many values of one field go into $in"
         )
     return and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
 
@@ -114,7 +113,7 @@ def _refuse_surrogates(text: object) -> None:
 
 
 def _count_parts(where: object, depth: int) -> int:
-    """Return how many conditions a filter holds, at most one more than are taken."""
+    """Return how many conditions a filter holds; of more than are taken perhaps not all."""
     if not isinstance(where, Mapping) or depth > _DEEPEST:
         return 1
     count = 0

@@ -16,7 +16,8 @@ _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def run_page(path: str | Path) -> dict[str, Any]:
     """Run the ``python`` blocks of a Markdown page, in order, as one program.
 
-    A ``text`` block says what the block before it prints; of numbers the first two decimals count.
+    A ``text`` block says what the block before it prints, and each block that prints has one; of numbers the first two
+    decimals count.
 
     Parameters
     ----------
@@ -30,23 +31,27 @@ def run_page(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     AssertionError
-        If a block prints something else, or the page has no block.
+        If a block prints something else than the page says, or the page has no block.
     """
     page = Path(path).read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__page__"}
     printed, blocks = "", 0
     for match in _BLOCK.finditer(page):
         kind, content = match.groups()
-        if kind == "text":
+        if kind == "python":
+            assert not printed, f"{path} does not say that a block prints\n{printed}"
+        else:
             assert _rounded(printed) == _rounded(content), (
                 f"{path} says\n{content}and the block before it prints\n{printed}"
             )
+            printed = ""
             continue
         line = page.count("\n", 0, match.start(2))
         code = compile("\n" * line + content, str(path), "exec")
         with redirect_stdout(io.StringIO()) as out:
             exec(code, names)  # noqa: S102 - the page's own example
         printed, blocks = out.getvalue(), blocks + 1
+    assert not printed, f"{path} does not say that a block prints\n{printed}"
     assert blocks, f"{path} holds no python block to run"
     return names
 

@@ -44,6 +44,9 @@ class CombinedVectors:
         )
         self.fingerprint = hashlib.sha256(f"combined {parts}".encode()).hexdigest()
 
+    def __repr__(self) -> str:
+        return f"CombinedVectors({', '.join(map(repr, self.sources))})"
+
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the concatenated vectors; a word is unknown where no source holds it."""
         found = [source.lookup(tokens) for source in self.sources]

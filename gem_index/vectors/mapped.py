@@ -66,6 +66,9 @@ class MappedVectors:
             )
         self.fingerprint = fingerprint or fingerprint_of(self._contents(), self.options)
 
+    def __repr__(self) -> str:
+        return f"MappedVectors({len(self.vocabulary):,} words, {self.dimension} dimensions)"
+
     @property
     def dimension(self) -> int:
         """Length of a word's vector."""

@@ -98,7 +98,10 @@ def is_path(part: str) -> bool:
     if not part or part in BUNDLED:
         return False
     path, _ = split_member(part)
-    return path.exists()
+    try:
+        return path.exists()
+    except OSError:
+        return False  # a name too long for a file
 
 
 def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:

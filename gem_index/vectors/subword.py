@@ -66,6 +66,9 @@ class SubwordVectors:
         self._fingerprint = fingerprint
         self._split: dict[str, list[int]] = {}
 
+    def __repr__(self) -> str:
+        return f"SubwordVectors(any word, {self.dimension} dimensions)"
+
     @property
     def dimension(self) -> int:
         """Length of a word's vector."""

@@ -313,3 +313,73 @@ def test_verify_exits_1_on_damage_and_fixes_it(gem, faq, tmp_path):
     assert (fixed.status, fixed.json["ok"], fixed.json["problems"][0]["fixed"]) == (0, True, True)
     assert gem("verify").out == "All is well.\n"
     assert json.loads(gem("search", "faq", "visa", "--json").out)
+
+
+LONG = "x" * 5000
+NUMBER = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("search", "faq", "caf\udce9"), r"the query 'caf\udce9' holds half of a surrogate pair"),
+        (("explain", "\ud800"), "the text '\\ud800' holds half of a surrogate pair"),
+        (("similarity", "a", "\ud800"), "the second text '\\ud800' holds half"),
+        (("search", "faq", "visa", "--where", '{"topic": "\\ud800"}'), "the filter holds '\\ud800'"),
+        (("search", "faq", "visa", "--where", '{"\\ud800": 1}'), "the filter holds '\\ud800'"),
+        (("search", "faq", "visa", "--where", '{"year": ' + NUMBER + "}"), "compares with a 1329-bit"),
+        (("search", "faq", "visa", "--where", '{"year": {"$in": [' + NUMBER + "]}}"), "1329-bit"),
+        (("search", "faq", "visa", "--where", "[" * 50_000), "--where is nested deeper than 100"),
+        (("search", "faq", "visa", "--where", '{"y": %s}' % ("9" * 5000)), "an integer of 5000 digits"),
+        (("search", LONG, "visa"), "no collection is named 'xxx"),
+        (("build", LONG, "{faq}"), "the collection name is 'xxx"),
+        (("build", "new", "{faq}", "--vectors", LONG), "no vectors is named 'xxx"),
+        (("build", "new", "~nobody-of-that-name/h.jsonl"), "there is no such home folder"),
+        (("build", "new", "/".join("a" * 3000) + ".jsonl"), "cannot read"),
+        (("build", "new", "caf\udce9.jsonl"), r"caf\udce9.jsonl"),
+        (("build", "new", "{faq}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
+        (("build", "new", "{faq}", "--config", "{deep}"), "deep.json is nested deeper than 100"),
+        (("build", "new", "{faq}", "--index", LONG), "the index is 'xxx"),
+        (("add", "faq", "{faq}", "--id-field", LONG), "no field 'xxx"),
+        (("delete", "faq", "\ud800"), "the id '\\ud800' holds half of a surrogate pair"),
+        (("export", "faq", "-o", "~nobody-of-that-name/x.jsonl"), "there is no such home folder"),
+        (("import", "~nobody-of-that-name/x.jsonl"), "there is no such home folder"),
+        (("backup", "~nobody-of-that-name/x"), "there is no such home folder"),
+        (("rerank", "{surrogate}"), "the query '\\ud800' holds half of a surrogate pair"),
+        (("rerank", "{digits}"), "an integer of 5000 digits"),
+        (("rerank", "{nested}"), "nested deeper than 100 levels"),
+    ],
+)  # fmt: skip
+def test_arguments_of_strangers(gem, faq, state, tmp_path, arguments, message):
+    files = {
+        "deep": ("deep.json", "[" * 5000),
+        "surrogate": ("s.jsonl", '{"query": "\\ud800", "candidates": ["a"]}\n'),
+        "digits": ("d.jsonl", '{"query": "a", "candidates": [%s]}\n' % ("9" * 5000)),
+        "nested": ("n.jsonl", '{"query": "a", "candidates": %s}\n' % ("[" * 500)),
+    }
+    places = {"faq": faq}
+    for name, (file, content) in files.items():
+        places[name] = tmp_path / file
+        places[name].write_text(content)
+    before = state()
+    filled = [
+        places[a.strip("{}")] if a.startswith("{") and a.strip("{}") in places else a
+        for a in arguments
+    ]
+    answer = gem(*filled)
+    assert_refused(answer, message)
+    assert len(answer.err) < 2100
+    assert state() == before
+
+
+@pytest.mark.parametrize("home", ["~nobody-of-that-name/h", "/".join("a" * 2100), "x\0y", ""])
+def test_homes_that_cannot_be(tmp_path, monkeypatch, capfd, home):
+    from gem_index_cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+    assert run(["--home", home, "status"]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -47,7 +47,9 @@ class TestLetters(VectorSourceContract):
         assert open_source("letters*0.5+wordllama", {}).dimension == 26 + 256
 
     def test_is_used_and_not_copied(self, home):
-        with pytest.raises(ConfigError, match="used as it is: --vectors letters"):
+        with pytest.raises(
+            ConfigError, match="letters is offered by an installed package and used as it is"
+        ):
             home.add_vectors("copy", "letters")
         with pytest.raises(ConfigError, match="offered by an installed package"):
             home.export_vectors("letters", "x.vec")

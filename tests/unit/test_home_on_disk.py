@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -260,7 +259,5 @@ def test_a_home_that_can_only_be_read(read_only, tmp_path):
         lambda: home.drop("faq"),
         lambda: home.create_collection("new"),
     ):
-        begin = time.monotonic()
         with pytest.raises(HomeNotWritableError, match="cannot write to the home"):
             write()
-        assert time.monotonic() - begin < 30

@@ -66,6 +66,54 @@ class TestFormats:
         with pytest.raises(InputError, match="is not Parquet"):
             read(write(tmp_path / "y.parquet", b"nothing at all"))
 
+    def test_parquet_values_of_every_kind(self, tmp_path):
+        import datetime
+        import decimal
+
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        columns = {
+            "text": pa.array(["a", "b"]),
+            "bytes": pa.array([b"caf\xc3\xa9", b"\xff"], pa.binary()),
+            "price": pa.array([decimal.Decimal("1.50"), decimal.Decimal("2.00")]),
+            "took": pa.array([datetime.timedelta(seconds=90), None], pa.duration("s")),
+            "day": pa.array([datetime.date(2020, 1, 2), None]),
+            "at": pa.array([0, 2**60], pa.timestamp("us")),
+            "nan": pa.array([float("nan"), 1.5]),
+            "deep": pa.array([[{"x": b"y"}], None]),
+        }
+        pq.write_table(pa.table(columns), tmp_path / "x.parquet", store_schema=False)
+        problems = []
+        reader = DocumentReader([str(tmp_path / "x.parquet")], on_problem=problems.append)
+        (document,) = list(reader)
+        assert dict(document.metadata) == {
+            "bytes": "caf\u00e9", "price": 1.5, "took": 90.0, "day": "2020-01-02",
+            "at": "1970-01-01T00:00:00", "nan": None, "deep": [{"x": "y"}],
+        }  # fmt: skip
+        assert problems[0].line == 2
+        assert "the field 'bytes' of type binary has a value that cannot be taken" in str(
+            problems[0]
+        )
+
+    def test_zip_files_with_damaged_headers(self, tmp_path):
+        import zipfile
+
+        path = tmp_path / "x.jsonl.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.jsonl", '{"text": "a visa"}\n' * 3)
+        whole = path.read_bytes()
+        refused = 0
+        for place in range(len(whole)):
+            for value in (0x00, 0xFF):
+                path.write_bytes(whole[:place] + bytes([value]) + whole[place + 1 :])
+                try:
+                    assert len(read(str(path))) == 3
+                except InputError as error:
+                    assert "\n" not in str(error)  # noqa: PT017 - one of many
+                    refused += 1
+        assert refused > 50
+
     def test_gzip(self, tmp_path):
         packed = gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode())
         assert read(write(tmp_path / "x.jsonl.gz", packed)) == EXPECTED
@@ -155,6 +203,53 @@ class TestBadRecords:
         assert reader.skipped == 2
         assert [problem.line for problem in problems] == [2, 4]
 
+    def test_a_badly_encoded_row_is_a_bad_record_like_any_other(self, tmp_path):
+        content = b'id,text\n1,good\n2,caf\xe9\n3,"two\nlines \xff"\n4,"fine, too"\n5,x,y\n6,"a"b\n7,last\n'
+        for name, packed in (("x.csv", content), ("x.tsv", content.replace(b",", b"\t"))):
+            problems = []
+            reader = DocumentReader([write(tmp_path / name, packed)], on_problem=problems.append)
+            found = {document.id: document.text for document in reader}
+            assert {"1", "7"} <= set(found)
+            assert "2" not in found
+            assert problems[0].line == 3
+            assert "byte 6 is not UTF-8; expected UTF-8 text" in str(problems[0])
+            assert reader.skipped == len(problems)
+            if name == "x.csv":
+                assert found == {"1": "good", "4": "fine, too", "7": "last"}
+                assert [problem.line for problem in problems] == [3, 5, 7, 8]
+            with pytest.raises(RecordError, match="line 3: byte 6 is not UTF-8"):
+                read(str(tmp_path / name))
+
+    def test_a_header_that_cannot_be_read_stops_in_any_case(self, tmp_path):
+        path = write(tmp_path / "x.csv", b"id,te\xffxt\n1,a\n")
+        with pytest.raises(RecordError, match="line 1: byte 6 is not UTF-8"):
+            list(DocumentReader([path], on_problem=print))
+
+    @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "cp037"])
+    def test_another_encoding(self, tmp_path, encoding):
+        rows = 'id,text\n1,caf\u00e9 "\u00fc"\n2,visa\n'
+        path = write(tmp_path / "x.csv", rows.encode(encoding))
+        assert read(path, encoding=encoding) == [("1", 'caf\u00e9 "\u00fc"', {}), ("2", "visa", {})]
+        packed = write(tmp_path / "x.csv.gz", gzip.compress(rows.encode(encoding)))
+        assert read(packed, encoding=encoding) == read(path, encoding=encoding)
+
+    def test_what_an_encoding_does_not_hold_is_a_bad_record(self, tmp_path):
+        path = write(tmp_path / "x.txt", b"fine\nbad \x81 byte\nfine, too\n")
+        problems = []
+        reader = DocumentReader([path], encoding="cp1252", on_problem=problems.append)
+        assert [document.text for document in reader] == ["fine", "fine, too"]
+        assert "line 2: byte 5 is not cp1252; expected cp1252 text" in str(problems[0])
+        for encoding in ("nonsense", "rot13", "base64"):
+            with pytest.raises(
+                InputError, match=f"the encoding is '{encoding}'; expected one that"
+            ):
+                read(path, encoding=encoding)
+        with pytest.raises(InputError, match="x.txt is not utf-16: UTF-16 stream does not start"):
+            read(path, encoding="utf-16")
+        write(tmp_path / "x.parquet", b"PAR1")
+        with pytest.raises(InputError, match="found an encoding beside .* which is Parquet"):
+            read(str(tmp_path / "x.parquet"), encoding="cp1252")
+
     def test_nothing_but_bad_records(self, tmp_path):
         reader = DocumentReader([write(tmp_path / "x.jsonl", "1\n2\n")], on_problem=print)
         with pytest.raises(InputError, match="all 2 records were bad"):
@@ -192,7 +287,9 @@ class TestBadRecords:
 
     def test_missing_id_field_that_was_asked_for(self, tmp_path):
         name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')
-        with pytest.raises(RecordError, match="no field 'key', found 'id', 'text'; .* --id-field"):
+        with pytest.raises(
+            RecordError, match="no field 'key', found 'id', 'text'; .* that holds the id"
+        ):
             read(name, id_field="key")
 
     @pytest.mark.parametrize("content", ["", "\n\n", "\r\n"])
@@ -244,7 +341,13 @@ class TestDocument:
             ({"id": "x", "text": None}, "the text of 'x' is null"),
             ({"id": "x", "text": ["t"]}, "the text of 'x' is a list"),
             ({"id": "x", "text": "t", "metadata": {1: 2}}, "not an object with string keys"),
-            ({"id": "x", "text": "t", "metadata": {"d": object()}}, "not JSON"),
+            (
+                {"id": "x", "text": "t", "metadata": {"ok": 1, "when": object()}},
+                r"the metadata 'when' of 'x' is not JSON: Object of type object .*; expected strings",
+            ),
+            ({"id": "x", "text": "t", "metadata": {"n": 10**5000}}, "the metadata 'n' of 'x'"),
+            ({"id": "x", "text": "t", "metadata": {"n": float("nan")}}, "the metadata 'n' of 'x'"),
+            ({"id": "x", "text": "\ud800"}, "the document 'x' holds half of a surrogate pair"),
         ],
     )
     def test_refuses_what_cannot_be_stored(self, fields, message):

@@ -270,7 +270,7 @@ HOSTILE = {
 class TestHostilePickles:
     @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
     def test_are_refused_in_one_line_and_at_little_cost(self, tmp_path, content):
-        started = time.perf_counter()
+        started = time.process_time()  # of this process: others may be busy
         tracemalloc.start()
         try:
             with pytest.raises(VectorFormatError) as caught:
@@ -281,7 +281,7 @@ class TestHostilePickles:
         message = str(caught.value).replace(str(tmp_path), "")
         assert len(message) < 250
         assert message.isprintable()
-        assert time.perf_counter() - started < 20  # tracing takes ten times the time
+        assert time.process_time() - started < 40  # tracing takes ten times the time; 80 s before
         assert most < 400e6
 
     def test_what_looks_like_them_is_read(self, tmp_path):
