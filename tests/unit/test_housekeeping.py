@@ -206,6 +206,51 @@ class TestDrift:
         collection.refit()
         assert not collection.drift().refit
 
+    def test_nothing_changed_means_no_however_many_there_are(self, home, vectors_folder):
+        rng = np.random.default_rng(0)
+        words = [
+            "bank",
+            "account",
+            "open",
+            "money",
+            "loan",
+            "school",
+            "visa",
+            "phone",
+            "river",
+            "tea",
+        ]
+        documents = [
+            Document(id=str(i), text=" ".join(rng.choice(words, 6))) for i in range(12_000)
+        ]
+        home.build("c", documents, vectors=str(vectors_folder))
+        collection = home.collection("c")
+        found = collection.drift()
+        assert (found.since_fit, found.score_change, found.refit) == (0, 0, False)
+        assert max(found.angles) == pytest.approx(0, abs=1e-3)
+        collection.ingest([Document(id="more", text="a cup of tea")])
+        found = collection.drift()
+        assert found.since_fit == 1
+        assert 0 < found.score_change < 0.001  # what a refit changes, and no noise of a sample
+        assert not found.refit
+
+    def test_deleting_a_subject_is_a_drift(self, home, vectors_folder):
+        rng = np.random.default_rng(0)
+        subjects = [
+            ["bank", "account", "open", "money", "loan", "school"],
+            ["river", "two", "ducks", "swimming", "water", "tea", "cup"],
+        ]
+        home.build(
+            "c",
+            (Document(id=str(i), text=" ".join(rng.choice(subjects[i % 2], 4))) for i in range(400)),
+            vectors=str(vectors_folder), config=GemConfig.trained(prior=0),
+        )  # fmt: skip
+        collection = home.collection("c")
+        collection.delete([str(i) for i in range(0, 400, 2)])
+        assert collection.drift().since_fit == 0
+        assert collection.drift().score_change > 0.02
+        assert collection.drift().refit
+
     def test_of_nothing(self, home):
         with pytest.raises(InputError, match="holds no documents"):
             home.create_collection("c").drift()

@@ -59,12 +59,12 @@ def test_any_text_is_accepted_as_json_accepts_it(text):
     ],
 )
 def test_what_is_refused(text, message):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(InputError, match=message) as caught:
         read_json(text, "the file")
     assert str(caught.value).startswith("the file ")
     assert len(str(caught.value)) < 200
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

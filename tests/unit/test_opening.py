@@ -185,3 +185,71 @@ def test_numbers_of_numpy_are_numbers():
 
     config = {"removed": np.int64(2), "power": np.float32(3)}
     assert open_provider("wordllama", config=config).encoder.config == GemConfig(removed=2)
+
+
+def test_a_name_means_the_same_at_every_door(home, vectors_folder, tmp_path, monkeypatch):
+    """A registered name comes before a file of that name in the working directory."""
+    monkeypatch.setenv("GEM_INDEX_HOME", str(home.root))
+    home.add_vectors("two", vectors_folder)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two").write_text("the 1 2 3\nbank 4 5 6\n")
+    registered = home.open_vectors("two").fingerprint
+    for source in (
+        open_vectors("two"),
+        open_vectors("two", home),
+        open_provider("two").encoder.vectors,
+        open_provider("two", home=home.root).encoder.vectors,
+        home.create_collection("c", vectors="two").encoder.vectors,
+        home.fit_model("m", ["a bank"], vectors="two").vectors,
+    ):
+        assert source.fingerprint == registered
+    assert open_vectors("./two").dimension == open_vectors(str(tmp_path / "two")).dimension == 3
+    home.drop("c")
+    home.remove_model("m")
+    home.remove_vectors("two")
+    assert open_vectors("two").dimension == 3
+
+
+def test_the_default_home_is_not_made_by_looking(tmp_path, monkeypatch, vectors_folder):
+    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "none"))
+    monkeypatch.chdir(vectors_folder.parent)
+    assert open_vectors(vectors_folder.name).dimension == 24
+    assert open_provider("wordllama").dimension == 256
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "prior"),
+    [
+        (None, 1000), ("cqa", 1000), (GemConfig.cqa(), 1000), ({"window": 3}, 1000),
+        (GemConfig.cqa(prior=0), 0), (GemConfig(prior=0.0), 0), ({"prior": 0}, 0), (GemConfig.sts(prior=7), 7),
+    ],
+)  # fmt: skip
+def test_a_prior_that_was_given_is_taken_also_where_it_is_zero(home, config, prior):
+    collection = home.create_collection("c", config=config)
+    assert collection.encoder.config.prior == prior
+    assert home.create_collection("c", config=config, exist_ok=True).name == "c"
+    with pytest.raises(ConfigError):
+        home.create_collection("c", config=config, prior=prior + 1, exist_ok=True)
+    assert home.create_collection("d", config=config, prior=0).encoder.config.prior == 0
+
+
+def test_some_fields_change_what_suits_the_vectors(home):
+    recommended = open_provider().encoder.config
+    changed = open_provider(config={"window": 3}).encoder.config
+    assert (changed.window, changed.removed) == (3, recommended.removed)
+    assert recommended.removed == 2
+    whole = open_provider(config=json.loads(GemConfig.sts().to_json())).encoder.config
+    assert whole == GemConfig.sts()
+    assert home.fit_model("m", ["a bank"], config={"window": 3}).config == changed
+
+
+def test_an_unchosen_prior_counts_as_zero_and_hashes_as_it_did():
+    config = GemConfig.sts()
+    assert config.prior == 0
+    assert not config.prior_chosen
+    assert GemConfig.sts(prior=0).prior_chosen
+    assert config == GemConfig.sts(prior=0)
+    assert config.to_json() == GemConfig.sts(prior=0).to_json()
+    assert '"prior":0.0' in config.to_json()
+    assert config.preset_name == "sts"

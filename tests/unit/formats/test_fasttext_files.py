@@ -208,7 +208,7 @@ class TestHostileModels:
         ],
     )  # fmt: skip
     def test_absurd_ones_are_refused(self, tmp_path, arguments, message):
-        started = time.perf_counter()
+        started = time.process_time()
         tracemalloc.start()
         try:
             with pytest.raises(VectorFormatError, match=message):
@@ -216,7 +216,7 @@ class TestHostileModels:
             assert tracemalloc.get_traced_memory()[1] < 200e6
         finally:
             tracemalloc.stop()
-        assert time.perf_counter() - started < 10
+        assert time.process_time() - started < 10
 
     def test_a_word_of_a_megabyte_that_is_looked_up(self, tmp_path):
         source = self.opened(tmp_path, model_of([b"a"], dimension=300, longest=32))

@@ -132,12 +132,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE)
 def test_are_refused_before_they_run(folder, capfd, content, message):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(VectorFormatError, match=message) as caught:
         read_vectors(folder(content))
     assert len(str(caught.value)) < 350
     assert str(caught.value).isprintable()
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert capfd.readouterr().err == "", "a panic tells of itself"
 
 
