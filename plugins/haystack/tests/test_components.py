@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from haystack import Document, Pipeline
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.core.errors import PipelineConnectError
 from haystack.dataclasses import ByteStream, SparseEmbedding
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
@@ -72,6 +73,19 @@ class TestEmbedders:
             GemDocumentEmbedder().run(wrong)
         with pytest.raises(TypeError, match="is for GemDocumentEmbedder"):
             GemTextEmbedder().run([Document(content="a")])
+
+    def test_progress_ends_with_the_whole_count(self, capsys):
+        reports = []
+        embedder = GemDocumentEmbedder(progress_bar=lambda *report: reports.append(report))
+        assert embedder.run(DOCUMENTS) == GemDocumentEmbedder().run(DOCUMENTS)
+        assert reports[-1] == ("encode", 3, 3)
+        assert capsys.readouterr().err == ""
+
+    def test_a_saved_embedder_shows_a_bar_or_none(self):
+        for given, expected in ((True, True), (False, False), (print, False)):
+            saved = GemDocumentEmbedder(progress_bar=given).to_dict()
+            assert saved["init_parameters"]["progress_bar"] is expected
+            assert GemDocumentEmbedder.from_dict(saved).progress_bar is expected
 
     async def test_asynchronously(self):
         text = await GemTextEmbedder().run_async("a visa")
@@ -163,6 +177,22 @@ class TestStore:
         assert store.filter_documents()[0].content == "the first"
         assert store.write_documents(twice, policy=DuplicatePolicy.OVERWRITE) == 1
         assert store.filter_documents()[0].content == "the last"
+
+    @pytest.mark.parametrize("policy", list(DuplicatePolicy))
+    def test_progress_ends_with_the_whole_count(self, policy):
+        reports = []
+        written = GemDocumentStore("other").write_documents(
+            DOCUMENTS, policy, progress=lambda *report: reports.append(report)
+        )
+        assert written == 3
+        assert reports[-1] == ("store", 3, 3)
+
+    async def test_progress_asynchronously(self, store):
+        reports = []
+        await store.write_documents_async(
+            DOCUMENTS, DuplicatePolicy.SKIP, progress=lambda *report: reports.append(report)
+        )
+        assert reports[-1] == ("store", 3, 3)
 
     def test_bad_documents_are_refused_and_nothing_is_stored(self, store):
         for wrong, error, message in (
@@ -290,6 +320,17 @@ class TestRetriever:
             GemRetriever(store, top_k=0)
         with pytest.raises(ValueError, match="the mode is 'desne'"):
             GemRetriever(store, mode="desne")
+
+    def test_a_vector_is_no_query(self, store):
+        """The collection embeds queries itself, so no vector of another model reaches it."""
+        pipeline = Pipeline()
+        pipeline.add_component("embed", GemTextEmbedder())
+        pipeline.add_component("retrieve", GemRetriever(store))
+        with pytest.raises(PipelineConnectError):
+            pipeline.connect("embed.embedding", "retrieve.query")
+        vector = GemTextEmbedder().run("a visa")["embedding"]
+        with pytest.raises(InputError, match="fingerprint"):
+            GemRetriever(store).run(vector)
 
     def test_another_store_is_refused_by_name(self):
         with pytest.raises(TypeError, match="InMemoryDocumentStore; expected a GemDocumentStore"):
