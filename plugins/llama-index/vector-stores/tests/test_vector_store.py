@@ -227,6 +227,21 @@ class TestWriting:
         assert len(store.get_nodes()) == 6
         assert store.add([]) == []
 
+    def test_progress_ends_with_the_whole_count(self, store: GemVectorStore) -> None:
+        reports: list[tuple[str, int, int]] = []
+        store.add(of(), progress=lambda *report: reports.append(report))
+        assert reports[-1] == ("store", 5, 5)
+        reports.clear()
+        asyncio.run(store.async_add(of(), progress=lambda *report: reports.append(report)))
+        assert reports[-1] == ("store", 5, 5)
+
+    def test_progress_of_nodes_that_an_index_embedded(self, store: GemVectorStore) -> None:
+        reports: list[tuple[str, int, int]] = []
+        index = VectorStoreIndex.from_vector_store(store, embed_model=store.embed_model)
+        index.insert_nodes(of(), progress=lambda *report: reports.append(report))
+        assert ("encode", 5, 5) in reports
+        assert reports[-1] == ("store", 5, 5)
+
     def test_an_id_twice_in_a_call_is_refused(self, store: GemVectorStore) -> None:
         with pytest.raises(DuplicateIdError, match="'x' came twice"):
             store.add([TextNode(id_="x", text="a"), TextNode(id_="x", text="b")])
@@ -470,7 +485,7 @@ class TestFingerprints:
         nodes = store.embed_model([TextNode(id_=str(i), text="my visa") for i in range(3)])
         nodes.append(TextNode(id_="without", text="my visa"))
         nodes[1].embedding = nodes[1].embedding[::-1]
-        with pytest.raises(FingerprintMismatchError, match="the node '1'"):
+        with pytest.raises(FingerprintMismatchError, match="with the encoder .* the node '1'"):
             store.add(nodes)
         assert len(store.get_nodes()) == 5
         nodes[1].embedding = nodes[0].embedding
