@@ -1,5 +1,6 @@
 """What the store does beyond LangChain's standard tests."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -274,6 +275,15 @@ class TestModels:
         store.collection.refit()
         assert store.embeddings.fingerprint != before
         assert GemVectorStore.from_texts([], collection_name="none").collection.count() == 0
+
+    @pytest.mark.parametrize("config", [None, "cqa", {"window": 3}])
+    def test_embeddings_that_were_saved_open_their_collection_again(self, config):
+        embeddings = GemEmbeddings(config=config)
+        store = GemVectorStore("other", embeddings)
+        saved = json.loads(json.dumps(embeddings.model_dump()))
+        again = GemVectorStore("other", GemEmbeddings(**saved))
+        assert again.collection.encoder.fingerprint == store.collection.encoder.fingerprint
+        assert store.collection.encoder.config.prior == 1000
 
     def test_embeddings_of_another_kind_are_refused_by_name(self):
         with pytest.raises(TypeError, match="DeterministicFakeEmbedding; expected GemEmbeddings"):
