@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from haystack_integrations.components.rankers.gem import GemRanker
 from haystack_integrations.components.retrievers.gem import GemRetriever
 from haystack_integrations.document_stores.gem import GemDocumentStore
 
-from gem_index import open_provider
+from gem_index import GemConfig, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.testing import run_page
 
@@ -278,6 +279,19 @@ class TestStore:
         with pytest.raises(ConfigError, match="the collection faq"):
             GemDocumentStore("faq", config="cqa").count_documents()
         assert GemDocumentStore("faq", vectors="wordllama-gem").count_documents() == 3
+
+    @pytest.mark.parametrize("config", ["cqa", GemConfig.trained(window=3), {"window": 3}])
+    def test_a_configuration_without_a_prior_opens_it_again(self, config):
+        store = GemDocumentStore("other", config=config)
+        assert store.collection.encoder.config.prior == 1000
+        pipeline = Pipeline()
+        pipeline.add_component("retrieve", GemRetriever(store))
+        again = Pipeline.loads(pipeline.dumps()).get_component("retrieve").document_store
+        assert again.collection.encoder.config == store.collection.encoder.config
+
+    def test_some_fields_change_what_suits_the_word_vectors(self):
+        config = GemDocumentStore("other", config={"window": 3}).collection.encoder.config
+        assert config == replace(open_provider().encoder.config, window=3, prior=1000)
 
     def test_nothing_is_touched_before_it_is_needed(self, tmp_path):
         store = GemDocumentStore("later", home=tmp_path / "later")

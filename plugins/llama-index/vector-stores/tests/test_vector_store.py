@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
@@ -609,7 +608,7 @@ class TestSaved:
             "is_embedding_query": False,
             "collection": "faq",
             "vectors": "small",
-            "config": asdict(GemConfig(**SMALL)),
+            "config": SMALL,
             "home": str(home.root),
             "class_name": "GemVectorStore",
         }
@@ -623,6 +622,15 @@ class TestSaved:
         made = GemVectorStore("other", vectors="small", config="cqa", home=home)
         assert GemVectorStore.from_dict(made.to_dict()).config == made.config
         assert made.config["window"] == 6
+
+    @pytest.mark.parametrize("config", ["cqa", GemConfig.trained(window=3), {"window": 3}])
+    def test_a_configuration_without_a_prior_opens_it_again(
+        self, tmp_path: Path, config: object
+    ) -> None:
+        store = GemVectorStore("notes", config=config, home=tmp_path / "home")
+        again = GemVectorStore.from_json(store.to_json())
+        assert again.client.encoder.config == store.client.encoder.config
+        assert store.client.encoder.config.prior == 1000
 
     def test_a_short_repr(self, home: Home) -> None:
         store = GemVectorStore("faq", vectors="small", home=home)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ class GemDocumentStore:
     ) -> None:
         self._name = collection
         self._vectors = vectors
-        self._config = None if config is None else GemConfig.of(config)
+        self._config = None if config is None else _fields(config)
         self._home = home
         self._opened: Collection | None = None
 
@@ -82,7 +81,7 @@ class GemDocumentStore:
             self,
             collection=self._name,
             vectors=self._vectors,
-            config=None if self._config is None else asdict(self._config),
+            config=self._config,
             home=None if self._home is None else str(self._home),
         )
         return saved
@@ -246,6 +245,12 @@ class GemDocumentStore:
     async def delete_documents_async(self, document_ids: list[str]) -> None:
         """Delete documents by id."""
         await asyncio.to_thread(self.delete_documents, document_ids)
+
+
+def _fields(config: GemConfig | dict[str, Any] | str) -> dict[str, Any]:
+    """Return a configuration as a pipeline saves it; some fields stay some, they change what suits the word vectors."""
+    checked = GemConfig.of(config)
+    return dict(config) if isinstance(config, dict) else checked.to_fields()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -107,7 +106,7 @@ class GemVectorStore(BasePydanticVectorStore):
         fields = {
             "collection": collection,
             "vectors": vectors,
-            "config": None if config is None else asdict(GemConfig.of(config)),
+            "config": None if config is None else _fields(config),
             "home": None if home is None else str(opened.root.absolute()),
         }
         super().__init__(**fields | kwargs)
@@ -358,6 +357,12 @@ class GemVectorStore(BasePydanticVectorStore):
         for name in ("vectors", "config", "home"):
             if getattr(self, name) is not None:
                 yield name, getattr(self, name)
+
+
+def _fields(config: GemConfig | Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return a configuration as it is saved; some fields stay some, they change what suits the word vectors."""
+    checked = GemConfig.of(config)
+    return dict(config) if isinstance(config, Mapping) else checked.to_fields()
 
 
 def _refuse(names: Iterable[str]) -> None:
