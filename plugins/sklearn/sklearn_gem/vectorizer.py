@@ -77,7 +77,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             config = GemConfig.of(self.config)
         except ConfigError:  # an invalid one has no fields; fit says what is wrong with it
             return params
-        return params | {f"{_NESTED}{name}": value for name, value in asdict(config).items()}
+        # of some fields the others depend on the word vectors, which are not opened for it
+        names = self.config if isinstance(self.config, Mapping) else asdict(config)
+        return params | {f"{_NESTED}{name}": getattr(config, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``config__window`` and the like replace a field of the configuration.
@@ -108,9 +110,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def _present_config(self) -> GemConfig:
-        if self.config is not None:
+        if isinstance(self.config, GemConfig | str):
             return GemConfig.of(self.config)
-        return open_provider(self.vectors, home=self.home).encoder.config
+        return open_provider(self.vectors, config=self.config, home=self.home).encoder.config
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Fit the principal directions on n texts.

@@ -225,6 +225,14 @@ class TestNestedParameters:
             vectorizer = GemVectorizer("nowhere", config=config)
             assert vectorizer.get_params(deep=True) == vectorizer.get_params(deep=False)
 
+    def test_some_fields_change_what_suits_the_word_vectors(self):
+        vectorizer = GemVectorizer(config={"window": 3})
+        shown = vectorizer.get_params(deep=True)
+        assert shown == vectorizer.get_params(deep=False) | {"config__window": 3}
+        recommended = open_provider().encoder.config
+        vectorizer.set_params(config__power=2.0)
+        assert vectorizer.config == replace(recommended, window=3, power=2.0)
+
     def test_setting_one_keeps_the_others(self):
         vectorizer = GemVectorizer("wordllama", config="cqa")
         assert vectorizer.set_params(config__window=3) is vectorizer
