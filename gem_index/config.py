@@ -182,6 +182,13 @@ class GemConfig:
                 return name
         return "custom"
 
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields as JSON values for :meth:`of`; a prior that was not chosen is left out and stays open."""
+        values = asdict(self)
+        if not self.prior_chosen:
+            del values["prior"]
+        return values
+
     def to_json(self) -> str:
         """Return the canonical JSON text: sorted keys, no white space."""
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))

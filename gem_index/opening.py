@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +147,7 @@ def open_provider(
             if config is None
             else GemEncoder(source, config_for(source, config))
         )
-        settings["config"] = asdict(encoder.config)
+        settings["config"] = encoder.config.to_fields()
     name = _described(settings)
     if vectors is not None and (model is not None or collection is not None):
         found = _source(vectors, home).fingerprint

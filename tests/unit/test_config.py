@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import re
 
@@ -90,3 +91,11 @@ def test_a_bad_setting_is_named(monkeypatch):
     monkeypatch.setenv("GEM_INDEX_THREADS", "many")
     with pytest.raises(ConfigError, match="GEM_INDEX_THREADS is 'many'"):
         load_settings()
+
+
+def test_fields_leave_a_prior_open_that_was_not_chosen():
+    for config in (GemConfig.cqa(), GemConfig.cqa(prior=0.0), GemConfig(prior=10)):
+        fields = json.loads(json.dumps(config.to_fields()))
+        again = GemConfig.of(fields)
+        assert again == config
+        assert again.prior_chosen == config.prior_chosen == ("prior" in fields)

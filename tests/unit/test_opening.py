@@ -1,6 +1,5 @@
 """Providers opened by name."""
 
-import json
 import pickle
 import threading
 
@@ -30,7 +29,7 @@ def test_the_bundled_vectors_need_no_home(tmp_path):
     assert provider.dimension == 256
     assert provider.settings == {
         "vectors": "wordllama-gem",
-        "config": json.loads(GemConfig.trained().to_json()),
+        "config": GemConfig.trained().to_fields(),
         "fingerprint": provider.fingerprint,
     }
     assert not (tmp_path / "default-home").exists()

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from haystack import Document, Pipeline
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.core.errors import PipelineConnectError
 from haystack.dataclasses import ByteStream, SparseEmbedding
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
@@ -22,7 +24,7 @@ from haystack_integrations.components.rankers.gem import GemRanker
 from haystack_integrations.components.retrievers.gem import GemRetriever
 from haystack_integrations.document_stores.gem import GemDocumentStore
 
-from gem_index import open_provider
+from gem_index import GemConfig, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.testing import run_page
 
@@ -72,6 +74,19 @@ class TestEmbedders:
             GemDocumentEmbedder().run(wrong)
         with pytest.raises(TypeError, match="is for GemDocumentEmbedder"):
             GemTextEmbedder().run([Document(content="a")])
+
+    def test_progress_ends_with_the_whole_count(self, capsys):
+        reports = []
+        embedder = GemDocumentEmbedder(progress_bar=lambda *report: reports.append(report))
+        assert embedder.run(DOCUMENTS) == GemDocumentEmbedder().run(DOCUMENTS)
+        assert reports[-1] == ("encode", 3, 3)
+        assert capsys.readouterr().err == ""
+
+    def test_a_saved_embedder_shows_a_bar_or_none(self):
+        for given, expected in ((True, True), (False, False), (print, False)):
+            saved = GemDocumentEmbedder(progress_bar=given).to_dict()
+            assert saved["init_parameters"]["progress_bar"] is expected
+            assert GemDocumentEmbedder.from_dict(saved).progress_bar is expected
 
     async def test_asynchronously(self):
         text = await GemTextEmbedder().run_async("a visa")
@@ -164,6 +179,22 @@ class TestStore:
         assert store.write_documents(twice, policy=DuplicatePolicy.OVERWRITE) == 1
         assert store.filter_documents()[0].content == "the last"
 
+    @pytest.mark.parametrize("policy", list(DuplicatePolicy))
+    def test_progress_ends_with_the_whole_count(self, policy):
+        reports = []
+        written = GemDocumentStore("other").write_documents(
+            DOCUMENTS, policy, progress=lambda *report: reports.append(report)
+        )
+        assert written == 3
+        assert reports[-1] == ("store", 3, 3)
+
+    async def test_progress_asynchronously(self, store):
+        reports = []
+        await store.write_documents_async(
+            DOCUMENTS, DuplicatePolicy.SKIP, progress=lambda *report: reports.append(report)
+        )
+        assert reports[-1] == ("store", 3, 3)
+
     def test_bad_documents_are_refused_and_nothing_is_stored(self, store):
         for wrong, error, message in (
             (Document(id="a", content="a", meta={"_haystack": 1}), ValueError, "_haystack"),
@@ -249,6 +280,19 @@ class TestStore:
             GemDocumentStore("faq", config="cqa").count_documents()
         assert GemDocumentStore("faq", vectors="wordllama-gem").count_documents() == 3
 
+    @pytest.mark.parametrize("config", ["cqa", GemConfig.trained(window=3), {"window": 3}])
+    def test_a_configuration_without_a_prior_opens_it_again(self, config):
+        store = GemDocumentStore("other", config=config)
+        assert store.collection.encoder.config.prior == 1000
+        pipeline = Pipeline()
+        pipeline.add_component("retrieve", GemRetriever(store))
+        again = Pipeline.loads(pipeline.dumps()).get_component("retrieve").document_store
+        assert again.collection.encoder.config == store.collection.encoder.config
+
+    def test_some_fields_change_what_suits_the_word_vectors(self):
+        config = GemDocumentStore("other", config={"window": 3}).collection.encoder.config
+        assert config == replace(open_provider().encoder.config, window=3, prior=1000)
+
     def test_nothing_is_touched_before_it_is_needed(self, tmp_path):
         store = GemDocumentStore("later", home=tmp_path / "later")
         GemDocumentStore.from_dict(store.to_dict())
@@ -290,6 +334,17 @@ class TestRetriever:
             GemRetriever(store, top_k=0)
         with pytest.raises(ValueError, match="the mode is 'desne'"):
             GemRetriever(store, mode="desne")
+
+    def test_a_vector_is_no_query(self, store):
+        """The collection embeds queries itself, so no vector of another model reaches it."""
+        pipeline = Pipeline()
+        pipeline.add_component("embed", GemTextEmbedder())
+        pipeline.add_component("retrieve", GemRetriever(store))
+        with pytest.raises(PipelineConnectError):
+            pipeline.connect("embed.embedding", "retrieve.query")
+        vector = GemTextEmbedder().run("a visa")["embedding"]
+        with pytest.raises(InputError, match="fingerprint"):
+            GemRetriever(store).run(vector)
 
     def test_another_store_is_refused_by_name(self):
         with pytest.raises(TypeError, match="InMemoryDocumentStore; expected a GemDocumentStore"):

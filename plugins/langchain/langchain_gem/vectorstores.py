@@ -16,6 +16,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from gem_index import Collection, Home, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
+from gem_index.progress import ProgressOption
 from langchain_gem.embeddings import GemEmbeddings
 from langchain_gem.filters import as_where
 
@@ -94,21 +95,22 @@ class GemVectorStore(VectorStore):
         ids: list[str] | None = None,
         collection_name: str = DEFAULT_COLLECTION,
         home: Home | str | Path | None = None,
+        progress: ProgressOption = None,
         **kwargs: Any,
     ) -> Self:
         """Make a collection of texts, fitted on them; an existing one takes them in and is fitted anew.
 
         Parameters
         ----------
-        texts, metadatas, ids
+        texts, metadatas, ids, progress
             As for :meth:`add_texts`.
         embedding, collection_name, home
             As for the constructor.
         """
         store = cls(collection_name, embedding, home=home, **kwargs)
-        store.add_texts(texts, metadatas, ids=ids)
+        store.add_texts(texts, metadatas, ids=ids, progress=progress)
         if texts:
-            store.collection.refit()
+            store.collection.refit(progress)
         return store
 
     # ----------------------------------------------------------------- writing
@@ -119,6 +121,7 @@ class GemVectorStore(VectorStore):
         metadatas: list[dict[str, Any]] | None = None,
         *,
         ids: Sequence[str | None] | None = None,
+        progress: ProgressOption = None,
         **kwargs: Any,
     ) -> list[str]:
         """Store texts, or replace those whose id exists; they are durable and found when this returns.
@@ -130,6 +133,9 @@ class GemVectorStore(VectorStore):
             JSON values, one mapping a text.
         ids : sequence of str, optional
             One a text; None makes one up.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total. ``add_documents`` and the
+            asynchronous methods take it too.
 
         Returns
         -------
@@ -156,10 +162,11 @@ class GemVectorStore(VectorStore):
             raise ValueError(
                 f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected as many of each"
             )
-        self._collection.ingest(
+        documents = [
             StoredDocument(id=name, text=text, metadata=metadata or {})
             for name, text, metadata in zip(names, texts, metadatas, strict=True)
-        )
+        ]
+        self._collection.ingest(documents, progress=progress)
         return names
 
     def delete(

@@ -1,5 +1,6 @@
 """What the store does beyond LangChain's standard tests."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -35,6 +36,7 @@ TEXTS = [
     "how long does tea keep in the cup?",
 ]
 IDS = ["visa", "visa2", "bank", "school", "tea"]
+DOCUMENTS = [Document(page_content=text) for text in TEXTS]
 METADATA = [{"n": i, "lang": "en" if i < 3 else "de"} for i in range(5)]
 
 
@@ -171,6 +173,27 @@ class TestWriting:
         assert len(set(made)) == 3
         assert [d.page_content for d in store.get_by_ids(made)] == ["one", "two", "three"]
 
+    async def test_progress_ends_with_the_whole_count(self, store):
+        reports = []
+
+        def progress(*report):
+            reports.append(report)
+
+        store.add_texts(TEXTS, progress=progress)
+        assert reports[-1] == ("store", 5, 5)
+        store.add_documents(DOCUMENTS, progress=progress)
+        assert reports[-1] == ("store", 5, 5)
+        await store.aadd_documents(DOCUMENTS[:2], progress=progress)
+        assert reports[-1] == ("store", 2, 2)
+
+    def test_progress_of_from_texts_counts_storing_and_fitting(self):
+        reports = []
+        GemVectorStore.from_texts(
+            TEXTS, collection_name="other", progress=lambda *report: reports.append(report)
+        )
+        assert ("store", 5, 5) in reports
+        assert ("fit", 5, 5) in reports
+
     def test_delete_without_ids_deletes_all(self, store):
         assert store.delete() is True
         assert store.similarity_search("visa") == []
@@ -208,7 +231,12 @@ class TestWriting:
             ([{}], None, ValueError, "2 texts, 1 metadatas and 2 ids"),
             (None, ["1"], ValueError, "2 texts, 2 metadatas and 1 ids"),
             (None, ["1", "1"], DuplicateIdError, "'1' came twice"),
-            ([{}, {"at": datetime(2026, 1, 1)}], None, InputError, "metadata is not JSON"),
+            (
+                [{}, {"at": datetime(2026, 1, 1)}],
+                None,
+                InputError,
+                "the metadata 'at' of .* is not JSON",
+            ),
         ],
     )
     def test_bad_input_is_refused_and_nothing_stored(self, store, metadatas, names, error, message):
@@ -247,6 +275,15 @@ class TestModels:
         store.collection.refit()
         assert store.embeddings.fingerprint != before
         assert GemVectorStore.from_texts([], collection_name="none").collection.count() == 0
+
+    @pytest.mark.parametrize("config", [None, "cqa", {"window": 3}])
+    def test_embeddings_that_were_saved_open_their_collection_again(self, config):
+        embeddings = GemEmbeddings(config=config)
+        store = GemVectorStore("other", embeddings)
+        saved = json.loads(json.dumps(embeddings.model_dump()))
+        again = GemVectorStore("other", GemEmbeddings(**saved))
+        assert again.collection.encoder.fingerprint == store.collection.encoder.fingerprint
+        assert store.collection.encoder.config.prior == 1000
 
     def test_embeddings_of_another_kind_are_refused_by_name(self):
         with pytest.raises(TypeError, match="DeterministicFakeEmbedding; expected GemEmbeddings"):

@@ -235,9 +235,9 @@ class TestSettings:
         ranker = GemRanker(model=model)
         settings, pickled = ranker.settings, pickle.dumps(ranker)
         fit(model, TEXTS[:3])
-        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with vectors"):
+        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with the encoder"):
             GemRanker(**settings)
-        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with vectors"):
+        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with the encoder"):
             pickle.loads(pickled)
 
     def test_other_vectors_are_refused(self, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ class TestSettings:
         assert ranking(GemRanker(**settings), "visa", ["bank", "visa"])[0][0] == 1
         home.remove_vectors("mine")
         home.add_vectors("mine", tmp_path / "2.txt")
-        with pytest.raises(GemIndexError, match="mine was made with vectors"):
+        with pytest.raises(GemIndexError, match="mine was made with the encoder"):
             GemRanker(**settings)
 
     def test_an_unknown_name_is_refused(self, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from gem_index import Components, GemConfig, GemEncoder, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorizer"]
 
@@ -32,6 +33,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     vectors, model, collection, config, home, fingerprint
         As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``. The fields of the configuration are
         nested parameters: ``config__window``, ``config__removed`` and so on.
+    progress : bool or callable, optional
+        True for a bar on standard error while it fits and transforms; a function is called with stage, done and total, and
+        has to be one that pickles where the vectorizer is pickled.
 
     Attributes
     ----------
@@ -54,6 +58,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         config: GemConfig | Mapping[str, Any] | str | None = None,
         home: str | Path | None = None,
         fingerprint: str | None = None,
+        progress: ProgressOption = None,
     ) -> None:
         self.vectors = vectors
         self.model = model
@@ -61,6 +66,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.config = config
         self.home = home
         self.fingerprint = fingerprint
+        self.progress = progress
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, and those of the configuration where one is given."""
@@ -71,7 +77,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             config = GemConfig.of(self.config)
         except ConfigError:  # an invalid one has no fields; fit says what is wrong with it
             return params
-        return params | {f"{_NESTED}{name}": value for name, value in asdict(config).items()}
+        # of some fields the others depend on the word vectors, which are not opened for it
+        names = self.config if isinstance(self.config, Mapping) else asdict(config)
+        return params | {f"{_NESTED}{name}": getattr(config, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``config__window`` and the like replace a field of the configuration.
@@ -102,9 +110,9 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def _present_config(self) -> GemConfig:
-        if self.config is not None:
+        if isinstance(self.config, GemConfig | str):
             return GemConfig.of(self.config)
-        return open_provider(self.vectors, home=self.home).encoder.config
+        return open_provider(self.vectors, config=self.config, home=self.home).encoder.config
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Fit the principal directions on n texts.
@@ -118,21 +126,28 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         encoder = self._open()
         if self._fits:
             try:
-                encoder.fit(texts)
+                encoder.fit(texts, progress=self.progress)
             except InputError as error:
                 raise ValueError(str(error)) from error
         self.encoder_ = encoder
-        self._fitted_with = self.get_params(deep=False)
+        self._fitted_with = self._named
         return self
 
     def fit_transform(self, X: Iterable[str], y: object = None) -> npt.NDArray[np.float32]:
         """Fit on n texts and return their vectors; X is read once."""
         texts = _texts(X)
-        return self.fit(texts).encoder_.encode(texts)
+        return self.fit(texts).encoder_.encode(texts, progress=self.progress)
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
         """Return the vectors of n texts, float32 (n, dimension); zeros where a text has no words."""
-        return self._encoder.encode(_texts(X))
+        return self._encoder.encode(_texts(X), progress=self.progress)
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        """The parameters that name an encoder, as :func:`gem_index.open_provider` takes them."""
+        params = self.get_params(deep=False)
+        del params["progress"]
+        return params
 
     @property
     def _fits(self) -> bool:
@@ -144,7 +159,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if hasattr(self, "encoder_"):
             fitted: GemEncoder = self.encoder_
             return fitted
-        named = self.get_params(deep=False)
+        named = self._named
         if getattr(self, "_unfitted", ({}, None))[0] != named:
             self._unfitted = named, self._open()
         return self._unfitted[1]
@@ -155,7 +170,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _open(self, named: dict[str, Any] | None = None) -> GemEncoder:
         """Open what the parameters name, those of a fit where they are given, anew: a fit changes it."""
-        return open_provider(**named or self.get_params(deep=False)).encoder
+        return open_provider(**named or self._named).encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -194,7 +209,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"the GemVectorizer saved with {name}",
                 fingerprint,
                 encoder.fingerprint,
-                "load it with the word vectors and the configuration it was saved with, or fit it anew",
+                "load it with the word vectors and the configuration it was saved with, or fit it again",
+                kind="encoder",
             )
         if fitted:
             self.encoder_ = encoder

@@ -181,6 +181,39 @@ class TestInvariants:
         check_is_fitted(GemVectorizer().fit(TEXTS), "encoder_")
 
 
+class TestProgress:
+    def test_ends_with_the_whole_count(self):
+        reports = []
+        vectorizer = GemVectorizer(progress=lambda *report: reports.append(report)).fit(TEXTS)
+        assert reports[-1] == ("fit", 12, 12)
+        rows = vectorizer.transform(TEXTS)
+        assert reports[-1] == ("encode", 12, 12)
+        reports.clear()
+        np.testing.assert_array_equal(vectorizer.fit_transform(TEXTS), rows)
+        assert [report for report in reports if report[1] == 12] == [
+            ("fit", 12, 12),
+            ("encode", 12, 12),
+        ]
+
+    def test_a_clone_reports_to_the_same_function(self):
+        reports = []
+        copy = clone(GemVectorizer(progress=lambda *report: reports.append(report)))
+        copy.transform(TEXTS)
+        assert reports[-1] == ("encode", 12, 12)
+        assert copy.set_params(progress=None).get_params()["progress"] is None
+        reports.clear()
+        copy.transform(TEXTS)
+        assert reports == []
+
+    def test_it_is_kept_by_a_pickle_and_opens_nothing_anew(self):
+        vectorizer = GemVectorizer(progress=calls.ignore).fit(TEXTS)
+        encoder = vectorizer.encoder_
+        assert vectorizer.set_params(progress=calls.ignore).encoder_ is encoder
+        again = pickle.loads(pickle.dumps(vectorizer))
+        assert again.progress is calls.ignore
+        np.testing.assert_array_equal(again.transform(TEXTS), vectorizer.transform(TEXTS))
+
+
 class TestNestedParameters:
     def test_they_are_those_of_the_configuration(self):
         vectorizer = GemVectorizer(config=GemConfig.cqa())
@@ -191,6 +224,14 @@ class TestNestedParameters:
         for config in (None, "no preset", 7):  # word vectors are not opened for it
             vectorizer = GemVectorizer("nowhere", config=config)
             assert vectorizer.get_params(deep=True) == vectorizer.get_params(deep=False)
+
+    def test_some_fields_change_what_suits_the_word_vectors(self):
+        vectorizer = GemVectorizer(config={"window": 3})
+        shown = vectorizer.get_params(deep=True)
+        assert shown == vectorizer.get_params(deep=False) | {"config__window": 3}
+        recommended = open_provider().encoder.config
+        vectorizer.set_params(config__power=2.0)
+        assert vectorizer.config == replace(recommended, window=3, power=2.0)
 
     def test_setting_one_keeps_the_others(self):
         vectorizer = GemVectorizer("wordllama", config="cqa")
@@ -341,7 +382,9 @@ class TestSaving:
     def test_other_vectors_are_refused_by_name(self):
         state = GemVectorizer("wordllama", config="cqa").__getstate__()
         state["vectors"] = "wordllama-gem"
-        with pytest.raises(FingerprintMismatchError, match="saved with wordllama-gem"):
+        with pytest.raises(
+            FingerprintMismatchError, match="saved with wordllama-gem was made with the encoder"
+        ):
             GemVectorizer().__setstate__(state)
 
 

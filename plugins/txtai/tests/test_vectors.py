@@ -250,7 +250,7 @@ class TestSavedIndex:
         fit(model, TEXTS[:3])
         refused = second_process(tmp_path / name)
         assert refused.returncode == 1
-        assert "model.safetensors was made with vectors" in refused.stderr.splitlines()[-1]
+        assert "model.safetensors was made with the encoder" in refused.stderr.splitlines()[-1]
         assert "FingerprintMismatchError" in refused.stderr.splitlines()[-1]
 
     def test_the_configuration_is_json(self, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ class TestSavedIndex:
         embeddings.save(str(tmp_path / "index"))
         again = Embeddings()
         again.load(str(tmp_path / "index"), config={"path": "wordllama"})
-        with pytest.raises(GemIndexError, match="the vectors wordllama was made with vectors"):
+        with pytest.raises(GemIndexError, match="the vectors wordllama was made with the encoder"):
             again.search("visa")
 
 

@@ -124,7 +124,7 @@ class TestSerialisation:
     def test_a_pickle_refuses_another_fit(self, model: Path) -> None:
         saved = pickle.dumps(GemEmbedding(model=model))
         fit(model, TEXTS[:2])
-        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with vectors"):
+        with pytest.raises(GemIndexError, match=r"model\.safetensors was made with the encoder"):
             pickle.loads(saved)
 
     def test_an_unknown_name_is_refused(self, tmp_path: Path) -> None:
@@ -145,6 +145,15 @@ class TestEmbedding:
         assert small.get_text_embedding_batch(TEXTS * 3) == large.get_text_embedding_batch(
             TEXTS * 3
         )
+
+    def test_llamaindexs_progress_bar_ends_with_the_whole_count(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model = GemEmbedding(embed_batch_size=3)
+        model.get_text_embedding_batch(TEXTS)
+        assert capsys.readouterr().err == ""
+        model.get_text_embedding_batch(TEXTS, show_progress=True)
+        assert "4/4" in capsys.readouterr().err
 
     def test_asynchronous_methods_give_the_same(self) -> None:
         adapter = GemEmbedding(embed_batch_size=2)
@@ -358,7 +367,7 @@ class TestIndex:
         refused = second_process(tmp_path / "index")
         assert refused.returncode == 1
         assert "FingerprintMismatchError" in refused.stderr
-        assert "model.safetensors was made with vectors" in refused.stderr
+        assert "model.safetensors was made with the encoder" in refused.stderr
 
 
 SECOND = """

@@ -223,7 +223,9 @@ class TestSerialisation:
         as_json, pickled = adapter.to_json(), pickle.dumps(adapter)
         fit(model, TEXTS[:3])
         for load, saved in ((GemRerank.from_json, as_json), (pickle.loads, pickled)):
-            with pytest.raises(GemIndexError, match=r"model\.safetensors was made with vectors"):
+            with pytest.raises(
+                GemIndexError, match=r"model\.safetensors was made with the encoder"
+            ):
                 load(saved)
 
     def test_other_vectors_are_refused(self, tmp_path: Path) -> None:
@@ -240,7 +242,7 @@ class TestSerialisation:
         assert ranking(GemRerank.from_dict(saved), "visa", ["bank", "visa"])[0][0] == 1
         home.remove_vectors("mine")
         home.add_vectors("mine", tmp_path / "2.txt")
-        with pytest.raises(GemIndexError, match="mine was made with vectors"):
+        with pytest.raises(GemIndexError, match="mine was made with the encoder"):
             GemRerank.from_dict(saved)
 
     def test_a_short_repr(self) -> None:

@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
@@ -226,6 +225,21 @@ class TestWriting:
         assert [node.text for node in store.get_nodes(["visa", "new"])] == ["about ducks", ""]
         assert len(store.get_nodes()) == 6
         assert store.add([]) == []
+
+    def test_progress_ends_with_the_whole_count(self, store: GemVectorStore) -> None:
+        reports: list[tuple[str, int, int]] = []
+        store.add(of(), progress=lambda *report: reports.append(report))
+        assert reports[-1] == ("store", 5, 5)
+        reports.clear()
+        asyncio.run(store.async_add(of(), progress=lambda *report: reports.append(report)))
+        assert reports[-1] == ("store", 5, 5)
+
+    def test_progress_of_nodes_that_an_index_embedded(self, store: GemVectorStore) -> None:
+        reports: list[tuple[str, int, int]] = []
+        index = VectorStoreIndex.from_vector_store(store, embed_model=store.embed_model)
+        index.insert_nodes(of(), progress=lambda *report: reports.append(report))
+        assert ("encode", 5, 5) in reports
+        assert reports[-1] == ("store", 5, 5)
 
     def test_an_id_twice_in_a_call_is_refused(self, store: GemVectorStore) -> None:
         with pytest.raises(DuplicateIdError, match="'x' came twice"):
@@ -470,7 +484,7 @@ class TestFingerprints:
         nodes = store.embed_model([TextNode(id_=str(i), text="my visa") for i in range(3)])
         nodes.append(TextNode(id_="without", text="my visa"))
         nodes[1].embedding = nodes[1].embedding[::-1]
-        with pytest.raises(FingerprintMismatchError, match="the node '1'"):
+        with pytest.raises(FingerprintMismatchError, match="with the encoder .* the node '1'"):
             store.add(nodes)
         assert len(store.get_nodes()) == 5
         nodes[1].embedding = nodes[0].embedding
@@ -594,7 +608,7 @@ class TestSaved:
             "is_embedding_query": False,
             "collection": "faq",
             "vectors": "small",
-            "config": asdict(GemConfig(**SMALL)),
+            "config": SMALL,
             "home": str(home.root),
             "class_name": "GemVectorStore",
         }
@@ -608,6 +622,15 @@ class TestSaved:
         made = GemVectorStore("other", vectors="small", config="cqa", home=home)
         assert GemVectorStore.from_dict(made.to_dict()).config == made.config
         assert made.config["window"] == 6
+
+    @pytest.mark.parametrize("config", ["cqa", GemConfig.trained(window=3), {"window": 3}])
+    def test_a_configuration_without_a_prior_opens_it_again(
+        self, tmp_path: Path, config: object
+    ) -> None:
+        store = GemVectorStore("notes", config=config, home=tmp_path / "home")
+        again = GemVectorStore.from_json(store.to_json())
+        assert again.client.encoder.config == store.client.encoder.config
+        assert store.client.encoder.config.prior == 1000
 
     def test_a_short_repr(self, home: Home) -> None:
         store = GemVectorStore("faq", vectors="small", home=home)

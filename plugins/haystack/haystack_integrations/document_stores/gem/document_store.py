@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from gem_index import Collection, GemConfig, Home
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, ExistingIdError
 from gem_index.errors import FilterError as WhereError
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemDocumentStore"]
 
@@ -58,7 +58,7 @@ class GemDocumentStore:
     ) -> None:
         self._name = collection
         self._vectors = vectors
-        self._config = None if config is None else GemConfig.of(config)
+        self._config = None if config is None else _fields(config)
         self._home = home
         self._opened: Collection | None = None
 
@@ -81,7 +81,7 @@ class GemDocumentStore:
             self,
             collection=self._name,
             vectors=self._vectors,
-            config=None if self._config is None else asdict(self._config),
+            config=self._config,
             home=None if self._home is None else str(self._home),
         )
         return saved
@@ -95,7 +95,11 @@ class GemDocumentStore:
     # ----------------------------------------------------------------- writing
 
     def write_documents(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+        self,
+        documents: list[Document],
+        policy: DuplicatePolicy = DuplicatePolicy.NONE,
+        *,
+        progress: ProgressOption = None,
     ) -> int:
         """Store documents in one transaction; they are durable when this returns.
 
@@ -105,6 +109,8 @@ class GemDocumentStore:
             Metadata are JSON values.
         policy : DuplicatePolicy
             What becomes of documents whose id is stored already; ``NONE`` is ``FAIL``.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
 
         Returns
         -------
@@ -124,19 +130,20 @@ class GemDocumentStore:
             raise ValueError("found something else than Documents; expected a list of Documents")
         if policy == DuplicatePolicy.OVERWRITE:  # of two with one id the last, else the first
             once = {document.id: document for document in documents}
-            report = self.collection.ingest(map(_stored, once.values()))
+            ordered = [_stored(document) for document in once.values()]
+            report = self.collection.ingest(ordered, progress=progress)
             return report.added + report.updated + report.unchanged
         once = {document.id: document for document in reversed(documents)}
         ordered = [_stored(document) for document in reversed(once.values())]
         if policy == DuplicatePolicy.SKIP:
-            return self.collection.ingest(ordered, on_existing="keep").added
+            return self.collection.ingest(ordered, on_existing="keep", progress=progress).added
         if len(once) < len(documents):
             raise DuplicateDocumentError(
                 f"found {len(documents) - len(once)} documents with the id of another one of the call; "
                 "expected each id once, or the policy SKIP or OVERWRITE"
             )
         try:
-            return self.collection.ingest(ordered, on_existing="refuse").added
+            return self.collection.ingest(ordered, on_existing="refuse", progress=progress).added
         except ExistingIdError as error:
             raise DuplicateDocumentError(f"{error} (the policies SKIP and OVERWRITE do)") from error
 
@@ -226,14 +233,24 @@ class GemDocumentStore:
         return await asyncio.to_thread(self.filter_documents, filters)
 
     async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+        self,
+        documents: list[Document],
+        policy: DuplicatePolicy = DuplicatePolicy.NONE,
+        *,
+        progress: ProgressOption = None,
     ) -> int:
         """Store documents; see :meth:`write_documents`."""
-        return await asyncio.to_thread(self.write_documents, documents, policy)
+        return await asyncio.to_thread(self.write_documents, documents, policy, progress=progress)
 
     async def delete_documents_async(self, document_ids: list[str]) -> None:
         """Delete documents by id."""
         await asyncio.to_thread(self.delete_documents, document_ids)
+
+
+def _fields(config: GemConfig | dict[str, Any] | str) -> dict[str, Any]:
+    """Return a configuration as a pipeline saves it; some fields stay some, they change what suits the word vectors."""
+    checked = GemConfig.of(config)
+    return dict(config) if isinstance(config, dict) else checked.to_fields()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack_integrations.common.gem import OpensProvider
 
 from gem_index import GemConfig
+from gem_index.progress import Progress
 
 __all__ = ["GemDocumentEmbedder"]
 
@@ -27,6 +28,9 @@ class GemDocumentEmbedder(OpensProvider):
         Metadata whose values are embedded before the content.
     embedding_separator : str
         What stands between them.
+    progress_bar : bool or callable
+        True for a bar on standard error; a function is called with stage, done and total. A saved pipeline holds True or
+        False, no function.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class GemDocumentEmbedder(OpensProvider):
         fingerprint: str | None = None,
         meta_fields_to_embed: list[str] | None = None,
         embedding_separator: str = "\n",
+        progress_bar: bool | Progress = False,
     ) -> None:
         OpensProvider.__init__(  # Haystack makes the class anew, and super() would look for the old one
             self,
@@ -52,6 +57,7 @@ class GemDocumentEmbedder(OpensProvider):
         )
         self.meta_fields_to_embed = meta_fields_to_embed or []
         self.embedding_separator = embedding_separator
+        self.progress_bar = progress_bar
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
@@ -69,7 +75,8 @@ class GemDocumentEmbedder(OpensProvider):
                 f"GemDocumentEmbedder found {str(documents)[:60]!r}; expected a list of Documents: "
                 "a string is for GemTextEmbedder"
             )
-        vectors = self.provider.embed_documents([self._text(document) for document in documents])
+        texts = [self._text(document) for document in documents]
+        vectors = self.provider.embed_documents(texts, progress=self.progress_bar)
         return {
             "documents": [
                 replace(document, embedding=vector.tolist())
@@ -94,6 +101,7 @@ class GemDocumentEmbedder(OpensProvider):
             **self.settings,
             meta_fields_to_embed=self.meta_fields_to_embed,
             embedding_separator=self.embedding_separator,
+            progress_bar=self.progress_bar is True,
         )
         return saved
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +30,7 @@ from llama_index.vector_stores.gem.nodes import (
 
 from gem_index import Collection, Document, GemConfig, Home
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorStore"]
 
@@ -106,7 +106,7 @@ class GemVectorStore(BasePydanticVectorStore):
         fields = {
             "collection": collection,
             "vectors": vectors,
-            "config": None if config is None else asdict(GemConfig.of(config)),
+            "config": None if config is None else _fields(config),
             "home": None if home is None else str(opened.root.absolute()),
         }
         super().__init__(**fields | kwargs)
@@ -138,6 +138,13 @@ class GemVectorStore(BasePydanticVectorStore):
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Store nodes, or replace those whose id exists, in one transaction; they are durable and found when this returns.
 
+        Parameters
+        ----------
+        nodes : sequence of BaseNode
+        **kwargs
+            ``progress``: True for a bar on standard error; a function is called with stage, done and total.
+            ``index.insert_nodes(nodes, progress=True)`` passes it on.
+
         Returns
         -------
         list of str
@@ -150,9 +157,10 @@ class GemVectorStore(BasePydanticVectorStore):
         DuplicateIdError
             If an id comes twice in the call; nothing is stored then.
         """
+        progress: ProgressOption = kwargs.pop("progress", None)
         _refuse(kwargs)
-        self._check_embeddings(nodes)
-        self._collection.ingest(to_stored(node) for node in nodes)
+        self._check_embeddings(nodes, progress)
+        self._collection.ingest([to_stored(node) for node in nodes], progress=progress)
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
@@ -185,13 +193,13 @@ class GemVectorStore(BasePydanticVectorStore):
     def _delete(self, documents: Iterable[Document]) -> None:
         self._collection.delete([document.id for document in documents])
 
-    def _check_embeddings(self, nodes: Sequence[BaseNode]) -> None:
+    def _check_embeddings(self, nodes: Sequence[BaseNode], progress: ProgressOption) -> None:
         """Refuse embeddings of another model: a collection compares the vectors of its own model alone."""
         given = [node for node in nodes if node.embedding is not None]
         if not given:
             return
         encoder = self._collection.encoder
-        rows = encoder.encode([embedded_text(node) for node in given])
+        rows = encoder.encode([embedded_text(node) for node in given], progress=progress)
         for node, row in zip(given, rows, strict=True):
             if not _same(node.embedding, row):
                 raise FingerprintMismatchError(
@@ -200,6 +208,7 @@ class GemVectorStore(BasePydanticVectorStore):
                     "others",
                     f"the embedding of the node {node.node_id!r} is not what this model makes of its text: embed with "
                     "embed_model=store.embed_model (after a refit take it again), or leave embeddings out",
+                    kind="encoder",
                 )
 
     # ----------------------------------------------------------------- reading
@@ -281,6 +290,7 @@ class GemVectorStore(BasePydanticVectorStore):
                     fingerprint or "others",
                     "the query brings an embedding of another model, or without a fingerprint: ask by text, or pass "
                     "fingerprint=embed_model.fingerprint (a retriever takes it in vector_store_kwargs)",
+                    kind="encoder",
                 )
             if query.mode == VectorStoreQueryMode.DEFAULT and not proven:
                 return embedding
@@ -347,6 +357,12 @@ class GemVectorStore(BasePydanticVectorStore):
         for name in ("vectors", "config", "home"):
             if getattr(self, name) is not None:
                 yield name, getattr(self, name)
+
+
+def _fields(config: GemConfig | Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return a configuration as it is saved; some fields stay some, they change what suits the word vectors."""
+    checked = GemConfig.of(config)
+    return dict(config) if isinstance(config, Mapping) else checked.to_fields()
 
 
 def _refuse(names: Iterable[str]) -> None:
