@@ -231,7 +231,7 @@ class TestDrift:
         collection.ingest([Document(id="more", text="a cup of tea")])
         found = collection.drift()
         assert found.since_fit == 1
-        assert 0 < found.score_change < 0.001  # what a refit changes, and no noise of a sample
+        assert 0 < found.score_change < 0.01  # what a refit changes, and no noise of a sample
         assert not found.refit
 
     def test_deleting_a_subject_is_a_drift(self, home, vectors_folder):
