@@ -34,7 +34,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from gem_index.quoting import quoted
+from gem_index.quoting import quoted, quoted_error
 
 __all__ = [
     "CommitError",
@@ -266,10 +266,9 @@ class NotIndexedError(GemIndexError):
     """
 
     def __init__(self, collection: str, documents: int, cause: BaseException, advice: str) -> None:
-        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         super().__init__(
             f"{collection} holds its {documents} documents, all of them stored and searched, but its index was not "
-            f"written: {reason}; make room or mend that, then run: {advice}"
+            f"written: {quoted_error(cause)}; make room or mend that, then run: {advice}"
         )
         self.collection = collection
         self.documents = documents

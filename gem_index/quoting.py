@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import reprlib
 from pathlib import PurePath
 
 __all__ = ["quoted", "quoted_error", "quoted_path"]
+
+_REASONS = tuple(
+    os.strerror(code)
+    for code in (
+        errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOENT, errno.EISDIR,
+        errno.ENAMETOOLONG, errno.EPERM, errno.EMFILE, errno.ENOTDIR,
+    )
+)  # fmt: skip
+"""What the system says, which libraries wrap in their own words."""
 
 _SHORT = (bool, float, complex, type(None), type, PurePath)
 
@@ -58,8 +69,9 @@ def quoted_path(path: object, limit: int = 200) -> str:
 
 
 def quoted_error(error: BaseException, limit: int = 160) -> str:
-    """Return why something failed, as a library says it: its first line, printable, in lower case where it is a system's."""
-    text = getattr(error, "strerror", None)
-    text = text.lower() if isinstance(text, str) else str(error).strip()
+    """Return why something failed: the system's reason in lower case where there is one, else the first line, printable."""
+    text = getattr(error, "strerror", None) or str(error).strip()
+    named = next((reason for reason in _REASONS if reason in text), None)
+    text = text if named is None else named.lower()
     line = (text.splitlines() or [type(error).__name__])[0]
     return line if line.isprintable() and len(line) <= limit else quoted(line, limit)[1:-1]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.kinds import IndexKind
+from gem_index.quoting import quoted_error
 
 __all__ = ["TRAINING_VECTORS", "DenseIndex", "spread"]
 
@@ -126,7 +127,9 @@ class DenseIndex:
         try:
             faiss.write_index(self._index, str(path))
         except RuntimeError as error:
-            raise GemIndexError(f"cannot write the index {path.name}: {error}") from error
+            raise GemIndexError(
+                f"cannot write the index {path.name}: {quoted_error(error)}"
+            ) from error
 
     @classmethod
     def open(cls, path: Path) -> DenseIndex:

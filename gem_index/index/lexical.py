@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, GemIndexError
+from gem_index.quoting import quoted_error
 from gem_index.text import tokenize
 
 __all__ = ["LexicalIndex", "LexicalTail", "terms_of"]
@@ -107,7 +108,7 @@ class LexicalIndex:
             return LexicalIndex._write(folder, blocks, old, dead)
         except ValueError as error:
             raise GemIndexError(
-                f"cannot write the index of words: {error}; make room on the disk and try again"
+                f"cannot write the index of words: {quoted_error(error)}; make room on the disk and try again"
             ) from error
 
     @staticmethod
@@ -172,7 +173,7 @@ class LexicalIndex:
                 return cls(tantivy.Index.open(links))
         except (ValueError, OSError) as error:
             raise CorruptionError(
-                f"{folder} cannot be read: {error}; rebuild it: verify and fix the collection"
+                f"{folder} cannot be read: {quoted_error(error)}; rebuild it: verify and fix the collection"
             ) from error
 
     def frequency(self, term: str) -> int:

@@ -1,5 +1,6 @@
 """Providers opened by name."""
 
+import json
 import pickle
 import threading
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gem_index.quoting import quoted
+from gem_index.quoting import quoted, quoted_error
 
 
 class Hostile:
@@ -26,6 +26,20 @@ class Hostile:
 )
 def test_what_is_shown(value, shown):
     assert quoted(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (OSError(28, "No space left on device", "x"), "no space left on device"),
+        (RuntimeError("Error in void f() at g.cpp:9: 0 != 1 (No space left on device)"), "no space left on device"),
+        (ValueError("first\nsecond"), "first"),
+        (ValueError("a\x1bb"), r"a\x1bb"),
+        (KeyError(), "KeyError"),
+    ],
+)  # fmt: skip
+def test_why_something_failed(error, shown):
+    assert quoted_error(error) == shown
 
 
 def test_what_is_shared_a_million_times_over_is_shown_in_bounded_length():

@@ -153,7 +153,7 @@ class TestDocumentsStoredWithoutIndex:
                     use()
                 assert str(caught.value) == (
                     f"{name} holds its {count} documents, all of them stored and searched, but its index was not written: "
-                    f"No space left on device; make room or mend that, then run: {command}"
+                    f"no space left on device; make room or mend that, then run: {command}"
                 )
                 assert len(home.collection(name).search("bank", k=99)) == count
         home.collection("c").refit()
