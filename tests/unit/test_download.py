@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import re
 import threading
 from dataclasses import dataclass, field
 
@@ -293,6 +294,16 @@ class TestAddingFromAServer:
         assert info.origin == f"{server.address}/a/vec%20tors.txt"
         assert {stage.split()[0] for stage, _, _ in seen} == {"download", "words"}
         assert not [path for path in (home.root / "downloads").rglob("*") if path.suffix != ".lock"]
+
+    def test_locks_do_not_pile_up(self, server, home):
+        for i in range(40):
+            server.content[f"/v{i}.txt"] = b"the 1 2\nbank 3 4\n"
+            home.add_vectors(f"v{i}", f"{server.address}/v{i}.txt")
+        left = sorted(path.name for path in (home.root / "downloads").iterdir())
+        assert len(left) <= 16
+        assert all(re.fullmatch(r"[0-9a-f]\.lock", name) for name in left)
+        for name in left:
+            assert (home.root / "downloads" / name).stat().st_mode & 0o777 == 0o600
 
     def test_what_nothing_vouches_for_is_not_kept_when_it_cannot_be_read(self, server, home):
         server.content = {"/v": b"1 2\n3 4\n"}
