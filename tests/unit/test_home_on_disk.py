@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -189,6 +190,20 @@ class TestDroppedMeanwhile:
         Home(home.root).drop("faq")
         with pytest.raises(UnknownNameError):
             faq.verify()
+
+
+def test_what_is_stored_is_acknowledged_also_where_the_word_vectors_are_gone(
+    home, faq, monkeypatch, caplog
+):
+    """The index is brought up to date after the commit: what fails there must not make a document look refused."""
+    monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 5)
+    for folder in (home.root / "vectors").iterdir():
+        shutil.rmtree(folder)
+    other = Home(home.root).collection("faq")
+    assert other.ingest(documents(30)).added == 30
+    assert other.delete(["d3", "d4"]).deleted == 2
+    assert other.count() == 28
+    assert "the index of faq was not brought up to date" in caplog.text
 
 
 class TestFilterCache:
