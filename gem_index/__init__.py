@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gem_index.gem.encoder import Explanation, GemEncoder, WordWeight
     from gem_index.home import Home
     from gem_index.opening import NamedProvider, open_provider, open_vectors
+    from gem_index.progress import Progress, ProgressOption
     from gem_index.provider import EmbeddingProvider, GemProvider
     from gem_index.reranking import RerankResult, rerank
     from gem_index.vectors.base import VectorSource
@@ -42,6 +43,8 @@ _HOMES = {
     "VectorSource": "gem_index.vectors.base",
     "WordWeight": "gem_index.gem.encoder",
     "NamedProvider": "gem_index.opening",
+    "Progress": "gem_index.progress",
+    "ProgressOption": "gem_index.progress",
     "open_provider": "gem_index.opening",
     "open_vectors": "gem_index.opening",
     "rerank": "gem_index.reranking",
@@ -61,6 +64,8 @@ __all__ = [
     "GemProvider",
     "Home",
     "NamedProvider",
+    "Progress",
+    "ProgressOption",
     "RerankResult",
     "VectorSource",
     "WordWeight",

@@ -10,11 +10,13 @@ from typing import Any
 
 from gem_index.errors import InputError
 from gem_index.forking import cached_property
+from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
 
 __all__ = ["Document", "content_hash"]
 
 _LONGEST_ID = 512
+_DEEPEST = 90  # levels of metadata: what is exported is read again, and read within bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +79,18 @@ class Document:
                 f"the metadata of {quoted(self.id)} is not an object with string keys; expected JSON metadata"
             )
         try:
-            return _canonical(dict(self.metadata))
+            text = _canonical(dict(self.metadata))
         except (TypeError, ValueError, RecursionError) as error:
             key, reason = next(_not_json(self.metadata), ("?", error))
             raise InputError(
                 f"the metadata {quoted(key)} of {quoted(self.id)} is not JSON: {quoted_error(reason)}; "
                 "expected strings, numbers, booleans, null, and lists and objects of these"
             ) from error
+        if nesting(text) > _DEEPEST:
+            raise InputError(
+                f"the metadata of {quoted(self.id)} is nested deeper than {_DEEPEST} levels; expected fewer"
+            )
+        return text
 
     @property
     def content_hash(self) -> bytes:

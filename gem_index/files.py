@@ -176,7 +176,9 @@ def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedRea
     try:
         "".encode(encoding)  # tells text from other codecs
         decoder = codecs.getincrementaldecoder(encoding)(errors=_LONE)
-    except (LookupError, TypeError, ValueError) as error:
+        decoder.decode(b"x")  # some take no handler of errors
+        decoder.reset()
+    except (LookupError, TypeError, ValueError, AssertionError) as error:
         raise InputError(
             f"the encoding is {quoted(encoding)}; expected one that Python knows, such as cp1252, latin-1 or utf-16"
         ) from error

@@ -39,7 +39,7 @@ from gem_index.vectors.formats import KeyedVectorsLike
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.stored import damaged_files
-from gem_index.workspace import Workspace, check_name, has_database
+from gem_index.workspace import Workspace, check_name, has_database, is_name
 
 __all__ = ["Home"]
 
@@ -448,6 +448,8 @@ class Home:
         ]
 
     def _find(self, name: str) -> CollectionRecord | None:
+        if not is_name(name):
+            return None  # also what no database takes, such as bytes that are not UTF-8
         with self._workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
 

@@ -12,7 +12,7 @@ from typing import Any, Never
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["JsonError", "parse_json", "read_json", "read_json_file"]
+__all__ = ["JsonError", "nesting", "parse_json", "read_json", "read_json_file"]
 
 MAX_DEPTH = 100
 MAX_DIGITS = 4_300
@@ -101,7 +101,7 @@ def parse_json(text: str | bytes | bytearray, *, finite: bool = True, unique: bo
                 f"is not UTF-8 at byte {error.start + 1}; expected JSON in UTF-8"
             ) from error
         text = text.removeprefix(_BOM)
-    if _depth(text) > MAX_DEPTH:
+    if nesting(text) > MAX_DEPTH:
         raise JsonError(f"is nested deeper than {MAX_DEPTH} levels; expected fewer")
     try:
         return _decoder(finite, unique).decode(text)
@@ -112,9 +112,12 @@ def parse_json(text: str | bytes | bytearray, *, finite: bool = True, unique: bo
         raise JsonError(f"is not JSON at {where} ({error.msg}); expected JSON") from error
 
 
-def _depth(text: str) -> int:
-    """Return how deep brackets are nested at most; a text whose syntax is wrong may look deeper behind the error."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def nesting(text: str) -> int:
+    """Return how deep brackets are nested at most, 0 where they are few.
+
+    A text whose syntax is wrong may look deeper behind the error.
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH // 2:
         return 0
     depth = deepest = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub("", _ESCAPES.sub("", text))):

@@ -41,7 +41,7 @@ from gem_index.store.records import ModelRecord
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import open_source
 
-__all__ = ["Workspace", "check_name", "has_database"]
+__all__ = ["Workspace", "check_name", "has_database", "is_name"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,12 +58,17 @@ def check_name(kind: str, name: str) -> str:
     ConfigError
         If it is not 1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit.
     """
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ConfigError(
             f"the {kind} name is {quoted(name)}; expected 1 to 64 letters, digits, '.', '_' or '-', "
             "beginning with a letter or a digit"
         )
     return name
+
+
+def is_name(name: object) -> bool:
+    """Tell whether something can be the name of a collection, a model or word vectors."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def has_database(root: Path) -> bool:

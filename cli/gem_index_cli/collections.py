@@ -25,6 +25,7 @@ from gem_index_cli.output import (
     print_results,
     print_table,
     say,
+    visible,
 )
 
 __all__ = ["register"]
@@ -73,8 +74,8 @@ def build(
     if not as_json:
         status = home_of(context).collection(collection).status()
         say(
-            f"Model fitted on {status.fitted} texts with {status.vectors}, preset {status.preset}, "
-            f"prior {status.prior:g} pseudo-sentences of background."
+            f"Model fitted on {status.fitted} texts with {status.vectors}.\n"
+            f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
         )
         say(f'Search it: gem-index search {collection} "your question"')
 
@@ -128,7 +129,7 @@ def delete(
     else:
         say(f"{report.deleted} deleted.")
         if report.missing:
-            say(f"Not there: {', '.join(report.missing)}")
+            say(f"Not there: {visible(', '.join(report.missing))}")
     if not report.deleted:
         raise typer.Exit(1)
 

@@ -207,7 +207,11 @@ def rerank(
         answer: dict[str, Any] = {"id": question["id"]} if "id" in question else {}
         answer |= {"query": question["query"], "results": [vars(result) for result in results]}
         print_json(answer)
-    if empty:
+    if empty and source == "-":
+        # what search printed of nothing
+        if not as_json:
+            say("Nothing was found.")
+    elif empty:
         raise InputError(f"{source} holds no queries; expected one JSON object a line")
 
 

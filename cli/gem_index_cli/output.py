@@ -23,6 +23,7 @@ __all__ = [
     "print_results",
     "print_table",
     "say",
+    "visible",
 ]
 
 _BAR = 10  # characters of the longest bar
@@ -48,6 +49,11 @@ def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
+def visible(text: str) -> str:
+    """Return a text without control characters, which would move the cursor or colour the terminal: they are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def say(line: str = "") -> None:
     """Print a line of plain text."""
     sys.stdout.write(line + "\n")
@@ -61,30 +67,33 @@ def print_table(
     """Print a table; headings that begin with '>' are right-aligned.
 
     The first column is never broken: names are copied from it. Columns for which there is no room beside it come in a table
-    of their own below, with the first one again.
+    of their own below, with the first one again; where names leave no room for any, a row is a list.
     """
     from rich.console import Console
     from rich.measure import Measurement
 
     cells = [[_cell(cell) for cell in row] for row in rows]
     console = Console(file=sys.stdout)
-    # wide enough for the first column whatever the terminal: it may run over the edge, and is whole
     shown = [0]
     left = list(range(1, len(headings)))
+
+    def least(columns: list[int]) -> int:
+        table = _table(headings, cells, columns, title)
+        return Measurement.get(console, console.options.update(max_width=5000), table).minimum
+
+    if any(least([0, column]) > console.width for column in left):
+        for row in cells:  # names so long that nothing fits beside them
+            say(str(row[0]))
+            for column in left:
+                say(f"  {headings[column].removeprefix('>')}: {row[column]}")
+        return
     while True:
         taken = [left.pop(0)] if left else []
         while left:
-            tried = _table(headings, cells, [*shown, *taken, left[0]], title)
-            if (
-                Measurement.get(console, console.options.update(max_width=500), tried).minimum
-                > console.width
-            ):
+            if least([*shown, *taken, left[0]]) > console.width:
                 break
             taken.append(left.pop(0))
-        table = _table(headings, cells, [*shown, *taken], title)
-        least = Measurement.get(console, console.options.update(max_width=5000), table).minimum
-        wide = Console(file=sys.stdout, width=max(console.width, least))
-        wide.print(table)
+        console.print(_table(headings, cells, [*shown, *taken], title))
         if not left:
             return
         title = ""
@@ -93,7 +102,7 @@ def print_table(
 def _cell(value: object) -> Text:
     from rich.text import Text
 
-    return value if isinstance(value, Text) else Text(str(value))
+    return value if isinstance(value, Text) else Text(visible(str(value)))
 
 
 def _table(
@@ -128,12 +137,12 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
     from rich.cells import cell_len, set_cell_size
 
     if title:
-        say(title)
+        say(visible(title))
     if not results:
         say("Nothing was found.")
         return
     width = shutil.get_terminal_size().columns
-    ids = [str(result.id or "") for result in results]
+    ids = [visible(str(result.id or "")) for result in results]
     column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
     for place, (name, result) in enumerate(zip(ids, results, strict=True), 1):
         begin = f"{place:>3}  {result.score:6.3f}  "
@@ -170,7 +179,7 @@ def _shortened(text: str, width: int) -> str:
     """Return the beginning of a text on one line, at most so many characters wide."""
     from rich.cells import cell_len, set_cell_size
 
-    line = " ".join(text[: 4 * width].split())
+    line = visible(" ".join(text[: 4 * width].split()))
     if cell_len(line) <= width and len(text) <= 4 * width:
         return line
     return set_cell_size(line, width - 1).rstrip() + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -52,10 +53,13 @@ class SearchRequest:
         k: object = self.k
         if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
             raise InputError(f"k is {quoted(k)}; expected a whole number of at least 1")
-        if self.min_score is not None and not isinstance(self.min_score, int | float):
-            raise InputError(f"min_score is {quoted(self.min_score)}; expected a number")
+        least: object = self.min_score
+        if least is not None and not (isinstance(least, int | float) and math.isfinite(least)):
+            raise InputError(f"min_score is {quoted(least)}; expected a finite number")
         if self.mode not in MODES:
             raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
+        if self.query is None or isinstance(self.query, Mapping | bytes | bool):
+            raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
             if self.mode != "dense":
                 raise InputError(

@@ -223,6 +223,8 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
         raise ValueError(problem)  # noqa: TRY004 - of a value in a file, not of an argument
+    if isinstance(value, str) and not value.isprintable():
+        raise ValueError(f"{name} is {quoted(value, 40)}, which cannot be printed")
     if isinstance(value, str) and len(value) > _LONGEST[name]:
         raise ValueError(f"{name} has {len(value)} characters, more than {_LONGEST[name]}")
     return value

@@ -247,7 +247,8 @@ def _faiss() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[-1][:160]
+    """Return what FAISS says is wrong, without where in its sources."""
+    return quoted_error(RuntimeError(str(error).strip().splitlines()[-1].split("failed: ")[-1]))
 
 
 @contextmanager

@@ -138,5 +138,5 @@ def _unusable(kind: object, dimension: int) -> ConfigError:
     return ConfigError(
         f"the index is {quoted(kind)}; expected {AUTOMATIC}, {', '.join(KINDS)}, or a FAISS factory string for "
         f"{dimension} dimensions: [PCAn,|OPQm,|RRn,][IVFn,|HNSWm,] and Flat, SQ8, SQfp16, PQm, PQmx4fs or RaBitQ, "
-        "perhaps with ,Refine(Flat)"
+        f"perhaps with ,Refine(Flat); parts m divide the dimension, lists are {_MOST_LISTS} at most"
     )

@@ -19,6 +19,7 @@ _PARTIAL = r"\..+\.partial-\d+"
 _SOURCE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{{8}}|{_PARTIAL}")
 _COLLECTION = re.compile(r"[1-9]\d*")
 _SNAPSHOT = re.compile(rf"[0-9a-f]{{12}}|{_PARTIAL}")
+_ALL_UNFINISHED = re.compile("unfinished")
 _UNFINISHED = re.compile(rf"\d+-\d+-[0-9a-f]{{32}}|{_PARTIAL}")
 
 
@@ -34,7 +35,9 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
     for folder in _folders(root / "collections", _COLLECTION):
         record = collections.get(folder.name)
         if record is None:
-            found.append(folder)
+            ours = [*_folders(folder, _SNAPSHOT), *_folders(folder, _ALL_UNFINISHED)]
+            # a folder that holds something else too stays, and that with it
+            found += ours if set(folder.iterdir()) - set(ours) else [folder]
         else:
             found += _unused(folder, record)
     return found

@@ -1,5 +1,6 @@
 """One default at every command, pipes between commands, output that fits, examples, completion."""
 
+import io
 import json
 import os
 import shlex
@@ -83,6 +84,15 @@ class TestPipes:
         answers = gem("rerank", tmp_path / "hits", "--json").lines
         assert [(a["query"], len(a["results"])) for a in answers] == [("a visa", 2), ("a bank", 2)]
 
+    def test_a_search_that_found_nothing_is_no_wrong_input(self, gem, faq, monkeypatch):
+        for form in ("--json", "--jsonl"):
+            found = gem("search", "faq", "visa", "--min-score", 0.999, form).out
+            for options, out in (((), "Nothing was found.\n"), (("--json",), "")):
+                stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(found.encode())))
+                monkeypatch.setattr(sys, "stdin", stdin)
+                answer = gem("rerank", *options)
+                assert (answer.status, answer.out) == (0, out)
+
     def test_input_that_names_no_query_is_refused_by_line(self, gem, tmp_path):
         (tmp_path / "in").write_text('{"text": "a visa"}\n')
         answer = gem("rerank", tmp_path / "in")
@@ -148,6 +158,28 @@ class TestOutput:
             assert heading in gem("status").out
         shown = [line for line in gem("demo").out.splitlines() if "Everything lies in" not in line]
         assert all(len(line) <= 80 for line in shown)
+
+    def test_names_that_leave_no_room_make_lists(self, gem, faq, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        name = "n" * 64
+        gem("build", name, faq)
+        gem("fit", name, faq)
+        for command in (("status",), ("models", "list")):
+            shown = gem(*command).out
+            assert all(len(line) <= 80 for line in shown.splitlines()), command
+            assert f"{name}\n" in shown
+            assert "  vectors: wordllama-gem\n" in shown
+
+    def test_control_characters_do_not_reach_the_terminal(self, gem, tmp_path):
+        row = {"id": "x\n\x1b[31my\r", "text": "hi\x1b]0;title\x07 there"}
+        (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n")
+        gem("build", "c", tmp_path / "x.jsonl")
+        shown = gem("search", "c", "hi").out
+        assert shown.count("\n") == 1
+        assert shown.rstrip("\n").isprintable()
+        assert r"x\n\x1b[31my\r" in shown
+        assert gem("search", "c", "hi", "--json").json[0]["id"] == row["id"]
+        assert gem("delete", "c", "a\x1bb").out == "0 deleted.\nNot there: a\\x1bb\n"
 
     def test_deleting_nothing_but_missing_ids_is_no_success(self, gem, faq):
         answer = gem("delete", "faq", "nothing", "none")

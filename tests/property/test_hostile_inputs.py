@@ -185,6 +185,8 @@ MODEL = [
     ({"directions": base64.b64encode(b"\xff" * 8).decode()}, "not as many"),
     ({"directions": None}, "directions without singular values"),
     ({"created_at": {}}, "created_at is {}, not a str"),
+    ({"created_at": "\ud800"}, r"created_at is '\ud800', which cannot be printed"),
+    ({"recipe": "a\nb"}, r"recipe is 'a\nb', which cannot be printed"),
 ]
 
 

@@ -105,6 +105,20 @@ class TestLeftovers:
         for name in ("vectors/my folder", "collections/1/notes", "vectors/link-01234567"):
             assert (home.root / name).exists()
 
+    def test_what_somebody_put_into_a_collections_folder_stays(self, home, faq):
+        faq.ingest(documents(10))
+        faq.refit()
+        for number in (1, 555):
+            (home.root / f"collections/{number}/mine").mkdir(parents=True)
+            (home.root / f"collections/{number}/note.txt").write_text("mine")
+        (home.root / "collections/555/0123456789ab").mkdir()
+        home.drop("faq")
+        home.verify()
+        assert home.verify() == []
+        for number in (1, 555):
+            left = sorted(path.name for path in (home.root / f"collections/{number}").iterdir())
+            assert left == ["mine", "note.txt"]
+
     def test_a_refit_that_was_cut_is_kept_until_its_documents_change(self, home, faq):
         faq.ingest(documents(30))
         faq.refit()

@@ -145,6 +145,24 @@ class TestExport:
             built.restore(path, "again")
         assert [status.name for status in built.collections()] == ["c"]
 
+    @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+    def test_whatever_is_stored_is_taken_back(self, home, tmp_path, ending):
+        deep = json.loads('{"a":' * 90 + "1" + "}" * 90)
+        metadata = [
+            deep,
+            {"n": 10**4000},
+            {"s": "\0\x1b\u2028\U0001f600"},
+            {"f": 1e308, "i": 2**70},
+        ]
+        collection = home.create_collection("c")
+        collection.ingest(
+            Document(id=f"\n{i}", text="a\0b \u2028" * i, metadata=m)
+            for i, m in enumerate(metadata)
+        )
+        collection.export(tmp_path / f"c{ending}")
+        again = home.restore(tmp_path / f"c{ending}", "again")
+        assert list(again.documents()) == list(collection.documents())
+
     def test_empty_collections_are_kept_house_for_too(self, home, tmp_path):
         collection = home.create_collection("empty")
         home.compact()

@@ -239,7 +239,7 @@ class TestBadRecords:
         reader = DocumentReader([path], encoding="cp1252", on_problem=problems.append)
         assert [document.text for document in reader] == ["fine", "fine, too"]
         assert "line 2: byte 5 is not cp1252; expected cp1252 text" in str(problems[0])
-        for encoding in ("nonsense", "rot13", "base64"):
+        for encoding in ("nonsense", "rot13", "base64", "idna", ""):
             with pytest.raises(
                 InputError, match=f"the encoding is '{encoding}'; expected one that"
             ):
@@ -348,6 +348,10 @@ class TestDocument:
             ({"id": "x", "text": "t", "metadata": {"n": 10**5000}}, "the metadata 'n' of 'x'"),
             ({"id": "x", "text": "t", "metadata": {"n": float("nan")}}, "the metadata 'n' of 'x'"),
             ({"id": "x", "text": "\ud800"}, "the document 'x' holds half of a surrogate pair"),
+            (
+                {"id": "x", "text": "t", "metadata": json.loads('{"a":' * 91 + "1" + "}" * 91)},
+                "the metadata of 'x' is nested deeper than 90 levels",
+            ),
         ],
     )
     def test_refuses_what_cannot_be_stored(self, fields, message):

@@ -13,10 +13,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from gem_index import Collection, Home, open_vectors
+from gem_index import Collection, Home, ProgressOption, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
-from gem_index.progress import ProgressOption
 from langchain_gem.embeddings import GemEmbeddings
 from langchain_gem.filters import as_where
 

@@ -14,11 +14,10 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 from haystack_integrations.document_stores.gem.filters import as_where
 
-from gem_index import Collection, GemConfig, Home
+from gem_index import Collection, GemConfig, Home, ProgressOption
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, ExistingIdError
 from gem_index.errors import FilterError as WhereError
-from gem_index.progress import ProgressOption
 
 __all__ = ["GemDocumentStore"]
 

@@ -10,8 +10,7 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack_integrations.common.gem import OpensProvider
 
-from gem_index import GemConfig
-from gem_index.progress import Progress
+from gem_index import GemConfig, Progress
 
 __all__ = ["GemDocumentEmbedder"]
 

@@ -28,9 +28,8 @@ from llama_index.vector_stores.gem.nodes import (
     to_stored,
 )
 
-from gem_index import Collection, Document, GemConfig, Home
+from gem_index import Collection, Document, GemConfig, Home, ProgressOption
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
-from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorStore"]
 
