@@ -157,7 +157,7 @@ class TestModes:
             ({"mode": "both"}, "the mode is 'both'; expected dense, lexical, hybrid"),
             ({"mode": "hybrid", "fusion": "x"}, "the fusion is 'x'; expected weighted or rrf"),
             ({"k": None}, "found neither k nor min_score"),
-            ({"min_score": "high"}, "min_score is 'high'; expected a number"),
+            ({"min_score": "high"}, "min_score is 'high'; expected a finite number"),
         ],
     )
     def test_bad_options(self, texts, options, message):
