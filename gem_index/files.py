@@ -28,7 +28,6 @@ __all__ = [
     "is_compressed",
     "make_directory",
     "open_input",
-    "plain_file",
     "publish_directory",
     "publish_file",
     "recoded",
@@ -141,7 +140,7 @@ def user_path(name: str | Path) -> Path:
         path = Path(name).expanduser()
     except RuntimeError as error:
         raise InputError(
-            f"the path is {quoted(str(name))}, and there is no such home folder; expected the name of an existing user"
+            f"the path is {quoted(str(name))}, and there is no such home folder; expected an existing user after ~"
         ) from error
     if "\0" in str(path):
         raise InputError(f"the path is {quoted(str(name))}; expected one without a zero byte")
@@ -244,26 +243,6 @@ def is_compressed(path: Path) -> bool:
     """Tell whether a file is compressed, by its first bytes."""
     with path.open("rb") as file:
         return _compression(file.read(6)) is not None
-
-
-@contextmanager
-def plain_file(name: str) -> Iterator[Path]:
-    """Yield the path of a file that can be mapped: a compressed one is unpacked into a temporary file first.
-
-    The temporary file is gone after the block; what is mapped of it stays.
-    """
-    path, member = split_member(name)
-    if member is None and path.is_file() and not is_compressed(path):
-        yield path
-        return
-    # imported here: few formats need it
-    import shutil
-    import tempfile
-
-    with open_input(name) as packed, tempfile.NamedTemporaryFile(prefix="gem-index-") as unpacked:
-        shutil.copyfileobj(packed, unpacked, 1 << 20)
-        unpacked.flush()
-        yield Path(unpacked.name)
 
 
 def _compression(begin: bytes) -> str | None:

@@ -224,8 +224,8 @@ class Home:
     ) -> IngestReport:
         """Make a collection of documents, fitted on them; an existing one takes them in and is fitted again.
 
-        When it raises, a new collection is gone again and an existing one is as before; but for :class:`NotIndexedError`,
-        which says that the documents are stored.
+        When it raises, a new collection is removed and an existing one unchanged. The exception is :class:`NotIndexedError`:
+        the documents are stored.
 
         Parameters
         ----------
@@ -267,9 +267,8 @@ class Home:
                     return replace(report, fingerprint=collection.status().fingerprint)
             except NotIndexedError as error:
                 if new and isinstance(error.__cause__, InputError):
-                    self.drop(
-                        name
-                    )  # these texts cannot be fitted: nothing is to be done but to give others
+                    # these texts cannot be fitted, so that no later refit would help: the user has to give others
+                    self.drop(name)
                     raise error.__cause__ from None
                 raise
 

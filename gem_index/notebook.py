@@ -9,7 +9,7 @@ __all__ = ["html_table", "shorten"]
 
 
 def shorten(text: str, length: int) -> str:
-    """Return the beginning of a text on one line, of at most so many characters."""
+    """Return the beginning of a text on one line, cut to ``length`` characters."""
     line = " ".join(text[: 4 * length].split())
     if len(line) <= length and len(text) <= 4 * length:
         return line

@@ -176,7 +176,7 @@ def print_explanation(explanation: Explanation) -> None:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Return the beginning of a text on one line, at most so many characters wide."""
+    """Return the beginning of a text on one line, cut to ``width`` terminal columns."""
     from rich.cells import cell_len, set_cell_size
 
     line = visible(" ".join(text[: 4 * width].split()))

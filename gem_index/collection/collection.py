@@ -58,7 +58,7 @@ __all__ = ["Collection"]
 _LOG = logging.getLogger(__name__)
 
 RERANKED = 100
-"""At least so many hits are re-ranked."""
+"""The least number of hits that are re-ranked; more where ``k`` is larger."""
 
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05
@@ -244,7 +244,7 @@ class Collection:
         Parameters
         ----------
         sample : int
-            The cosines compared are of pairs of at most so many documents, evenly spread.
+            Upper bound on the documents whose pairwise cosines are compared, taken at even intervals.
         progress : callable, optional
             Called with stage, done and total.
 

@@ -91,7 +91,7 @@ def map_npy(place: str) -> npt.NDArray[Any]:
     Raises
     ------
     VectorFormatError
-        If it is no such file, holds less than its header announces, or something else than numbers.
+        If it is not such a file, holds less than its header announces, or holds values that are not numbers.
     """
     with (
         plain_source_file(place) as plain,
@@ -109,7 +109,7 @@ def read_tensors(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
     Raises
     ------
     VectorFormatError
-        If it is no such file, or a tensor holds numbers of a kind that NumPy does not have.
+        If it is not such a file, or a tensor has a dtype that NumPy does not have.
     """
     from safetensors import safe_open
 
@@ -119,7 +119,7 @@ def read_tensors(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
         foreign_reader(problem, "a whole one of float16 or float32 numbers"),
         safe_open(path, "numpy") as file,
     ):
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             kind = file.get_slice(name).get_dtype()
             if names and name not in names:
                 continue

@@ -167,7 +167,7 @@ def _check_work(origin: str, words: Sequence[bytes], shortest: int, longest: int
     if longest and most > _NGRAMS_PER_WORD * (len(words) + 10):
         raise VectorFormatError(
             f"{origin} has {len(words)} words of up to {max(map(len, words))} bytes with n-grams of {shortest} to "
-            f"{longest} characters; expected at most {_NGRAMS_PER_WORD} n-grams a word: that is no model of words"
+            f"{longest} characters; expected at most {_NGRAMS_PER_WORD} n-grams a word: that is not a model of words"
         )
 
 

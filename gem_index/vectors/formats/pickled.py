@@ -243,7 +243,7 @@ def read_plain_data(file: IO[bytes], path: str) -> tuple[Any, int]:
     Raises
     ------
     VectorFormatError
-        If it is no whole pickle, uses what data files do not, or is made to cost more than its size.
+        If it is not a whole pickle, uses what data files do not, or is made to cost more than its size.
     """
     walk = _Walk()
     stack = walk.stack

@@ -69,7 +69,7 @@ def find_static_embedding(folder: Path) -> Path | None:
     try:
         modules = read_json_file(folder / "modules.json", error=VectorFormatError)
     except OSError:
-        return None  # there is no such file
+        return None  # the file does not exist
     first = modules[0] if isinstance(modules, list) and modules else None
     if not isinstance(first, dict) or not str(first.get("type")).endswith("StaticEmbedding"):
         return None

@@ -63,7 +63,7 @@ def read_spacy(name: str) -> VectorFile:
         rows_of_keys = _rows_of_keys(vocab / "key2row")
         stored = vocab / "vectors"
         matrix = map_npy(str(stored)) if stored.is_file() else np.empty((0, 0))
-        with foreign_reader(f"{vocab / 'strings.json'} is no list of words", "one"):
+        with foreign_reader(f"{vocab / 'strings.json'} is not a list of words", "one"):
             strings = StringStore(words if isinstance(words, list) else [words])
     except (OSError, InputError) as error:
         reason = quoted(str(error), 120) if isinstance(error, OSError) else error
@@ -115,7 +115,7 @@ def _rows_of_keys(path: Path) -> dict[Any, int]:
     Raises
     ------
     VectorFormatError
-        If it is no such map.
+        If it is not such a map.
     """
     data = path.read_bytes() if path.is_file() else b"\x80"
     position = 0

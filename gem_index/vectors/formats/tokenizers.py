@@ -78,7 +78,7 @@ def check_tokenizer(path: Path, rows: int) -> dict[str, Any]:
     Raises
     ------
     VectorFormatError
-        If it is no such file, has a part that is not known, grows text without bound, or names what it does not hold.
+        If it is not such a file, has an unknown part, grows text without bound, or names what it does not hold.
     """
     try:
         document = read_json_file(path, unique=True, error=VectorFormatError)
@@ -222,7 +222,7 @@ class _Check:
         if kind == "TemplateProcessing":
             template = part.get("single")
             if not isinstance(template, list):
-                self._refuse("has a template that is no list", _EXPECTED)
+                self._refuse("has a template that is not a list", _EXPECTED)
             if sum(isinstance(item, dict) and "Sequence" in item for item in template) > 1:
                 self._refuse("has a template that repeats a word's pieces", "each piece once")
 
@@ -309,7 +309,7 @@ class _Check:
             return
         vocabulary = model.get("vocab")
         if not isinstance(vocabulary, dict):
-            self._refuse("has a vocabulary that is no object", _EXPECTED)
+            self._refuse("has a vocabulary that is not an object", _EXPECTED)
         unknown = model.get("unk_token")
         if unknown is None and kind == "BPE":
             pass  # what it does not know has no pieces
@@ -347,7 +347,7 @@ class _Check:
     def _check_unigram(self, model: dict[str, Any]) -> None:
         pieces, unknown = model.get("vocab"), model.get("unk_id")
         if not isinstance(pieces, list):
-            self._refuse("has a vocabulary that is no list", _EXPECTED)
+            self._refuse("has a vocabulary that is not a list", _EXPECTED)
         if not isinstance(unknown, int) or not 0 <= unknown < len(pieces):
             self._refuse(
                 f"names the unknown piece {quoted(unknown)} of {len(pieces)}", "one that it holds"
