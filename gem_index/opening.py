@@ -237,7 +237,7 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     if not isinstance(spec, str):
         return open_unstored(read_vectors(spec))
     if home is None:
-        if _says_so(spec) or (_without_home(spec) and not has_database(load_settings().home)):
+        if _says_so(spec) or not has_database(user_path(load_settings().home)):
             return open_source(spec, {})
         home = Home()
     return home.open_vectors(spec)

@@ -197,9 +197,8 @@ class Workspace:
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
             with suppress(OSError):  # those who wait are told less
-                note.unlink(
-                    missing_ok=True
-                )  # also a link that somebody put there: it is not followed
+                # a link that somebody put there is removed, not followed
+                note.unlink(missing_ok=True)
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
                     json.dump({"process": os.getpid(), "command": command}, file)

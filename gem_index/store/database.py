@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from weakref import WeakSet
 import filelock  # noqa: F401 - it waits before a fork too, and after our gate: what is registered last is first
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import NullPool
 
 from gem_index.errors import (
     CommitError,
@@ -70,8 +70,11 @@ class Database:
         self.path = path
         self._make_private(path)
         self.read_only = path.is_file() and not _is_writable(path)
-        address = _read_only_address(path) if self.read_only else None
-        self._engine = _engine(path, busy_timeout, synchronous, address)
+        self._engine = (
+            _reading_engine(path, busy_timeout)
+            if self.read_only
+            else _engine(path, busy_timeout, synchronous)
+        )
         _OPEN.add(self)
         if upgrade and self.revision != HEAD_REVISION:
             self.upgrade()
@@ -150,6 +153,7 @@ class Database:
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
         whole = False
+        before = self._state()
         try:
             with FORK_GATE.passing(), engine.begin() as connection:
                 yield connection
@@ -164,6 +168,15 @@ class Database:
                     "shows when the home is opened again; check it with gem-index verify"
                 ) from error
             raise explained from error
+        if before != self._state():
+            raise HomeBusyError(f"{self.path} was written while it was read; try again")
+
+    def _state(self) -> tuple[int, ...]:
+        """Return what changes when others write a file that is read without locks; nothing where there are locks."""
+        if not self.read_only or _has_shared_memory(self.path):
+            return ()
+        found = self.path.stat()
+        return found.st_mtime_ns, found.st_size
 
     def _explained(self, error: DatabaseError) -> GemIndexError:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
@@ -251,53 +264,75 @@ def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _has_shared_memory(path: Path) -> bool:
+    """Tell whether somebody has a database open: its readers and writers meet in a file beside it."""
+    return path.with_name(f"{path.name}-shm").is_file() and _log(path).is_file()
+
+
 def _read_only_address(path: Path) -> str:
-    """Return the URI of a database that nobody can write here.
+    """Return the URI of a database that cannot be written here, as it is to be opened now.
 
     Raises
     ------
     HomeNotWritableError
         If its log holds changes that can be read only where it can be written.
     """
-    log = path.with_name(f"{path.name}-wal")
-    if not (log.is_file() and log.stat().st_size):
-        return f"{path.absolute().as_uri()}?immutable=1"
-    if path.with_name(f"{path.name}-shm").is_file():
+    if _has_shared_memory(path):
         return f"{path.absolute().as_uri()}?mode=ro"
-    raise HomeNotWritableError(
-        f"{log} holds changes that are not in the database yet, and cannot be written; expected a writable home: "
-        "open it once where it can be written, or copy it"
-    )
+    if _log(path).is_file() and _log(path).stat().st_size:
+        raise HomeNotWritableError(
+            f"{_log(path)} holds changes that are not in the database yet, and cannot be written; expected a writable "
+            "home: open it once where it can be written, or copy it"
+        )
+    return f"{path.absolute().as_uri()}?immutable=1"
 
 
-def _engine(path: Path, busy_timeout: float, synchronous: str, address: str | None) -> Engine:
-    arguments: dict[str, Any] = {"timeout": busy_timeout}
+def _reading_engine(path: Path, busy_timeout: float) -> Engine:
+    """Return an engine for a database that cannot be written here, though perhaps elsewhere.
+
+    Each transaction opens a connection of its own: how it has to be opened depends on whether somebody writes now.
+    """
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            _read_only_address(path),
+            uri=True,
+            timeout=busy_timeout,
+            check_same_thread=False,
+            isolation_level=None,
+        )
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
     # a path is no part of an address: it may hold ? % #
     url = URL.create("sqlite", database=str(path.absolute()))
-    creator = None
-    if address is not None:
-        creator = partial(sqlite3.connect, address, uri=True, check_same_thread=False, **arguments)
     # readers are as many as threads and unfinished iterations: none of them has to wait for another
-    engine = create_engine(
-        url, connect_args=arguments, max_overflow=-1, **({"creator": creator} if creator else {})
-    )
+    engine = create_engine(url, connect_args={"timeout": busy_timeout}, max_overflow=-1)
+    event.listen(engine, "begin", _begin)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:
         # The driver's own transactions exclude DDL; we begin ours below.
         connection.isolation_level = None
         cursor = connection.cursor()
-        if address is None:
-            cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute(f"PRAGMA synchronous = {synchronous}")
         cursor.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine

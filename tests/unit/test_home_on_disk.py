@@ -290,3 +290,23 @@ def test_a_home_that_can_only_be_read(read_only, tmp_path):
     ):
         with pytest.raises(HomeNotWritableError, match="cannot write to the home"):
             write()
+
+
+def test_a_home_that_can_only_be_read_here_and_is_written_elsewhere(read_only, tmp_path, request):
+    """What others acknowledge is found at once, and never half of it: also where there was nobody at first."""
+    if os.geteuid() != 0:
+        pytest.skip("only a mount can be read-only here and writable elsewhere")
+    home = Home(read_only)
+    faq = home.collection("faq")
+    assert len(faq.search("bank", k=99)) == 31
+    writer = Home(read_only.parent / "home")
+    for number in range(5):
+        added = list(documents(40 + 10 * number))[30 + 10 * number :]
+        writer.collection("faq").ingest(added)
+        assert faq.count() == 31 + 9 + 10 * number
+        assert len(faq.search("bank", k=199)) == faq.count()
+        if number % 2:
+            writer.collection("faq").refit()
+            writer._workspace.database.close()  # its log goes into the database, and away
+            assert len(faq.search("bank", k=199)) == faq.count() == 40 + 10 * number
+    assert home.verify() == []
