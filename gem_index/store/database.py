@@ -134,10 +134,12 @@ class Database:
     def reading_slowly(self) -> Iterator[Connection]:
         """Do as :meth:`reading`, for somebody who may stop in between: each use of it passes :data:`FORK_GATE` itself."""
         state = ExitStack()
+        before = self._state()
         with FORK_GATE.passing():
             connection = state.enter_context(self._engine.begin())
         try:
             yield connection
+            self._check_unchanged(before)
         except DatabaseError as error:
             raise self._explained(error) from error
         finally:
@@ -168,6 +170,9 @@ class Database:
                     "shows when the home is opened again; check it with gem-index verify"
                 ) from error
             raise explained from error
+        self._check_unchanged(before)
+
+    def _check_unchanged(self, before: tuple[int, ...]) -> None:
         if before != self._state():
             raise HomeBusyError(f"{self.path} was written while it was read; try again")
 
