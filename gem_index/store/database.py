@@ -172,14 +172,17 @@ class Database:
             raise explained from error
         self._check_unchanged(before)
 
-    def _check_unchanged(self, before: tuple[int, ...]) -> None:
-        if before != self._state():
+    def _check_unchanged(self, before: tuple[int, int] | None) -> None:
+        if before is not None and before != self._written():
             raise HomeBusyError(f"{self.path} was written while it was read; try again")
 
-    def _state(self) -> tuple[int, ...]:
-        """Return what changes when others write a file that is read without locks; nothing where there are locks."""
+    def _state(self) -> tuple[int, int] | None:
+        """Return how the file is before it is read without locks; None where there are locks."""
         if not self.read_only or _has_shared_memory(self.path):
-            return ()
+            return None
+        return self._written()
+
+    def _written(self) -> tuple[int, int]:
         found = self.path.stat()
         return found.st_mtime_ns, found.st_size
 
