@@ -1,16 +1,20 @@
 """The weights of words in windows that are close to dependent: slower than sliding, as exact as a QR factorisation.
 
-Each word has its window's Gram matrix factored anew (Cholesky) with v_i last; where almost nothing is left of v_i, the
-residual vector itself is formed. Few sentences need it, so it is compiled only when one does.
+Each word has its window's Gram matrix factored anew (Cholesky) with v_i last. A Gram matrix knows what is left of a vector
+only to the square root of the rounding error, so where little is left of any of them, the window's span is built from the
+vectors themselves: Gram-Schmidt with column pivoting (a second pass changes nothing above the rounding of the result).
+Few sentences need either, so both are compiled only when one does.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.kernels.compiled import compiled, compiled_part
-from gem_index.kernels.windows import PIECE, Workspace, dot, load, workspace
+from gem_index.kernels.windows import CAREFUL_BELOW, PIECE, Workspace, dot, load, workspace
 
 __all__ = ["weigh_dependent_sentences"]
 
@@ -23,114 +27,125 @@ Ids64 = npt.NDArray[np.int64]
 _RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
 
-_DEPENDENT = _RANK_TOLERANCE**2
-"""Of |v|^2: a word with a smaller squared residual adds nothing to a window's span."""
 
-_REFINED_BELOW = 1e-6
-"""Of |v|^2: a smaller squared residual is computed from the vectors themselves."""
+class _Span(NamedTuple):
+    """Scratch arrays for the window of one word; w is its size."""
 
-
-@compiled_part
-def _solve_transposed(factor: F64, rank: int, values: F64) -> None:
-    """Solve L^T y = values in place, for the leading rank x rank block of the factor L."""
-    for a in range(rank - 1, -1, -1):
-        for b in range(a + 1, rank):
-            values[a] -= factor[b, a] * values[b]
-        values[a] /= factor[a, a]
+    context: Ids64  # (w,) the words of the window that count, without v_i
+    factor: F64  # (w, w) Cholesky factor of their Gram matrix
+    share: F64  # (w,) coefficients of v_i in terms of them
+    basis: F64  # (w, d) orthonormal vectors of their span, then unit vectors less their parts along those
+    aligned: F64  # (w, h) the projections of the rows of ``basis`` as in Workspace.aligned
+    residual: F64  # (d,) what is new in v_i
+    query: F64  # (h,) the projections of the residual
 
 
 @compiled_part
-def _refined_residual(
-    words: F64,
-    i: int,
-    active: Ids64,
-    rank: int,
-    factor: F64,
-    y: F64,
-) -> float:
-    """Return |v_i - sum_a y_a v_active[a]| after one step of refinement of y (corrected semi-normal equations).
+def _context_of(sentence: Ids, gram: F64, i: int, low: int, high: int, context: Ids64) -> int:
+    """Fill context with the words of low..high but i, each once and without zero vectors; return how many."""
+    size = 0
+    for j in range(low, high):
+        known = j == i or gram[j, 0] == 0.0
+        for a in range(size):
+            known = known or sentence[context[a]] == sentence[j]
+        if not known:
+            context[size] = j
+            size += 1
+    return size
 
-    A Gram matrix knows a residual only to the square root of the rounding error, times its condition. Where almost
-    nothing is left of v_i, the residual vector itself is formed, which is as exact as a QR factorisation.
+
+@compiled_part
+def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> float:
+    """Return r, the distance of v_i to the span of its context, and fill ``span.query``; -1 where the Gram matrix is too
+    close to singular to tell.
     """
-    residual = words[i].copy()
-    step = y.copy()
-    for _ in range(2):
-        for a in range(rank):
-            other = words[active[a]]
-            for x in range(residual.shape[0]):
-                residual[x] -= step[a] * other[x]
-        for a in range(rank):
-            other = words[active[a]]
-            product = dot(residual, other)
-            for b in range(a):
-                product -= factor[a, b] * step[b]
-            step[a] = product / factor[a, a]
-        _solve_transposed(factor, rank, step)
-        for a in range(rank):
-            y[a] += step[a]
-    for a in range(rank):
-        other = words[active[a]]
-        for x in range(residual.shape[0]):
-            residual[x] -= step[a] * other[x]
-    return np.sqrt(dot(residual, residual))  # type: ignore[no-any-return]
-
-
-@compiled_part
-def _residual_of_window(
-    words: F64,
-    gram: F64,
-    i: int,
-    low: int,
-    high: int,
-    factor: F64,
-    coefficients: F64,
-) -> float:
-    """Return r, the distance of v_i to the span of the other vectors in low..high; 0 where it lies in it.
-
-    ``coefficients[j - low]`` is filled with y, so that q = (v_i - sum_j y_j v_j) / r. The residual is the last pivot of the
-    Cholesky factor of the window's Gram matrix with v_i last; a dependent pivot is skipped instead of failing.
-    """
-    coefficients[: high - low] = 0.0
-    active = np.empty(high - low, dtype=np.int64)
-    rank = 0
-    for place in range(high - low):
-        # v_i moves to the end (Def. 1), the words after it move up by one
-        word = low + place + (low + place >= i)
-        if place == high - low - 1:
-            word = i
+    gram, factor, share = work.gram, span.factor, span.share
+    pivot = 0.0
+    for place in range(size + 1):
+        word = i if place == size else span.context[place]
         norm = gram[word, 0]
         pivot = norm
-        for a in range(rank):
-            other = active[a]
+        for a in range(place):
+            other = span.context[a]
             value = gram[min(word, other), abs(word - other)]
             for b in range(a):
-                value -= factor[rank, b] * factor[a, b]
+                value -= factor[place, b] * factor[a, b]
             value /= factor[a, a]
-            factor[rank, a] = value
+            factor[place, a] = value
             pivot -= value * value
-        if word != i and pivot > _DEPENDENT * norm:
-            factor[rank, rank] = np.sqrt(pivot)
-            active[rank] = word
-            rank += 1
-    y = factor[rank, :rank].copy()
-    _solve_transposed(factor, rank, y)
-    r = np.sqrt(max(pivot, 0.0))
-    if pivot <= _REFINED_BELOW * norm:
-        r = _refined_residual(words, i, active, rank, factor, y)
-    if r <= _RANK_TOLERANCE * np.sqrt(norm):
-        return 0.0
-    for a in range(rank):
-        coefficients[active[a] - low] = y[a]
-    return r  # type: ignore[no-any-return]
+        if pivot <= CAREFUL_BELOW * norm:
+            return -1.0
+        factor[place, place] = np.sqrt(pivot)
+    for a in range(size - 1, -1, -1):  # L^T share = what the last row holds
+        share[a] = factor[size, a]
+        for b in range(a + 1, size):
+            share[a] -= factor[b, a] * share[b]
+        share[a] /= factor[a, a]
+    for k in range(span.query.shape[0]):
+        span.query[k] = work.aligned[i, k]
+    for a in range(size):
+        for k in range(span.query.shape[0]):
+            span.query[k] -= share[a] * work.aligned[span.context[a], k]
+    return np.sqrt(pivot)  # type: ignore[no-any-return]
 
 
 @compiled_part
-def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
-    """Fill ``work.weights``, factoring the window of each word anew."""
+def _subtract(factor: float, x: F64, y: F64) -> None:
+    """Subtract so many times y from x."""
+    for t in range(x.shape[0]):
+        x[t] -= factor * y[t]
+
+
+@compiled_part
+def _residual_by_gram_schmidt(work: Workspace, i: int, size: int, span: _Span) -> float:
+    """Return r and fill ``span.query`` from the vectors themselves; the strongest that is left of the context goes first."""
+    basis, aligned = span.basis, span.aligned
+    for a in range(size):
+        scale = 1.0 / np.sqrt(work.gram[span.context[a], 0])
+        for x in range(basis.shape[1]):
+            basis[a, x] = scale * work.words[span.context[a], x]
+        for k in range(aligned.shape[1]):
+            aligned[a, k] = scale * work.aligned[span.context[a], k]
+    rank = 0
+    while rank < size:
+        best, most = rank, 0.0
+        for a in range(rank, size):
+            left = dot(basis[a], basis[a])
+            if left > most:
+                best, most = a, left
+        if most <= _RANK_TOLERANCE * _RANK_TOLERANCE:
+            break
+        for x in range(basis.shape[1]):
+            basis[rank, x], basis[best, x] = basis[best, x], basis[rank, x]
+        for k in range(aligned.shape[1]):
+            aligned[rank, k], aligned[best, k] = aligned[best, k], aligned[rank, k]
+        scale = 1.0 / np.sqrt(dot(basis[rank], basis[rank]))
+        for x in range(basis.shape[1]):
+            basis[rank, x] *= scale
+        for k in range(aligned.shape[1]):
+            aligned[rank, k] *= scale
+        for a in range(rank + 1, size):
+            along = dot(basis[a], basis[rank])
+            _subtract(along, basis[a], basis[rank])
+            _subtract(along, aligned[a], aligned[rank])
+        rank += 1
+    for x in range(basis.shape[1]):
+        span.residual[x] = work.words[i, x]
+    for k in range(aligned.shape[1]):
+        span.query[k] = work.aligned[i, k]
+    for b in range(rank):
+        along = dot(span.residual, basis[b])
+        _subtract(along, span.residual, basis[b])
+        _subtract(along, span.query, aligned[b])
+    return np.sqrt(dot(span.residual, span.residual))  # type: ignore[no-any-return]
+
+
+@compiled_part
+def _weigh_carefully(sentence: Ids, window: int, work: Workspace, span: _Span) -> None:
+    """Fill ``work.weights``, building the span of each word's context anew."""
     n = sentence.shape[0]
-    aligned, gram = work.aligned, work.gram
-    count = aligned.shape[1]
+    gram = work.gram
+    count = work.aligned.shape[1]
     for i in range(n):
         out = work.weights[i]
         out[0], out[1], out[2] = 1.0, 0.0, 1.0
@@ -140,18 +155,16 @@ def _weigh_carefully(sentence: Ids, window: int, work: Workspace) -> None:
             repeated = repeated or (j != i and sentence[j] == sentence[i])
         if repeated:
             continue
-        r = _residual_of_window(work.words, gram, i, low, high, work.factor, work.share)
-        if r == 0.0:
+        size = _context_of(sentence, gram, i, low, high, span.context)
+        r = _residual_by_cholesky(work, i, size, span)
+        if r < 0.0:
+            r = _residual_by_gram_schmidt(work, i, size, span)
+        length = np.sqrt(gram[i, 0])
+        if r <= _RANK_TOLERANCE * length:
             continue
-        alignment = 0.0
-        for k in range(count):
-            total = aligned[i, k]
-            for j in range(low, high):
-                total -= work.share[j - low] * aligned[j, k]
-            alignment += total * total
-        out[0] = np.exp(r / np.sqrt(gram[i, 0]))
+        out[0] = np.exp(r / length)
         out[1] = r / (high - low)
-        out[2] = np.exp(-np.sqrt(alignment) / (r * max(count, 1)))
+        out[2] = np.exp(-np.sqrt(dot(span.query, span.query)) / (r * max(count, 1)))
 
 
 @compiled
@@ -167,7 +180,18 @@ def weigh_dependent_sentences(
     dependent: Flags,
 ) -> None:
     """Weigh the words of the sentences that :func:`gem_index.kernels.windows.weigh_sentences` marked; same parameters."""
-    work = workspace(offsets, rows.shape[1], selected.shape[1], window)
+    d, count = rows.shape[1], selected.shape[1]
+    work = workspace(offsets, d, count, window)
+    w = work.gram.shape[1]
+    span = _Span(
+        np.empty(w, dtype=np.int64),
+        np.empty((w, w)),
+        np.empty(w),
+        np.empty((w, d)),
+        np.empty((w, count)),
+        np.empty(d),
+        np.empty(count),
+    )
     for s in range(offsets.shape[0] - 1):
         sentence, out = ids[offsets[s] : offsets[s + 1]], weights[offsets[s] : offsets[s + 1]]
         if not dependent[s]:
@@ -177,7 +201,7 @@ def weigh_dependent_sentences(
             low = max(0, first - window)
             piece = sentence[low : last + window]
             load(piece, rows, projections, sigma, selected[s], window, work)
-            _weigh_carefully(piece, window, work)
+            _weigh_carefully(piece, window, work, span)
             for i in range(first, last):
                 for part in range(3):
                     out[i, part] = work.weights[i - low, part]

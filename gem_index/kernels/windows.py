@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gem_index.kernels.compiled import compiled, compiled_part
 
-__all__ = ["PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
+__all__ = ["CAREFUL_BELOW", "PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
 
 Flags = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]
@@ -23,7 +23,7 @@ F64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int32]
 Ids64 = npt.NDArray[np.int64]
 
-_CAREFUL_BELOW = 1e-4
+CAREFUL_BELOW = 1e-4
 """Of |v|^2: the sliding inverse leaves a smaller squared residual to the careful path."""
 
 PIECE = 128
@@ -43,7 +43,6 @@ class Workspace(NamedTuple):
     products: F64  # (w,) inner products with the members
     share: F64  # (w,) coefficients in terms of the members
     query: F64  # (h,)
-    factor: F64  # (w, w) Cholesky factor of one window
 
 
 @compiled_part
@@ -65,7 +64,6 @@ def workspace(offsets: Ids64, dimension: int, count: int, window: int) -> Worksp
         np.empty(w),
         np.empty(w),
         np.empty(count),
-        np.empty((w, w)),
     )
 
 
@@ -148,7 +146,7 @@ def _enter(
     pivot = norm
     for a in range(size):
         pivot -= share[a] * products[a]
-    if pivot <= _CAREFUL_BELOW * norm:
+    if pivot <= CAREFUL_BELOW * norm:
         return False
     scale = 1.0 / pivot
     for k in range(count):
@@ -235,7 +233,7 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
         a = 0
         while members[a] != i:
             a += 1
-        if inverse[a, a] * gram[i, 0] * _CAREFUL_BELOW >= 1.0:
+        if inverse[a, a] * gram[i, 0] * CAREFUL_BELOW >= 1.0:
             return False
         r = 1.0 / np.sqrt(inverse[a, a])
         alignment = 0.0
