@@ -11,6 +11,7 @@ from gem_index.config import GemConfig
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.kernels.corpora import coarse_vectors
+from gem_index.kernels.sentences import select_directions
 
 
 @st.composite
@@ -134,7 +135,7 @@ def test_encoding_equals_the_paper(problem, removal, alphas):
 @settings(max_examples=400)
 @given(problem=nearly_dependent_problems())
 def test_nearly_dependent_words_are_weighed_as_by_qr(problem):
-    """From 1e-7 to 3e-2 left of a word: on both sides of what slides, of what Cholesky tells and of what counts as nothing."""
+    """From 1e-7 to 3e-2 left of a word: on both sides of what slides, of what Cholesky tells, and of nothing."""
     rows, sentence, directions, sigma, options = problem
     S = rows.T.astype(np.float64)
     assume(clear_of_the_rank_tolerance(S, options["window"]))
@@ -202,6 +203,35 @@ def test_directions_equal_the_svd_of_the_coarse_matrix(seed, n, d, K):
     np.testing.assert_allclose(found.singular_values, sigma, rtol=1e-6)
     overlap = np.linalg.svd(found.directions @ directions.T)[1]
     assert overlap.min() >= 0.9999 or len(sigma) < min(n, d)  # the K-th and K+1-th may nearly tie
+
+
+def test_each_direction_points_toward_its_largest_component():
+    """Its sign means nothing to GEM; a fixed one keeps stored components comparable."""
+    coarse = np.random.default_rng(1).normal(size=(40, 9))
+    for turned in (coarse, -coarse, coarse[:, ::-1]):
+        statistics = CorpusStatistics(9)
+        statistics.add(turned, 40)
+        directions = statistics.components(9).directions
+        strongest = np.abs(directions).argmax(axis=1)
+        assert (directions[np.arange(9), strongest] > 0).all()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_of_directions_that_tie_the_first_are_selected(plain):
+    ids, offsets = np.array([0, 1], np.int32), np.array([0, 2])
+    projections = np.array([[1.0, 0.0, -1.0, 2.0, 0.5], [0.0, 1.0, 0.0, 0.0, 0.5]])
+    sigma = np.array([1.0, 1.0, 1.0, 1.0, 1.0])
+    selected = np.empty((1, 5), dtype=np.int64)
+    select_directions(ids, offsets, projections, sigma, plain, selected)
+    assert selected.tolist() == [[3, 0, 1, 2, 4]]
+
+
+def test_of_a_sentence_without_words_the_first_directions_are_selected():
+    selected = np.empty((1, 3), dtype=np.int64)
+    select_directions(
+        np.zeros(0, np.int32), np.zeros(2, np.int64), np.ones((1, 4)), np.ones(4), True, selected
+    )
+    assert selected.tolist() == [[0, 1, 2]]
 
 
 def test_the_oracle_reproduces_itself_on_a_worked_example():

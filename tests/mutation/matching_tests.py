@@ -1,0 +1,116 @@
+"""Run the tests that reach the lines by which this checkout differs from its last commit; with no difference, all of them.
+
+The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
+reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
+Tests that reach few lines come first: they are quick, and mean the line. After a budget of seconds the mutant counts as
+one that survived.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).resolve().parents[2]
+BUDGET = 300  # seconds
+PER_TEST = 120  # seconds: what hangs fails
+KERNELS = (  # machine code, which coverage does not see
+    "tests/property/test_kernels.py",
+    "tests/property/test_tokenizer.py",
+    "tests/unit/test_text.py",
+    "tests/golden",
+    "tests/unit/test_vectors.py",
+    "tests/unit/test_encoder.py",
+    "tests/unit/formats",
+)
+
+
+def changed_lines() -> dict[str, set[int]]:
+    """Return the lines of the last commit that are not as they were, by file."""
+    command = ["git", "diff", "--unified=0", "--no-ext-diff", "HEAD"]
+    text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    lines: dict[str, set[int]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("--- a/"):
+            name = line[len("--- a/") :]
+        elif found := re.match(r"@@ -(\d+)(?:,(\d+))? ", line):
+            first, count = int(found[1]), int(found[2] or 1)
+            lines.setdefault(name, set()).update(range(first, first + max(count, 1)))
+    return lines
+
+
+def tests_of(data: CoverageData, name: str, lines: set[int]) -> set[str]:
+    """Return the tests that reach some lines of a file, or any of the file where they only run at import."""
+    if name not in data.measured_files():
+        raise SystemExit(f"the coverage data knows no {name}: make it again, of this commit")
+    contexts = data.contexts_by_lineno(name)
+    reached = {context for line in lines for context in contexts.get(line, ()) if context}
+    if not reached:
+        reached = {context for found in contexts.values() for context in found if context}
+    return {context.rpartition("|")[0] for context in reached}
+
+
+def weight_of_tests(data: CoverageData) -> dict[str, int]:
+    """Return how many lines each test reaches."""
+    counts: dict[str, int] = {}
+    for name in data.measured_files():
+        for contexts in data.contexts_by_lineno(name).values():
+            for context in contexts:
+                test = context.rpartition("|")[0]
+                counts[test] = counts.get(test, 0) + 1
+    return counts
+
+
+def main() -> int:
+    """Run them."""
+    lines = {name: found for name, found in changed_lines().items() if name.endswith(".py")}
+    environment = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    environment["PYTHONPATH"] = os.pathsep.join(
+        str(ROOT / part) for part in (".", "cli", "migrations")
+    )
+    chosen: list[str] = ["tests"]
+    cache = None
+    if lines:
+        data = CoverageData(os.environ.get("GEM_TEST_COVERAGE", ".coverage"))
+        data.read()
+        found: set[str] = set()
+        for name, changed in lines.items():
+            found |= tests_of(data, name, changed)
+        weights = weight_of_tests(data)
+        chosen = sorted(found, key=lambda test: (weights.get(test, 0), test))
+        if any(name.startswith("gem_index/kernels/") for name in lines):
+            chosen = [name for name in KERNELS if (ROOT / name).exists()]
+            # compiled code is kept by the file it was in, not by those it took functions from
+            cache = tempfile.mkdtemp(prefix="gem-mutant-")
+            environment["NUMBA_CACHE_DIR"] = cache
+    if not chosen:
+        print("no test reaches this")
+        return 0
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as names:
+        names.write("\n".join(chosen))
+        names.flush()
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider",
+                   f"--timeout={PER_TEST}", f"@{names.name}"]  # fmt: skip
+        try:
+            budget = BUDGET if lines else None
+            return subprocess.run(
+                command, cwd=ROOT, env=environment, check=False, timeout=budget
+            ).returncode
+        except subprocess.TimeoutExpired:
+            print(f"{len(chosen)} tests took over {BUDGET} seconds, none had failed")
+            return 0
+        finally:
+            if cache is not None:
+                shutil.rmtree(cache, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Keep a sample of a session's mutants: as many in each part of the project, chosen by a seed; the others are skipped.
+
+    cosmic-ray init tests/mutation/cosmic-ray.toml session.sqlite
+    python tests/mutation/sample.py session.sqlite --seed 15 --each 20
+
+Places are drawn before operators, so that an addition, which twelve operators replace, is no likelier than a `not`. Left out
+are annotations and aliases of types, which nothing evaluates or which fail at import, and how a kernel is compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+from cosmic_ray.work_db import WorkDB, use_db
+from cosmic_ray.work_item import MutationSpec, WorkerOutcome, WorkResult
+
+PARTS = {
+    "gem": ("gem_index/gem/", "gem_index/config.py", "gem_index/provider.py"),
+    "kernels": ("gem_index/kernels/", "gem_index/text.py"),
+    "collection": ("gem_index/collection/",),
+    "index": ("gem_index/index/",),
+    "store": ("gem_index/store/", "gem_index/workspace.py", "gem_index/home.py"),
+    "vectors": ("gem_index/vectors/", "gem_index/vector", "gem_index/npy.py"),
+    "command line": ("cli/",),
+    "files, input, re-ranking": ("gem_index/",),  # what no line above names
+}
+
+
+def part_of(path: Path) -> str:
+    """Return the part of the project that a module belongs to."""
+    name = path.as_posix()
+    return next(part for part, begins in PARTS.items() if name.startswith(begins))
+
+
+@cache
+def left_out(path: Path) -> frozenset[int]:
+    """Return the lines of annotations, type aliases, imports, decorators and exported names."""
+    lines: set[int] = set()
+
+    def add(*nodes: ast.AST | None) -> None:
+        for node in nodes:
+            if isinstance(node, ast.expr | ast.stmt):
+                lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            shown = [argument.annotation for argument in arguments]
+            for annotation in (*shown, node.returns):
+                # a default on the same line stays: only annotations that hold an operator are met by one
+                if any(isinstance(part, ast.BinOp) for part in ast.walk(annotation or ast.Pass())):
+                    add(annotation)
+            add(*(d for d in node.decorator_list if "compiled" in ast.unparse(d)))
+        elif isinstance(node, ast.AnnAssign):
+            add(node.annotation)
+            if "TypeAlias" in ast.unparse(node.annotation):
+                add(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ):
+            add(node)
+    return frozenset(lines)
+
+
+def choose(database: WorkDB, seed: int, each: int) -> set[str]:
+    """Return the jobs of the sample."""
+    places: dict[str, dict[tuple[str, int, int], list[tuple[str, str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for item in database.work_items:
+        mutation: MutationSpec = item.mutations[0]
+        line, column = mutation.start_pos
+        if line not in left_out(mutation.module_path):
+            place = (mutation.module_path.as_posix(), line, column)
+            name = f"{mutation.operator_name} {mutation.operator_args} {mutation.occurrence}"
+            places[part_of(mutation.module_path)][place].append((name, item.job_id))
+    random_ = random.Random(seed)
+    chosen = set()
+    for part in PARTS:
+        drawn = random_.sample(sorted(places[part]), min(each, len(places[part])))
+        chosen |= {random_.choice(sorted(places[part][place]))[1] for place in drawn}
+    return chosen
+
+
+def main() -> None:
+    """Skip what is not in the sample."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("session")
+    parser.add_argument("--seed", type=int, default=15)
+    parser.add_argument("--each", type=int, default=20, help="mutants of each part")
+    arguments = parser.parse_args()
+    with use_db(arguments.session, WorkDB.Mode.open) as database:
+        chosen = choose(database, arguments.seed, arguments.each)
+        others = [item.job_id for item in database.work_items if item.job_id not in chosen]
+        database.set_multiple_results(others, WorkResult(worker_outcome=WorkerOutcome.SKIPPED))
+    print(f"{len(chosen)} mutants are in the sample, {len(others)} are skipped")
+
+
+if __name__ == "__main__":
+    main()

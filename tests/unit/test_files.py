@@ -1,0 +1,170 @@
+"""What is on the disk when: contents before names, names before they are relied upon; all of it or nothing."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from gem_index import files
+from gem_index.files import make_directory, publish_directory, publish_file, sync_tree
+
+
+@pytest.fixture
+def steps(monkeypatch, tmp_path):
+    """Each sync and rename as it happens: ("sync", path, bytes that are in the file), ("rename", from, to)."""
+    seen = []
+    fsync, rename, replace = os.fsync, os.rename, os.replace
+
+    def name(path):
+        return str(Path(path).relative_to(tmp_path)).replace(f"partial-{os.getpid()}", "partial")
+
+    def watched_fsync(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        seen.append(("sync", name(path), path.read_bytes() if path.is_file() else None))
+        fsync(descriptor)
+
+    def watched(kind, function):
+        def call(old, new, *rest, **options):
+            seen.append((kind, name(old), name(new)))
+            function(old, new, *rest, **options)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "rename", watched("rename", rename))
+    monkeypatch.setattr(os, "replace", watched("rename", replace))
+    return seen
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestPublishedFile:
+    def test_contents_are_durable_before_the_name_and_the_name_before_it_returns(
+        self, steps, tmp_path
+    ):
+        (tmp_path / "a").write_bytes(b"old")
+        with publish_file(tmp_path / "a") as file:
+            file.write(b"new")
+            assert (tmp_path / "a").read_bytes() == b"old"
+        assert steps == [
+            ("sync", ".a.partial", b"new"),
+            ("rename", ".a.partial", "a"),
+            ("sync", ".", None),
+        ]
+        assert (tmp_path / "a").read_bytes() == b"new"
+        assert names(tmp_path) == ["a"]
+
+    @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+    def test_an_error_leaves_the_old_one(self, tmp_path, error):
+        (tmp_path / "a").write_bytes(b"old")
+
+        def write():
+            with publish_file(tmp_path / "a") as file:
+                file.write(b"new")
+                raise error
+
+        with pytest.raises(type(error)):
+            write()
+        assert (tmp_path / "a").read_bytes() == b"old"
+        assert names(tmp_path) == ["a"]
+
+    def test_a_disk_that_does_not_keep_it_keeps_the_old_one(self, tmp_path, monkeypatch):
+        def refuse(_):
+            raise OSError(5, "Input/output error")
+
+        (tmp_path / "a").write_bytes(b"old")
+        monkeypatch.setattr(files.os, "fsync", refuse)
+        with pytest.raises(OSError, match="Input/output"), publish_file(tmp_path / "a") as file:
+            file.write(b"new")
+        assert (tmp_path / "a").read_bytes() == b"old"
+        assert names(tmp_path) == ["a"]
+
+
+class TestPublishedDirectory:
+    @staticmethod
+    def fill(folder):
+        (folder / "x").write_bytes(b"1")
+        (folder / "sub").mkdir()
+        (folder / "sub" / "y").write_bytes(b"2")
+
+    def test_every_file_and_folder_is_durable_before_the_name(self, steps, tmp_path):
+        publish_directory(tmp_path / "a", self.fill)
+        renamed = steps.index(("rename", ".a.partial", "a"))
+        before = steps[:renamed]
+        assert sorted(before) == sorted(
+            [
+                ("sync", ".a.partial/x", b"1"),
+                ("sync", ".a.partial/sub/y", b"2"),
+                ("sync", ".a.partial/sub", None),
+                ("sync", ".a.partial", None),
+            ],
+        )
+        assert before[-1] == ("sync", ".a.partial", None)
+        assert before.index(("sync", ".a.partial/sub/y", b"2")) < before.index(
+            ("sync", ".a.partial/sub", None)
+        )
+        assert steps[renamed + 1 :] == [("sync", ".", None)]
+
+    def test_it_is_its_owners_alone(self, tmp_path):
+        publish_directory(tmp_path / "deep" / "a", self.fill)
+        folder = tmp_path / "deep" / "a"
+        assert mode(tmp_path / "deep") == mode(folder) == mode(folder / "sub") == 0o700
+        assert mode(folder / "x") == mode(folder / "sub" / "y") == 0o600
+
+    def test_what_an_earlier_attempt_of_this_process_left_is_not_taken_over(self, tmp_path):
+        stale = tmp_path / f".a.partial-{os.getpid()}"
+        stale.mkdir()
+        (stale / "stale").write_bytes(b"")
+        publish_directory(tmp_path / "a", self.fill)
+        assert names(tmp_path / "a") == ["sub", "x"]
+
+    @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+    def test_an_error_leaves_nothing(self, tmp_path, error):
+        def broken(folder):
+            self.fill(folder)
+            raise error
+
+        with pytest.raises(type(error)):
+            publish_directory(tmp_path / "a", broken)
+        assert names(tmp_path) == []
+
+    def test_one_that_exists_is_not_replaced(self, tmp_path):
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "mine").write_bytes(b"")
+        with pytest.raises(OSError, match="not empty"):
+            publish_directory(tmp_path / "a", self.fill)
+        assert names(tmp_path / "a") == ["mine"]
+        assert names(tmp_path) == ["a"]
+
+
+def test_sync_tree_opens_what_was_closed_to_its_owner(tmp_path):
+    (tmp_path / "sub").mkdir(mode=0o755)
+    (tmp_path / "sub" / "x").write_bytes(b"1")
+    (tmp_path / "sub" / "x").chmod(0o644)
+    sync_tree(tmp_path)
+    assert mode(tmp_path / "sub") == 0o700
+    assert mode(tmp_path / "sub" / "x") == 0o600
+
+
+class TestMadeDirectory:
+    def test_all_that_is_made_is_private_and_what_was_there_stays(self, tmp_path):
+        tmp_path.chmod(0o755)
+        make_directory(tmp_path / "a" / "b")
+        assert mode(tmp_path) == 0o755
+        assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700
+        (tmp_path / "a").chmod(0o750)
+        make_directory(tmp_path / "a")
+        make_directory(tmp_path / "a" / "c")
+        assert mode(tmp_path / "a") == 0o750
+
+    def test_a_file_of_that_name_is_told(self, tmp_path):
+        (tmp_path / "a").write_bytes(b"")
+        with pytest.raises(NotADirectoryError):
+            make_directory(tmp_path / "a")

@@ -1,0 +1,181 @@
+"""How readers follow a collection: one at a time brings the view up to date, and every state answers as it should."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from brute_force import documents
+from gem_index import Document, Home
+from gem_index.collection.view import ViewKeeper
+from gem_index.index.lexical import terms_of
+from gem_index.workspace import Workspace
+
+
+class Gate:
+    """Holds the first thread that comes inside until it is opened, and counts those that are inside at once."""
+
+    def __init__(self):
+        self.inside = threading.Event()
+        self.opened = threading.Event()
+        self.second = threading.Event()
+        self.entered = self.most = self._now = 0
+        self._lock = threading.Lock()
+
+    def pass_through(self, work):
+        with self._lock:
+            self.entered += 1
+            self._now += 1
+            self.most = max(self.most, self._now)
+            first = self.entered == 1
+        if first:
+            self.inside.set()
+            assert self.opened.wait(30)
+        else:
+            self.second.set()
+        try:
+            return work()
+        finally:
+            with self._lock:
+                self._now -= 1
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+def run_two(gate, work):
+    """Start a thread that is held inside, then another, and let both end; return what they found."""
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(work)
+        assert gate.inside.wait(30)
+        second = pool.submit(work)
+        gate.second.wait(0.5)  # a second one inside comes at once; one that waits its turn does not
+        gate.opened.set()
+        return first.result(30), second.result(30)
+
+
+class TestThreads:
+    def test_one_at_a_time_brings_a_view_up_to_date(self, faq, gate, monkeypatch):
+        faq.ingest(documents(30))
+        advance = ViewKeeper._advance
+        monkeypatch.setattr(
+            ViewKeeper,
+            "_advance",
+            lambda *arguments: gate.pass_through(lambda: advance(*arguments)),
+        )
+        found = run_two(gate, lambda: [hit.id for hit in faq.search("bank river", k=30)])
+        assert gate.most == 1
+        assert found[0] == found[1]
+        assert len(found[0]) == 30
+
+    def test_a_model_is_opened_once_for_all_threads(self, home, faq, gate, monkeypatch):
+        encoder = Workspace.encoder
+        monkeypatch.setattr(
+            Workspace,
+            "encoder",
+            lambda *arguments: gate.pass_through(lambda: encoder(*arguments)),
+        )
+        fresh = Home(home.root).collection("faq")
+        found = run_two(gate, lambda: fresh.encoder)
+        assert gate.entered == 1
+        assert found[0] is found[1]
+
+
+class TestOrder:
+    """Equal scores: the older document first, wherever the two are."""
+
+    @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+    @pytest.mark.parametrize("indexed", [0, 3, 6])
+    def test_equal_documents_come_by_age(self, faq, mode, indexed):
+        same = [Document(id=f"n{i}", text="a bank by the river") for i in (5, 3, 4, 0, 2, 1)]
+        faq.ingest(same[:indexed])
+        if indexed:
+            faq.refit()
+        faq.ingest(same[indexed:])
+        found = [hit.id for hit in faq.search("river bank", k=6, mode=mode)]
+        assert found == [document.id for document in same]
+
+    def test_the_best_come_first_by_score_and_not_by_place(self, faq):
+        faq.ingest(documents(60))
+        faq.refit()
+        faq.ingest(documents(60, begin=100))
+        for mode in ("dense", "lexical", "hybrid"):
+            scores = [hit.score for hit in faq.search("bank river tea", k=200, mode=mode)]
+            assert len(scores) > 20
+            assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+@pytest.mark.parametrize("refit", [False, True])
+def test_a_least_score_is_reached_by_an_equal_one(faq, mode, refit):
+    faq.ingest(documents(40))
+    if refit:
+        faq.refit()
+    hits = faq.search("bank river tea", k=20, mode=mode)
+    scores = [hit.score for hit in hits]
+    place = next(i for i in range(5, 15) if scores[i - 1] > scores[i] > scores[i + 1])
+    found = faq.search("bank river tea", k=20, mode=mode, min_score=scores[place])
+    assert [hit.id for hit in found] == [hit.id for hit in hits[: place + 1]]
+
+
+class TestWordsOfTheTail:
+    INDEXED = (
+        "the bank of the river",
+        "a bank account",
+        "bank bank bank bank bank bank bank",
+        "a school by the water",
+        "tea and a cup of tea",
+    )
+    LATER = ("two ducks by the river bank", "the tea of the two ducks")
+
+    def expected(self, text, query):
+        """BM25 with the statistics of what is indexed."""
+        held = [terms_of(other) for other in self.INDEXED]
+        mean = sum(map(len, held)) / len(held)
+        terms, score = terms_of(text), 0.0
+        for term in set(terms_of(query)):
+            frequency = sum(term in other for other in held)
+            weight = np.log1p((len(held) - frequency + 0.5) / (frequency + 0.5))
+            times = terms.count(term)
+            score += weight * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * len(terms) / mean))
+        return score
+
+    def test_score_as_they_would_in_the_files(self, faq):
+        texts = [*self.INDEXED, *self.LATER]
+        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        faq.refit()
+        faq.ingest(Document(id=str(i + 5), text=text) for i, text in enumerate(self.LATER))
+        assert faq.status().index.tail == 2
+        for query in ("bank", "ducks", "tea by the river", "two banks"):
+            scores = {hit.id: hit.score for hit in faq.search(query, k=9, mode="lexical")}
+            for i, text in enumerate(texts):
+                assert scores.get(str(i), 0.0) == pytest.approx(
+                    self.expected(text, query), rel=1e-4
+                ), (query, text)
+
+    def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 3)
+        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        faq.delete(["2"])
+        faq.ingest(Document(id=f"n{i}", text="a loan for the school") for i in range(4))
+        assert faq.status().index.tail == 0
+        with faq._workspace.database.reading() as connection:
+            view = faq._views.at(connection, faq._record(connection))
+        assert len(view.snapshot.words) == 8
+        assert view.snapshot.ids.tolist() == [1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_snapshot_that_is_not_there_is_searched_around(home, faq, caplog):
+    faq.ingest(documents(50))
+    faq.refit()
+    before = [(hit.id, hit.score) for hit in faq.search("bank river", k=50)]
+    next(home.root.rglob("ids.npy")).unlink()
+    found = [
+        (hit.id, hit.score) for hit in Home(home.root).collection("faq").search("bank river", k=50)
+    ]
+    assert "searching from the stored texts instead" in caplog.text
+    assert [name for name, _ in found] == [name for name, _ in before]
+    assert [score for _, score in found] == pytest.approx([score for _, score in before], abs=1e-6)
