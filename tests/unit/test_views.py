@@ -1,60 +1,19 @@
 """How readers follow a collection: one at a time brings the view up to date, and every state answers as it should."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
 from brute_force import documents
+from gate import Gate
 from gem_index import Document, Home
 from gem_index.collection.view import ViewKeeper
 from gem_index.index.lexical import terms_of
 from gem_index.workspace import Workspace
 
 
-class Gate:
-    """Holds the first thread that comes inside until it is opened, and counts those that are inside at once."""
-
-    def __init__(self):
-        self.inside = threading.Event()
-        self.opened = threading.Event()
-        self.second = threading.Event()
-        self.entered = self.most = self._now = 0
-        self._lock = threading.Lock()
-
-    def pass_through(self, work):
-        with self._lock:
-            self.entered += 1
-            self._now += 1
-            self.most = max(self.most, self._now)
-            first = self.entered == 1
-        if first:
-            self.inside.set()
-            assert self.opened.wait(30)
-        else:
-            self.second.set()
-        try:
-            return work()
-        finally:
-            with self._lock:
-                self._now -= 1
-
-
 @pytest.fixture
 def gate():
     return Gate()
-
-
-def run_two(gate, work):
-    """Start a thread that is held inside, then another, and let both end; return what they found."""
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(work)
-        assert gate.inside.wait(30)
-        second = pool.submit(work)
-        gate.second.wait(0.5)  # a second one inside comes at once; one that waits its turn does not
-        gate.opened.set()
-        return first.result(30), second.result(30)
 
 
 class TestThreads:
@@ -64,9 +23,9 @@ class TestThreads:
         monkeypatch.setattr(
             ViewKeeper,
             "_advance",
-            lambda *arguments: gate.pass_through(lambda: advance(*arguments)),
+            gate.around(advance),
         )
-        found = run_two(gate, lambda: [hit.id for hit in faq.search("bank river", k=30)])
+        found = gate.run_two(lambda: [hit.id for hit in faq.search("bank river", k=30)])
         assert gate.most == 1
         assert found[0] == found[1]
         assert len(found[0]) == 30
@@ -76,10 +35,10 @@ class TestThreads:
         monkeypatch.setattr(
             Workspace,
             "encoder",
-            lambda *arguments: gate.pass_through(lambda: encoder(*arguments)),
+            gate.around(encoder),
         )
         fresh = Home(home.root).collection("faq")
-        found = run_two(gate, lambda: fresh.encoder)
+        found = gate.run_two(lambda: fresh.encoder)
         assert gate.entered == 1
         assert found[0] is found[1]
 

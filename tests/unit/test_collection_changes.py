@@ -1,4 +1,4 @@
-"""What a sceptical user found: threads between states, kinds that change, disks that refuse, filters that look alike."""
+"""Changes beside a collection in use: threads between states, kinds that change, disks that refuse, folders of others."""
 
 import json
 import os
