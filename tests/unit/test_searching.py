@@ -1,0 +1,153 @@
+"""One search: what is asked for, how deep each list goes, and hits that are re-ranked."""
+
+import numpy as np
+import pytest
+
+from brute_force import documents
+from gem_index import Document
+from gem_index.collection import collection as module
+from gem_index.collection import searching
+from gem_index.collection.fusion import fuse
+from gem_index.collection.searching import SearchRequest
+from gem_index.errors import InputError
+
+QUERY = "open a bank account by phone"
+
+
+@pytest.fixture
+def many(faq):
+    faq.ingest(documents(400))
+    faq.refit()
+    faq.ingest(documents(100, begin=1000))
+    return faq
+
+
+def cosine(collection, hit):
+    pair = collection.encoder.encode([QUERY, hit.text]).astype(np.float64)
+    return float(pair[0] @ pair[1])
+
+
+class TestRerank:
+    @pytest.mark.parametrize("mode", ["lexical", "hybrid", "dense"])
+    def test_the_best_hundred_of_the_mode_are_ordered_by_cosine(self, many, mode):
+        best = many.search(QUERY, k=module.RERANKED, mode=mode)
+        expected = sorted(best, key=lambda hit: -cosine(many, hit))
+        found = many.search(QUERY, k=7, mode=mode, rerank=True)
+        assert [hit.id for hit in found] == [hit.id for hit in expected[:7]]
+        assert [hit.score for hit in found] == pytest.approx(
+            [cosine(many, hit) for hit in expected[:7]], abs=1e-6
+        )
+        for hit in found:
+            assert (hit.text, hit.metadata) == next(
+                (other.text, other.metadata) for other in best if other.id == hit.id
+            )
+
+    def test_more_than_a_hundred_where_more_are_asked_for(self, many):
+        found = many.search(QUERY, k=130, mode="lexical", rerank=True)
+        assert {hit.id for hit in found} == {
+            hit.id for hit in many.search(QUERY, k=130, mode="lexical")
+        }
+        assert len(found) == 130
+
+    def test_a_least_score_is_held_against_the_modes_own(self, many):
+        lexical = many.search(QUERY, k=100, mode="lexical")
+        least = lexical[20].score
+        found = many.search(QUERY, k=None, mode="lexical", min_score=least, rerank=True)
+        assert {hit.id for hit in found} == {hit.id for hit in lexical if hit.score >= least}
+        assert all(hit.score <= 1 for hit in found)
+
+    def test_filtered_hits(self, many):
+        where = {"n": {"$gte": 1000}}
+        found = many.search(QUERY, k=5, where=where, mode="lexical", rerank=True)
+        assert len(found) == 5
+        assert all(hit.metadata["n"] >= 1000 for hit in found)
+
+    def test_a_vector_holds_no_text_to_rerank_by(self, many):
+        vector = many.encoder.encode([QUERY])[0]
+        with pytest.raises(InputError, match="found a vector to re-rank by; expected a text"):
+            many.search(vector, fingerprint=many.encoder.fingerprint, rerank=True)
+
+
+class TestDepth:
+    @pytest.mark.parametrize("k", [5, 150])
+    def test_a_hybrid_search_fuses_a_hundred_of_each_list_and_k_where_that_is_more(self, many, k):
+        ids = {document.id: place for place, document in enumerate(many.documents())}
+
+        def hits(mode):
+            found = many.search(QUERY, k=max(100, k), mode=mode)
+            return [(ids[hit.id], hit.score) for hit in found]
+
+        for fusion in ("weighted", "rrf"):
+            expected = fuse(hits("dense"), hits("lexical"), k, fusion)
+            found = many.search(QUERY, k=k, mode="hybrid", fusion=fusion)
+            assert [hit.score for hit in found] == pytest.approx(
+                [score for _, score in expected], abs=1e-5
+            )
+            assert len(found) == k
+
+    def test_all_that_reach_a_score_are_asked_for_in_steps(self, many, monkeypatch):
+        asked = []
+        once = searching.Search._search
+        monkeypatch.setattr(
+            searching.Search, "_search", lambda self, k: asked.append(k) or once(self, k)
+        )
+        scores = [hit.score for hit in many.search(QUERY, k=500)]
+        asked.clear()
+        assert len(many.search(QUERY, k=None, min_score=scores[49])) == 50
+        assert asked == [100]
+        asked.clear()
+        assert len(many.search(QUERY, k=None, min_score=-1)) == 500
+        assert asked == [100, 400, 1600]
+        asked.clear()
+        assert len(many.search(QUERY, k=30, min_score=-1)) == 30
+        assert asked == [30]
+
+
+class TestRequest:
+    @staticmethod
+    def ask(**options):
+        given = {
+            "query": "bank", "k": 3, "where": None, "mode": "dense", "min_score": None, "fusion": "rrf"
+        }  # fmt: skip
+        return SearchRequest(**(given | options))
+
+    @pytest.mark.parametrize("where", [{"a": 1}, {"$or": []}])
+    def test_is_filtered(self, where):
+        assert self.ask(where=where).filtered
+
+    @pytest.mark.parametrize("where", [None, {}])
+    def test_is_not_filtered(self, where):
+        assert not self.ask(where=where).filtered
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"k": True}, "k is True; expected a whole number of at least 1"),
+            ({"k": 0}, "k is 0; expected a whole number of at least 1"),
+            ({"k": 2.0}, "k is 2.0; expected a whole number of at least 1"),
+            ({"k": None}, "found neither k nor min_score"),
+            ({"min_score": float("nan")}, "min_score is nan; expected a finite number"),
+            ({"min_score": float("inf")}, "min_score is inf; expected a finite number"),
+            ({"min_score": "1"}, "min_score is '1'; expected a finite number"),
+            ({"query": None}, "the query is None; expected a text, or a vector"),
+            ({"query": b"bank"}, "the query is b'bank'; expected a text, or a vector"),
+            ({"query": {"a": 1}}, "expected a text, or a vector"),
+            ({"query": True}, "the query is True; expected a text, or a vector"),
+            ({"mode": "Dense"}, "the mode is 'Dense'; expected dense, lexical, hybrid"),
+        ],
+    )
+    def test_is_refused(self, options, message):
+        with pytest.raises(InputError, match=message):
+            self.ask(**options)
+
+    def test_one_of_k_and_a_least_score_is_enough(self):
+        assert self.ask(k=None, min_score=0).k is None
+        assert self.ask(k=1).min_score is None
+
+
+def test_scores_are_cosines(faq):
+    faq.ingest([Document(id="same", text=QUERY), Document(id="none", text="...")])
+    scores = {hit.id: hit.score for hit in faq.search(QUERY)}
+    assert scores["same"] == pytest.approx(1.0, abs=1e-6)
+    assert scores["same"] <= 1.0
+    assert scores["none"] == 0.0
