@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import ConfigError, CorruptionError
-from gem_index.index.dense import DenseIndex
+from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
 from gem_index.index.lexical import LexicalIndex, LexicalTail, terms_of
 from gem_index.index.snapshot import Generation, Snapshot
@@ -106,6 +106,37 @@ def test_kinds_are_chosen_by_size():
     assert resolve_kind("ivf", 1_000_000).factory == "IVF4000,SQ8"
     assert resolve_kind("ivf", 10).factory == "IVF1,SQ8"
     assert resolve_kind("OPQ8,PQ8", 5).factory == "OPQ8,PQ8"
+
+
+@pytest.mark.parametrize(
+    ("documents", "kind", "factory"),
+    [
+        (0, "flat", "Flat"), (199_999, "flat", "Flat"), (200_000, "rabitq", "RaBitQ"),
+    ],
+)  # fmt: skip
+def test_automatic_is_flat_up_to_the_break_even(documents, kind, factory):
+    assert resolve_kind("auto", documents) == IndexKind(kind, factory)
+
+
+@pytest.mark.parametrize(
+    ("documents", "lists"), [(0, 1), (39, 1), (78, 2), (10_000, 256), (90_000, 1200), (2 * 10**6, 4096)]
+)  # fmt: skip
+def test_lists_grow_with_the_documents_and_hold_enough_of_them(documents, lists):
+    assert resolve_kind("ivf", documents).factory == f"IVF{lists},SQ8"
+
+
+def test_an_approximate_kind_proposes_more_than_is_asked_for():
+    assert [FLAT.candidates(k) for k in (1, 1000)] == [1, 1000]
+    rabitq = resolve_kind("rabitq", 1)
+    assert [rabitq.candidates(k) for k in (1, 50, 51, 1000)] == [200, 200, 204, 4000]
+
+
+def test_items_are_spread_evenly_from_the_first_to_the_last():
+    items = np.arange(10, 110)
+    assert spread(items, 200).tolist() == items.tolist()
+    assert spread(items, 100).tolist() == items.tolist()
+    assert spread(items, 4).tolist() == [10, 43, 76, 109]
+    assert spread(items, 1).tolist() == [10]
 
 
 def test_kinds_that_faiss_cannot_make():
