@@ -55,7 +55,8 @@ def tests_of(data: CoverageData, name: str, lines: set[int]) -> set[str]:
     reached = {context for line in lines for context in contexts.get(line, ()) if context}
     if not reached:
         reached = {context for found in contexts.values() for context in found if context}
-    return {context.rpartition("|")[0] for context in reached}
+    tests = {context.rpartition("|")[0] for context in reached}
+    return {test for test in tests if (ROOT / test.partition("::")[0]).exists()}
 
 
 def weight_of_tests(data: CoverageData) -> dict[str, int]:
