@@ -27,9 +27,12 @@ def gem(root, *arguments, limit=None, **environment):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     code = "from gem_index_cli.main import main; main()"
+    inherited = dict(os.environ)
+    if limit:
+        inherited.pop("COVERAGE_PROCESS_CONFIG", None)  # what it measured would not fit either
     return subprocess.run(
         [sys.executable, "-c", code, "--home", str(root), *map(str, arguments)],
-        capture_output=True, text=True, check=False, env={**os.environ, **environment},
+        capture_output=True, text=True, check=False, env={**inherited, **environment},
         preexec_fn=restrict if limit else None,
     )  # fmt: skip
 
