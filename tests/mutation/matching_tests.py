@@ -2,7 +2,7 @@
 
 The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
 reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
-Tests that reach few lines come first: they are quick, and mean the line. After a budget of seconds the mutant counts as
+Tests of which the file is the largest part come first: they are quick, and mean it. After a budget of seconds the mutant counts as
 one that survived.
 """
 
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from coverage import CoverageData
@@ -47,27 +48,35 @@ def changed_lines() -> dict[str, set[int]]:
     return lines
 
 
-def tests_of(data: CoverageData, name: str, lines: set[int]) -> set[str]:
-    """Return the tests that reach some lines of a file, or any of the file where they only run at import."""
+def tests_of(data: CoverageData, name: str, lines: set[int]) -> dict[str, int]:
+    """Return the tests that reach some lines of a file, or any of the file where they only run at import.
+
+    With each comes how many lines of the file it reaches.
+    """
     if name not in data.measured_files():
         raise SystemExit(f"the coverage data knows no {name}: make it again, of this commit")
     contexts = data.contexts_by_lineno(name)
     reached = {context for line in lines for context in contexts.get(line, ()) if context}
     if not reached:
         reached = {context for found in contexts.values() for context in found if context}
-    tests = {context.rpartition("|")[0] for context in reached}
-    return {test for test in tests if (ROOT / test.partition("::")[0]).exists()}
+    tests = {test_of(context) for context in reached}
+    counts = Counter(test_of(context) for found in contexts.values() for context in found)
+    return {test: counts[test] for test in tests if (ROOT / test.partition("::")[0]).exists()}
 
 
-def weight_of_tests(data: CoverageData) -> dict[str, int]:
+def test_of(context: str) -> str:
+    """Return the test of a context: it has one for its setup, one for its run and one for its teardown."""
+    return context.rpartition("|")[0]
+
+
+def lines_of_tests(data: CoverageData) -> Counter[str]:
     """Return how many lines each test reaches."""
-    counts: dict[str, int] = {}
-    for name in data.measured_files():
-        for contexts in data.contexts_by_lineno(name).values():
-            for context in contexts:
-                test = context.rpartition("|")[0]
-                counts[test] = counts.get(test, 0) + 1
-    return counts
+    return Counter(
+        test_of(context)
+        for name in data.measured_files()
+        for contexts in data.contexts_by_lineno(name).values()
+        for context in contexts
+    )
 
 
 def main() -> int:
@@ -82,11 +91,11 @@ def main() -> int:
     if lines:
         data = CoverageData(os.environ.get("GEM_TEST_COVERAGE", ".coverage"))
         data.read()
-        found: set[str] = set()
+        found: Counter[str] = Counter()
         for name, changed in lines.items():
-            found |= tests_of(data, name, changed)
-        weights = weight_of_tests(data)
-        chosen = sorted(found, key=lambda test: (weights.get(test, 0), test))
+            found.update(tests_of(data, name, changed))
+        every = lines_of_tests(data)
+        chosen = sorted(found, key=lambda test: (every[test] / found[test], test))
         if any(name.startswith("gem_index/kernels/") for name in lines):
             chosen = [name for name in KERNELS if (ROOT / name).exists()]
             # compiled code is kept by the file it was in, not by those it took functions from
