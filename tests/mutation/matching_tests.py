@@ -2,7 +2,7 @@
 
 The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
 reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
-reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, of ``pytest --cov --cov-context=test``.
+Tests of which the file is the largest part come first: they are quick, and mean it. After a budget of seconds it counts as
 one that survived.
 """
 
