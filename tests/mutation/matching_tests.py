@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from coverage import CoverageData
@@ -109,15 +111,16 @@ def main() -> int:
         names.flush()
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider",
                    f"--timeout={PER_TEST}", f"@{names.name}"]  # fmt: skip
+        tests = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
         try:
-            budget = BUDGET if lines else None
-            return subprocess.run(
-                command, cwd=ROOT, env=environment, check=False, timeout=budget
-            ).returncode
+            return tests.wait(BUDGET if lines else None)
         except subprocess.TimeoutExpired:
             print(f"{len(chosen)} tests took over {BUDGET} seconds, none had failed")
             return 0
         finally:
+            with suppress(ProcessLookupError):
+                os.killpg(tests.pid, signal.SIGKILL)  # and what it has started
+            tests.wait()
             if cache is not None:
                 shutil.rmtree(cache, ignore_errors=True)
 
