@@ -46,7 +46,8 @@ def changed_lines() -> dict[str, set[int]]:
             name = line[len("--- a/") :]
         elif found := re.match(r"@@ -(\d+)(?:,(\d+))? ", line):
             first, count = int(found[1]), int(found[2] or 1)
-            lines.setdefault(name, set()).update(range(first, first + max(count, 1)))
+            # what is only put in stands between a line and the next
+            lines.setdefault(name, set()).update(range(first, first + (count or 2)))
     return lines
 
 
