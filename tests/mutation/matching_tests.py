@@ -8,6 +8,7 @@ one that survived.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -73,13 +74,20 @@ def test_of(context: str) -> str:
 
 
 def lines_of_tests(data: CoverageData) -> Counter[str]:
-    """Return how many lines each test reaches."""
-    return Counter(
+    """Return how many lines each test reaches; counted once, and kept beside the data."""
+    kept = Path(f"{data.data_filename()}.lines.json")
+    if kept.exists():
+        return Counter(json.loads(kept.read_text()))
+    lines = Counter(
         test_of(context)
         for name in data.measured_files()
         for contexts in data.contexts_by_lineno(name).values()
         for context in contexts
     )
+    part = Path(f"{kept}.{os.getpid()}")
+    part.write_text(json.dumps(lines))
+    part.replace(kept)
+    return lines
 
 
 def main() -> int:
@@ -98,7 +106,11 @@ def main() -> int:
         for name, changed in lines.items():
             found.update(tests_of(data, name, changed))
         every = lines_of_tests(data)
-        chosen = sorted(found, key=lambda test: (every[test] / found[test], test))
+        # tests of faults start processes and take long: they come last
+        chosen = sorted(
+            found,
+            key=lambda test: (test.startswith("tests/faults/"), every[test] / found[test], test),
+        )
         if any(name.startswith("gem_index/kernels/") for name in lines):
             chosen = [name for name in KERNELS if (ROOT / name).exists()]
             # compiled code is kept by the file it was in, not by those it took functions from
