@@ -57,6 +57,18 @@ class TestOrder:
         found = [hit.id for hit in faq.search("river bank", k=6, mode=mode)]
         assert found == [document.id for document in same]
 
+    @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+    @pytest.mark.parametrize("indexed", [0, 2, 4])
+    def test_of_more_equal_documents_than_are_asked_for_the_oldest_come(self, faq, mode, indexed):
+        same = [Document(id=f"n{i}", text="a bank by the river") for i in (3, 1, 2, 0)]
+        faq.ingest(same[:indexed])
+        if indexed:
+            faq.refit()
+        faq.ingest(same[indexed:])
+        for k in (1, 2, 3):
+            found = [hit.id for hit in faq.search("river bank", k=k, mode=mode)]
+            assert found == [document.id for document in same[:k]]
+
     def test_the_best_come_first_by_score_and_not_by_place(self, faq):
         faq.ingest(documents(60))
         faq.refit()
@@ -114,6 +126,14 @@ class TestWordsOfTheTail:
                 assert scores.get(str(i), 0.0) == pytest.approx(
                     self.expected(text, query), rel=1e-4
                 ), (query, text)
+
+    def test_follow_what_is_deleted_and_replaced(self, faq):
+        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        assert len(faq.search("bank tea", mode="lexical")) == 4
+        faq.delete(["0", "3"])
+        faq.ingest([Document(id="2", text="a phone")])
+        for query, expected in (("tea", ["4"]), ("bank", ["1"]), ("phone", ["2"]), ("school", [])):
+            assert [hit.id for hit in faq.search(query, mode="lexical")] == expected
 
     def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 3)
