@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.kernels.compiled import compiled, compiled_part
-from gem_index.kernels.windows import CAREFUL_BELOW, PIECE, Workspace, dot, load, workspace
+from gem_index.kernels.windows import PIECE, Workspace, dot, load, workspace
 
 __all__ = ["weigh_dependent_sentences"]
 
@@ -26,6 +26,10 @@ Ids64 = npt.NDArray[np.int64]
 
 _RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
+
+_SINGULAR_BELOW = 1e-8
+"""A smaller determinant of the unit vectors' Gram matrix is left to Gram-Schmidt. It is a lower bound of what each vector's
+square leaves against all others, and so bounds the rounding of a Cholesky factor."""
 
 
 class _Span(NamedTuple):
@@ -56,11 +60,9 @@ def _context_of(sentence: Ids, gram: F64, i: int, low: int, high: int, context: 
 
 @compiled_part
 def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> float:
-    """Return r, the distance of v_i to the span of its context, and fill ``span.query``; -1 where the Gram matrix is too
-    close to singular to tell.
-    """
+    """Return r, the distance of v_i to the span of its context, and fill ``span.query``; -1 where that cannot be told."""
     gram, factor, share = work.gram, span.factor, span.share
-    pivot = 0.0
+    pivot, volume = 0.0, 1.0
     for place in range(size + 1):
         word = i if place == size else span.context[place]
         norm = gram[word, 0]
@@ -73,7 +75,8 @@ def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> fl
             value /= factor[a, a]
             factor[place, a] = value
             pivot -= value * value
-        if pivot <= CAREFUL_BELOW * norm:
+        volume *= pivot / norm
+        if volume <= _SINGULAR_BELOW:
             return -1.0
         factor[place, place] = np.sqrt(pivot)
     for a in range(size - 1, -1, -1):  # L^T share = what the last row holds

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gem_index.kernels.compiled import compiled, compiled_part
 
-__all__ = ["CAREFUL_BELOW", "PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
+__all__ = ["PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
 
 Flags = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]
@@ -23,7 +23,7 @@ F64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int32]
 Ids64 = npt.NDArray[np.int64]
 
-CAREFUL_BELOW = 1e-4
+_CAREFUL_BELOW = 1e-4
 """Of |v|^2: the sliding inverse leaves a smaller squared residual to the careful path."""
 
 PIECE = 128
@@ -146,7 +146,7 @@ def _enter(
     pivot = norm
     for a in range(size):
         pivot -= share[a] * products[a]
-    if pivot <= CAREFUL_BELOW * norm:
+    if pivot <= _CAREFUL_BELOW * norm:
         return False
     scale = 1.0 / pivot
     for k in range(count):
@@ -224,6 +224,9 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
                     return False
                 size += 1
             entered += 1
+        for a in range(size):  # a member that was far from those before may be close to all of them
+            if inverse[a, a] * gram[members[a], 0] * _CAREFUL_BELOW >= 1.0:
+                return False
         weights[i, 0], weights[i, 1], weights[i, 2] = 1.0, 0.0, 1.0
         repeated = gram[i, 0] == 0.0
         for j in range(low, high):
@@ -233,8 +236,6 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
         a = 0
         while members[a] != i:
             a += 1
-        if inverse[a, a] * gram[i, 0] * CAREFUL_BELOW >= 1.0:
-            return False
         r = 1.0 / np.sqrt(inverse[a, a])
         alignment = 0.0
         for k in range(count):
