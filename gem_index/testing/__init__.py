@@ -1,4 +1,4 @@
-"""Tests for what other packages build: sources of word vectors, embedding providers with their adapters, and pages.
+"""Tests for what other packages build: sources of word vectors, adapters that embed or re-rank, and pages.
 
 The contracts are for pytest: inherit a class in a test module of your own, and make what it tests. Beside them stand what
 the tests of an adapter need, and plugins of pytest, which are named in its ``addopts``: ``gem_index.testing.isolation``,

@@ -104,11 +104,35 @@ def test_own(own_home, shared, tmp_path):
 """
 
 
+def run_tests(folder, tests, plugin):
+    (folder / "test_it.py").write_text(tests)
+    options = ["-W", "error", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", plugin]
+    run_python("-m", "pytest", *options, str(folder))
+
+
 def test_an_isolated_test_sees_nothing_of_the_person_who_runs_it(tmp_path, monkeypatch):
-    (tmp_path / "test_it.py").write_text(ISOLATED)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GEM_INDEX_HOME", "person/home")
     monkeypatch.setenv("GEM_INDEX_THREADS", "1")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    options = ["-W", "error", "-p", "no:cacheprovider", "-p", "gem_index.testing.event_loops"]
-    run_python("-m", "pytest", "-p", "gem_index.testing.isolation", *options, ".")
+    run_tests(tmp_path, ISOLATED, "gem_index.testing.isolation")
+
+
+LOOPS = """
+import asyncio
+
+loops = []
+
+
+def test_first():
+    loops.append(asyncio.get_event_loop())
+    loops[0].run_until_complete(asyncio.sleep(0))
+
+
+def test_second():
+    assert loops[0].is_closed()
+    assert asyncio.get_event_loop() is not loops[0]
+"""
+
+
+def test_each_test_has_an_event_loop_that_is_closed(tmp_path):
+    run_tests(tmp_path, LOOPS, "gem_index.testing.event_loops")
