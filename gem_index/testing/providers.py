@@ -53,6 +53,8 @@ class EmbeddingProviderContract(AdapterContract):
         Takes the adapter and one text, returns (dimension,) numbers.
     many : int
         How many texts are embedded at once.
+    lazy : bool
+        Whether the adapter opens its encoder when it is first used.
     """
 
     embed: ClassVar[Callable[[Any, list[str]], Any]] = staticmethod(embed_documents)

@@ -45,6 +45,8 @@ class RerankerContract(AdapterContract):
         function of a module that a child process can import.
     many : int
         How many candidates are ranked at once.
+    lazy : bool
+        Whether the adapter opens its encoder when it is first used.
     """
 
     rank: ClassVar[Callable[[Any, str, list[str]], Sequence[tuple[int, float]]]]

@@ -63,6 +63,7 @@ class TestTextEmbedder(EmbeddingProviderContract):
     embed = staticmethod(calls.embed_texts)
     embed_query = staticmethod(calls.embed_text)
     many = 1000  # one at a time
+    lazy = True
 
     def make(self, **choice):
         return GemTextEmbedder(**choice)
@@ -77,6 +78,7 @@ class TestTextEmbedder(EmbeddingProviderContract):
 class TestDocumentEmbedder(EmbeddingProviderContract):
     embed = staticmethod(calls.embed_documents)
     embed_query = staticmethod(calls.embed_one_document)
+    lazy = True
 
     def make(self, **choice):
         return GemDocumentEmbedder(**choice)
@@ -90,6 +92,7 @@ class TestDocumentEmbedder(EmbeddingProviderContract):
 
 class TestRanker(RerankerContract):
     rank = staticmethod(calls.rank)
+    lazy = True
 
     def make(self, **choice):
         return GemRanker(**choice, top_k=None)

@@ -49,6 +49,7 @@ class TestGemVectors(EmbeddingProviderContract):
 
     embed = staticmethod(embed)
     embed_query = staticmethod(embed_query)
+    lazy = True
 
     def make(self, **choice):
         return gem(vectors=choice)
