@@ -1,16 +1,28 @@
-"""Tests for what other packages build: sources of word vectors, embedding providers with their adapters, and pages.
+"""Tests for what other packages build: sources of word vectors, adapters that embed or re-rank, and pages.
 
-The contracts are for pytest: inherit a class in a test module of your own, and make what it tests.
+The contracts are for pytest: inherit a class in a test module of your own, and make what it tests. Beside them stand what
+the tests of an adapter need, and plugins of pytest, which are named in its ``addopts``: ``gem_index.testing.isolation``,
+``gem_index.testing.leftovers``, ``gem_index.testing.event_loops``.
 """
 
 from gem_index.testing.pages import run_page
+from gem_index.testing.processes import call_in_child, in_forked_child, run_python
 from gem_index.testing.providers import EmbeddingProviderContract, embed_documents, embed_query
+from gem_index.testing.rerankers import RerankerContract
+from gem_index.testing.samples import cosine_ranking, fit_model, write_word_vectors
 from gem_index.testing.sources import VectorSourceContract
 
 __all__ = [
     "EmbeddingProviderContract",
+    "RerankerContract",
     "VectorSourceContract",
+    "call_in_child",
+    "cosine_ranking",
     "embed_documents",
     "embed_query",
+    "fit_model",
+    "in_forked_child",
     "run_page",
+    "run_python",
+    "write_word_vectors",
 ]

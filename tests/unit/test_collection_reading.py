@@ -21,7 +21,7 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
-from gem_index.testing.providers import in_forked_child
+from gem_index.testing import in_forked_child
 
 DOCUMENTS = [
     Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),

@@ -20,5 +20,11 @@ def embed_one_document(embedder, text):
     return embed_documents(embedder, [text])[0]
 
 
+def rank(ranker, query, texts):
+    documents = [Document(content=text, meta={"place": i}) for i, text in enumerate(texts)]
+    ranked = ranker.run(query, documents)["documents"]
+    return [(document.meta["place"], document.score) for document in ranked]
+
+
 def search(store, query):
     return [(document.id, document.score) for document in store.search(query)]

@@ -1,4 +1,4 @@
-"""Haystack's own tests of document stores, and the contract of embedding providers."""
+"""Haystack's own tests of document stores, and the contracts of embedding providers and re-rankers."""
 
 import calls
 import pytest
@@ -16,9 +16,10 @@ from haystack.testing.document_store_async import (
     WriteDocumentsAsyncTest,
 )
 from haystack_integrations.components.embedders.gem import GemDocumentEmbedder, GemTextEmbedder
+from haystack_integrations.components.rankers.gem import GemRanker
 from haystack_integrations.document_stores.gem import GemDocumentStore
 
-from gem_index.testing import EmbeddingProviderContract
+from gem_index.testing import EmbeddingProviderContract, RerankerContract
 
 
 class TestDocumentStore(DocumentStoreBaseTests):
@@ -62,6 +63,7 @@ class TestTextEmbedder(EmbeddingProviderContract):
     embed = staticmethod(calls.embed_texts)
     embed_query = staticmethod(calls.embed_text)
     many = 1000  # one at a time
+    lazy = True
 
     def make(self, **choice):
         return GemTextEmbedder(**choice)
@@ -76,6 +78,7 @@ class TestTextEmbedder(EmbeddingProviderContract):
 class TestDocumentEmbedder(EmbeddingProviderContract):
     embed = staticmethod(calls.embed_documents)
     embed_query = staticmethod(calls.embed_one_document)
+    lazy = True
 
     def make(self, **choice):
         return GemDocumentEmbedder(**choice)
@@ -85,3 +88,17 @@ class TestDocumentEmbedder(EmbeddingProviderContract):
 
     def load(self, saved):
         return GemDocumentEmbedder.from_dict(saved)
+
+
+class TestRanker(RerankerContract):
+    rank = staticmethod(calls.rank)
+    lazy = True
+
+    def make(self, **choice):
+        return GemRanker(**choice, top_k=None)
+
+    def save(self, ranker):
+        return ranker.to_dict()
+
+    def load(self, saved):
+        return GemRanker.from_dict(saved)

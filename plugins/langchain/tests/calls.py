@@ -1,8 +1,12 @@
 """Calls that a child process can import."""
 
+from langchain_core.documents import Document
 
-def embed(adapter, texts):
-    return adapter.embed_documents(texts)
+
+def rank(reranker, query, texts):
+    documents = [Document(id=str(i), page_content=text) for i, text in enumerate(texts)]
+    ranked = reranker.compress_documents(documents, query)
+    return [(int(document.id), document.metadata["relevance_score"]) for document in ranked]
 
 
 def search(store, query):

@@ -1,9 +1,9 @@
-"""LangChain's own standard tests, all of them."""
+"""LangChain's own standard tests, all of them, and the contracts of embedding providers and re-rankers."""
 
 import calls
 import pytest
 from langchain_core.load import dumps, loads
-from langchain_gem import GemEmbeddings, GemRetriever, GemVectorStore
+from langchain_gem import GemEmbeddings, GemReranker, GemRetriever, GemVectorStore
 from langchain_tests.integration_tests import (
     EmbeddingsIntegrationTests,
     RetrieversIntegrationTests,
@@ -12,7 +12,7 @@ from langchain_tests.integration_tests import (
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
 from gem_index import Document, Home
-from gem_index.testing import EmbeddingProviderContract
+from gem_index.testing import EmbeddingProviderContract, RerankerContract
 
 FAQ = [
     "how do I renew a visa?",
@@ -57,7 +57,7 @@ class TestVectorStoreOfGivenEmbeddings(VectorStoreIntegrationTests):
 
 class TestRetriever(RetrieversIntegrationTests):
     @pytest.fixture(autouse=True)
-    def _faq(self, _own_home):
+    def _faq(self, own_home):
         Home().build("faq", (Document(id=str(i), text=text) for i, text in enumerate(FAQ)))
 
     @property
@@ -85,8 +85,6 @@ class TestRetrieverOfAStore(TestRetriever):
 
 
 class TestProvider(EmbeddingProviderContract):
-    embed = staticmethod(calls.embed)
-
     def make(self, **choice):
         return GemEmbeddings(**choice)
 
@@ -105,3 +103,16 @@ class TestProviderAsFields(TestProvider):
 
     def load(self, saved):
         return GemEmbeddings.model_validate_json(saved)
+
+
+class TestReranker(RerankerContract):
+    rank = staticmethod(calls.rank)
+
+    def make(self, **choice):
+        return GemReranker(**choice, top_n=None)
+
+    def save(self, reranker):
+        return reranker.model_dump_json()
+
+    def load(self, saved):
+        return GemReranker.model_validate_json(saved)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,10 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb_gem import GemModel
 from scipy.stats import spearmanr
 
-from gem_index import GemEncoder, Home, open_provider
+from gem_index import Home, open_provider
 from gem_index.errors import FingerprintMismatchError
-from gem_index.testing import EmbeddingProviderContract, run_page
+from gem_index.testing import EmbeddingProviderContract, fit_model, run_page, run_python
 
-PLUGIN = Path(__file__).parents[1]
 PAIRS = [
     ("a man plays guitar", "someone plays a guitar", 5.0),
     ("a dog runs in the snow", "a dog is running through snow", 4.5),
@@ -68,12 +65,6 @@ class Search(AbsTaskRetrieval):
         }
         self.dataset = {"default": {"test": data}}
         self.data_loaded = True
-
-
-def fit(path: Path, texts: list[str]) -> GemEncoder:
-    encoder = open_provider(config={"removed": 1, "components": 3}).encoder.fit(texts)
-    encoder.save(path)
-    return encoder
 
 
 @pytest.fixture(scope="module")
@@ -174,12 +165,12 @@ def test_results_are_stored_under_name_and_fingerprint(model: GemModel, tmp_path
 
 
 def test_metadata_alone_can_be_measured(tmp_path: Path) -> None:
-    encoder = fit(tmp_path / "faq.safetensors", [pair[1] for pair in PAIRS])
+    encoder = fit_model(tmp_path / "faq.safetensors", [pair[1] for pair in PAIRS])
     meta = GemModel(model=tmp_path / "faq.safetensors").mteb_model_meta
     assert (meta.name, meta.revision) == ("gem-index/faq.safetensors", encoder.fingerprint)
     results = mteb.evaluate(meta, Similarity(), cache=None, show_progress_bar=False)
     assert math.isfinite(results[0].get_score())
-    fit(tmp_path / "faq.safetensors", ["a man", "a dog"])
+    fit_model(tmp_path / "faq.safetensors", ["a man", "a dog"])
     with pytest.raises(FingerprintMismatchError, match=r"faq\.safetensors"):
         mteb.evaluate(meta, Similarity(), cache=None, show_progress_bar=False)
 
@@ -193,13 +184,7 @@ def test_metadata_load_in_a_second_process(model: GemModel, tmp_path: Path) -> N
         "model = GemModel(**json.load(open(sys.argv[1]))['loader_kwargs'])\n"
         "print(json.dumps(calls.embed(model, ['a man plays guitar', '']).tolist()))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(stored)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-    )
+    done = run_python("-c", code, str(stored), import_from=Path(__file__).parent)
     expected = calls.embed(model, ["a man plays guitar", ""])
     np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-6)
 
@@ -250,26 +235,17 @@ def test_the_metadata_of_other_vectors(tmp_path: Path) -> None:
 # -------------------------------------------------------------------- command
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mteb_gem", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, "GEM_INDEX_HOME": str(cwd / "home")},
-    )
+def command(*arguments: str, status: int) -> subprocess.CompletedProcess[str]:
+    return run_python("-m", "mteb_gem", *arguments, status=status)
 
 
-def test_the_command_runs_the_mock_tasks(tmp_path: Path) -> None:
-    done = command("--mock", "--config", "sts", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_the_command_runs_the_mock_tasks() -> None:
+    done = command("--mock", "--config", "sts", status=0)
     assert "| MockSTSTask | text | ✓ | - |" in done.stdout
 
 
-def test_the_command_says_what_was_not_measured(tmp_path: Path) -> None:
-    done = command("--tasks", "STS12", "SciFact", "-o", "results", cwd=tmp_path)
-    assert done.returncode == 1
+def test_the_command_says_what_was_not_measured() -> None:
+    done = command("--tasks", "STS12", "SciFact", "-o", "results", status=1)
     assert done.stdout == ""
     assert "Error: STS12 was not measured: Couldn't reach 'mteb/sts12-sts'" in done.stderr
     assert "Error: SciFact was not measured: " in done.stderr
@@ -290,25 +266,14 @@ def test_the_command_says_what_was_not_measured(tmp_path: Path) -> None:
         ([], "one of the arguments --tasks --benchmark --mock is required"),
     ],
 )
-def test_the_command_refuses_in_one_line(
-    tmp_path: Path, arguments: list[str], problem: str
-) -> None:
-    done = command(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
+def test_the_command_refuses_in_one_line(arguments: list[str], problem: str) -> None:
+    done = command(*arguments, status=2)
     assert problem in done.stderr.splitlines()[-1]
 
 
 # ----------------------------------------------------------------------- pages
 
 
-@pytest.mark.parametrize(
-    "page",
-    [PLUGIN / "README.md", PLUGIN.parents[1] / "docs/cookbook/mteb.md"],
-    ids=["readme", "cookbook"],
-)
-def test_a_page_does_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
-    run_page(page)
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/mteb.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)

@@ -1,8 +1,6 @@
 """The transformer in scikit-learn's machinery, and the contract of embedding providers."""
 
 import pickle
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from sklearn_gem import GemVectorizer
 
 from gem_index import GemConfig, GemEncoder, open_provider, open_vectors
 from gem_index.errors import ConfigError, FingerprintMismatchError
-from gem_index.testing import EmbeddingProviderContract, run_page
+from gem_index.testing import EmbeddingProviderContract, fit_model, run_page, run_python
 
 MONEY = [
     "where can I open a bank account",
@@ -60,14 +58,16 @@ class TestFittedContract(TestContract):
     def make(self, **choice):
         return GemVectorizer(**choice).fit(TEXTS)
 
+    def default_encoder(self):
+        return GemEncoder(open_vectors("wordllama-gem"), GemConfig.trained()).fit(TEXTS)
+
     def test_works_unfitted(self):
         rows = self.make().transform(TEXTS)
-        expected = GemEncoder(open_vectors("wordllama-gem"), GemConfig.trained()).fit(TEXTS)
-        np.testing.assert_array_equal(rows, expected.encode(TEXTS))
+        np.testing.assert_array_equal(rows, self.default_encoder().encode(TEXTS))
         assert np.abs(rows - GemVectorizer().transform(TEXTS)).max() > 1e-3
 
     def test_works_fitted(self, tmp_path):
-        open_provider().encoder.fit(MONEY).save(tmp_path / "m.safetensors")
+        fit_model(tmp_path / "m.safetensors", MONEY)
         named = GemVectorizer(model=tmp_path / "m.safetensors")
         np.testing.assert_array_equal(named.transform(TEXTS), named.fit(TEXTS).transform(TEXTS))
 
@@ -261,7 +261,7 @@ class TestNestedParameters:
         assert (vectorizer.config, vectorizer.vectors) == ("cqa", None)
 
     def test_a_named_model_keeps_its_configuration(self, tmp_path):
-        open_provider().encoder.fit(MONEY).save(tmp_path / "m.safetensors")
+        fit_model(tmp_path / "m.safetensors", MONEY)
         vectorizer = GemVectorizer(model=tmp_path / "m.safetensors").set_params(config__window=3)
         with pytest.raises(ConfigError, match="found a configuration beside a fitted model"):
             vectorizer.fit(TEXTS)
@@ -364,9 +364,7 @@ class TestSaving:
             "vectorizer = joblib.load('vectorizer.joblib')\n"
             "print(vectorizer.encoder_.fingerprint, vectorizer.transform(['a visa'])[0].tolist())"
         )
-        answer = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        ).stdout
+        answer = run_python("-c", script).stdout
         row = vectorizer.transform(["a visa"])[0].tolist()
         assert answer == f"{vectorizer.encoder_.fingerprint} {row}\n"
 

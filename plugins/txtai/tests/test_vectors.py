@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -16,10 +14,15 @@ from txtai.pipeline import Reranker
 from txtai.vectors import VectorsFactory
 from txtai_gem import GemVectors
 
-from gem_index import Document, GemIndexError, Home, open_provider
-from gem_index.testing import EmbeddingProviderContract, run_page
+from gem_index import GemIndexError, open_provider
+from gem_index.testing import (
+    EmbeddingProviderContract,
+    cosine_ranking,
+    fit_model,
+    run_page,
+    run_python,
+)
 
-ROOT = Path(__file__).resolve().parents[3]
 METHOD = "txtai_gem.GemVectors"
 TEXTS = [
     "how do I renew a visa?",
@@ -33,23 +36,12 @@ TEXTS = [
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     path = tmp_path / "model.safetensors"
-    fit(path, TEXTS)
+    fit_model(path, TEXTS)
     return path
-
-
-def fit(path: Path, corpus: list[str]) -> None:
-    open_provider(config={"removed": 1, "components": 3}).encoder.fit(corpus).save(path)
 
 
 def gem(**config: object) -> Embeddings:
     return Embeddings(method=METHOD, **config)
-
-
-def cosines(query: str, texts: list[str], **choice: object) -> list[tuple[int, object]]:
-    provider = open_provider(**choice)
-    scores = provider.embed_documents(texts) @ provider.embed_query(query)
-    order = np.argsort(-scores, kind="stable")
-    return [(int(i), pytest.approx(float(scores[i]), abs=1e-6)) for i in order]
 
 
 class TestGemVectors(EmbeddingProviderContract):
@@ -57,19 +49,16 @@ class TestGemVectors(EmbeddingProviderContract):
 
     embed = staticmethod(embed)
     embed_query = staticmethod(embed_query)
-
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path_factory: pytest.TempPathFactory) -> None:
-        self.folder = tmp_path_factory
+    lazy = True
 
     def make(self, **choice):
         return gem(vectors=choice)
 
     def save(self, adapter):
         adapter.index(TEXTS)
-        path = self.folder.mktemp("index")
-        adapter.save(str(path))
-        return str(path)
+        path = mkdtemp(dir=Path.cwd())
+        adapter.save(path)
+        return path
 
     def load(self, saved):
         embeddings = Embeddings()
@@ -102,18 +91,6 @@ class TestConfiguration:
         embeddings.transform("visa")
         assert embeddings.config["vectors"]["vectors"] == "wordllama"
 
-    def test_a_collection(self, tmp_path: Path) -> None:
-        documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
-        Home(tmp_path).build("faq", documents)
-        embeddings = gem(vectors={"collection": "faq", "home": str(tmp_path)})
-        expected = open_provider(collection="faq", home=tmp_path).embed_documents(TEXTS)
-        np.testing.assert_allclose(embeddings.batchtransform(TEXTS), expected, atol=1e-6)
-
-    def test_an_unknown_name_is_refused_when_a_text_is_embedded(self, tmp_path: Path) -> None:
-        embeddings = gem(vectors={"model": "mine", "home": str(Home(tmp_path).root)})
-        with pytest.raises(GemIndexError, match="no model is named 'mine'"):
-            embeddings.index(TEXTS)
-
     def test_rows_are_float32_and_stay_as_txtai_wants_them(self) -> None:
         rows = gem().batchtransform([TEXTS[0], ""])
         assert rows.dtype == np.float32
@@ -129,13 +106,17 @@ class TestIndex:
         embeddings = gem()
         embeddings.index(TEXTS)
         found = embeddings.search("renewing my visa", 5)
-        assert found == [(i, s) for i, s in cosines("renewing my visa", TEXTS) if s.expected > 0]
+        assert found == [
+            (i, s) for i, s in cosine_ranking("renewing my visa", TEXTS) if s.expected > 0
+        ]
         assert found[0][0] == 0
 
     def test_similarity(self) -> None:
-        assert gem().similarity("renewing my visa", TEXTS) == cosines("renewing my visa", TEXTS)
+        assert gem().similarity("renewing my visa", TEXTS) == cosine_ranking(
+            "renewing my visa", TEXTS
+        )
         rows = gem().batchsimilarity(["visa", "?!"], TEXTS)
-        assert rows[0] == cosines("visa", TEXTS)
+        assert rows[0] == cosine_ranking("visa", TEXTS)
         assert rows[1] == [(i, 0.0) for i in range(5)]
 
     def test_batchsearch(self) -> None:
@@ -164,7 +145,7 @@ class TestIndex:
             "select id, text, score from txtai where similar(:q) and length < 25 limit 2",
             parameters={"q": "renewing my visa"},
         )
-        expected = dict(cosines("renewing my visa", TEXTS))
+        expected = dict(cosine_ranking("renewing my visa", TEXTS))
         assert [(row["id"], row["text"], row["score"]) for row in rows] == [
             ("d0", TEXTS[0], expected[0]),
             ("d3", TEXTS[3], expected[3]),
@@ -194,7 +175,7 @@ class TestIndex:
         for index, choice in (("plain", {}), ("fitted", {"model": model})):
             (row,) = embeddings.search("renewing my visa", 1, index=index)
             assert row["text"] == TEXTS[0]
-            assert row["score"] == cosines("renewing my visa", TEXTS, **choice)[0][1]
+            assert row["score"] == cosine_ranking("renewing my visa", TEXTS, **choice)[0][1]
 
     def test_reranking_what_a_word_search_found(self) -> None:
         words = Embeddings(keyword=True, content=True)
@@ -202,7 +183,7 @@ class TestIndex:
         query = "bank account for a visa"
         found = {int(row["id"]) for row in words.search(query, 20)}
         rows = Reranker(words, gem().similarity)(query, limit=2)
-        expected = [(i, score) for i, score in cosines(query, TEXTS) if i in found]
+        expected = [(i, score) for i, score in cosine_ranking(query, TEXTS) if i in found]
         assert [(int(row["id"]), row["score"]) for row in rows] == expected[:2]
 
     def test_explain(self) -> None:
@@ -218,16 +199,16 @@ class TestIndex:
         embeddings.reindex(method=METHOD, vectors={"model": str(model)})
         assert (
             embeddings.search("renewing my visa", 1)[0]["score"]
-            == (cosines("renewing my visa", TEXTS, model=model)[0][1])
+            == (cosine_ranking("renewing my visa", TEXTS, model=model)[0][1])
         )
 
     def test_a_checkpoint_of_another_fit_is_not_used(self, tmp_path: Path, model: Path) -> None:
         for corpus in (TEXTS, TEXTS[:3]):  # two fits of one name
-            fit(model, corpus)
+            fit_model(model, corpus)
             embeddings = gem(vectors={"model": str(model)})
             embeddings.index(TEXTS, checkpoint=str(tmp_path / "checkpoint"))
             ((_, score),) = embeddings.search("renewing my visa", 1)
-            assert score == cosines("renewing my visa", TEXTS, model=model)[0][1]
+            assert score == cosine_ranking("renewing my visa", TEXTS, model=model)[0][1]
         assert len(list((tmp_path / "checkpoint").iterdir())) == 2
 
 
@@ -243,13 +224,11 @@ class TestSavedIndex:
         ):  # of a compressed index; txtai leaves it to the garbage collector
             embeddings.archive.directory.cleanup()
 
-        found = second_process(tmp_path / name)
-        assert found.returncode == 0, found.stderr
+        found = run_python("-c", SECOND, str(tmp_path / name))
         assert json.loads(found.stdout) == [here, [["new", pytest.approx(1, abs=1e-6)]]]
 
-        fit(model, TEXTS[:3])
-        refused = second_process(tmp_path / name)
-        assert refused.returncode == 1
+        fit_model(model, TEXTS[:3])
+        refused = run_python("-c", SECOND, str(tmp_path / name), status=1)
         assert "model.safetensors was made with the encoder" in refused.stderr.splitlines()[-1]
         assert "FingerprintMismatchError" in refused.stderr.splitlines()[-1]
 
@@ -283,20 +262,6 @@ print(json.dumps(found))
 """
 
 
-def second_process(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", SECOND, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=path.parent,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-    )
-
-
-@pytest.mark.parametrize("page", ["plugins/txtai/README.md", "docs/cookbook/txtai.md"])
-def test_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
-    run_page(ROOT / page)
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/txtai.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)

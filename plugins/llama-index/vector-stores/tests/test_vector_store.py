@@ -8,11 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +48,8 @@ from gem_index.errors import (
     FingerprintMismatchError,
     InputError,
 )
-from gem_index.testing import run_page
+from gem_index.testing import call_in_child, run_page, run_python, write_word_vectors
 
-ROOT = Path(__file__).resolve().parents[4]
 SMALL = {"removed": 1, "components": 3}
 TEXTS = {
     "visa": "how do I renew a visa?",
@@ -68,16 +64,10 @@ TEXTS = {
 def home(tmp_path: Path) -> Home:
     """A home with word vectors of eight dimensions, whose background costs nothing."""
     home = Home(tmp_path / "home")
-    add_vectors(home, tmp_path / "small.txt", seed=1)
+    home.add_vectors(
+        "small", write_word_vectors(tmp_path / "small.txt", list(TEXTS.values()), seed=1)
+    )
     return home
-
-
-def add_vectors(home: Home, path: Path, seed: int) -> None:
-    words = sorted({word.strip("?") for text in TEXTS.values() for word in text.lower().split()})
-    rows = np.random.default_rng(seed).standard_normal((len(words), 8)).round(3)
-    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, rows, strict=True)]
-    path.write_text("\n".join(lines) + "\n")
-    home.add_vectors("small", path)
 
 
 def of(*documents: str, **metadata: dict[str, object]) -> list[TextNode]:
@@ -521,7 +511,8 @@ class TestFingerprints:
         with pytest.raises(InputError, match="faq"):  # a collection's vectors cannot be removed
             home.remove_vectors("small")
         other = Home(tmp_path / "other")
-        add_vectors(other, tmp_path / "other.txt", seed=2)
+        vectors = write_word_vectors(tmp_path / "other.txt", list(TEXTS.values()), seed=2)
+        other.add_vectors("small", vectors)
         assert GemVectorStore.from_dict(saved | {"home": str(other.root)}).get_nodes() == []
 
 
@@ -643,12 +634,9 @@ class TestSaved:
         with pytest.raises(ValueError, match="stores_text"):
             GemVectorStore.from_dict(store.to_dict() | {"stores_text": False})
 
-    def test_the_default_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "default"))
+    def test_the_default_home(self, own_home: Path) -> None:
         assert GemVectorStore().to_dict()["home"] is None
-        assert [status.name for status in Home(tmp_path / "default").collections()] == [
-            "llama-index"
-        ]
+        assert [status.name for status in Home(own_home).collections()] == ["llama-index"]
 
 
 SECOND = """
@@ -665,22 +653,13 @@ print(json.dumps([hit.node_id, hit.node.ref_doc_id, search(store, "my visa")]))
 
 class TestProcesses:
     def test_another_process_finds_what_was_stored(self, store: GemVectorStore) -> None:
-        found = subprocess.run(
-            [sys.executable, "-c", SECOND, str(store.home)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=Path(__file__).parent,
-        )
-        assert found.returncode == 0, found.stderr
+        found = run_python("-c", SECOND, str(store.home), import_from=Path(__file__).parent)
         expected = search(store, "my visa")
         assert json.loads(found.stdout) == [expected[0][0], "permits", [list(x) for x in expected]]
 
-    @pytest.mark.parametrize("method", ["spawn", "fork"])
-    def test_child_processes_search(self, store: GemVectorStore, method: str) -> None:
-        expected = search(store, "my visa")
-        with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-            assert pool.submit(search, store, "my visa").result(timeout=120) == expected
+    @pytest.mark.parametrize("start", ["spawn", "fork"])
+    def test_child_processes_search(self, store: GemVectorStore, start: str) -> None:
+        assert call_in_child(start, search, store, "my visa") == search(store, "my visa")
 
     def test_threads_search_while_one_writes(self, store: GemVectorStore) -> None:
         def write(i: int) -> list[str]:
@@ -694,13 +673,9 @@ class TestProcesses:
         assert len(store.get_nodes()) == 15
 
 
-@pytest.mark.parametrize(
-    "page", ["plugins/llama-index/vector-stores/README.md", "docs/cookbook/llama-index.md"]
-)
-def test_the_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
-    run_page(ROOT / page)
+@pytest.mark.parametrize("page", ["README.md", "../../../docs/cookbook/llama-index.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)
 
 
 def test_no_package_of_the_shared_namespace_is_closed() -> None:

@@ -1,0 +1,128 @@
+"""Other processes: forked children, spawned ones, and Python started anew."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Literal, TypeVar
+
+__all__ = ["call_in_child", "in_forked_child", "run_python"]
+
+_Result = TypeVar("_Result")
+
+
+def call_in_child(
+    start: Literal["fork", "spawn"], function: Callable[..., _Result], *arguments: object
+) -> _Result:
+    """Call a function in a child process of ``multiprocessing``.
+
+    Parameters
+    ----------
+    start : {"fork", "spawn"}
+        How the child is started; a forked one has loaded what this process has, a spawned one has not.
+    function : callable
+        Pickled by name: of a module that the child can import.
+    *arguments
+        Sent pickled, with either way to start.
+
+    Returns
+    -------
+    object
+        What the function returns, sent pickled.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes more than two minutes.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context(start)) as pool:
+        return pool.submit(function, *arguments).result(timeout=120)
+
+
+def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
+    """Run something in a forked child.
+
+    Raises
+    ------
+    AssertionError
+        If it fails there, or does not end in time.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # that there are threads is what is tested
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            faulthandler.dump_traceback_later(0.8 * seconds, exit=True)  # where it hangs
+            work()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the child must end here, and say why
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert status == 0, f"the forked child failed with status {status}"
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError(f"the forked child did not end within {seconds:g} s")
+
+
+def run_python(
+    *arguments: str, status: int = 0, import_from: str | Path | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run Python anew, in the current directory, and return what it prints.
+
+    Parameters
+    ----------
+    *arguments : str
+        As for the command ``python``: ``"-c"`` and a script, or ``"-m"`` and a module, and what these take.
+    status : int
+        The exit status that is expected; 1 where an exception ends the script.
+    import_from : str or Path, optional
+        A folder that modules are imported from as well, such as that of the test.
+    timeout : float
+        Seconds.
+
+    Returns
+    -------
+    subprocess.CompletedProcess
+        With ``stdout`` and ``stderr`` as text.
+
+    Raises
+    ------
+    AssertionError
+        If it ends with another status; the message is what it wrote to standard error.
+    subprocess.TimeoutExpired
+        If it does not end in time.
+    """
+    environment = dict(os.environ)
+    if import_from is not None:
+        folders = [str(import_from), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(folders)
+    done = subprocess.run(  # noqa: S603 - a test's own script
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == status, f"found exit status {done.returncode}\n{done.stderr}"
+    return done

@@ -1,0 +1,84 @@
+"""Models and word vectors that are made in a moment, and the ranking that an adapter of them has to give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gem_index.gem.encoder import GemEncoder
+from gem_index.opening import open_provider
+from gem_index.text import tokenize
+
+__all__ = ["cosine_ranking", "fit_model", "write_word_vectors"]
+
+
+def fit_model(path: str | Path, corpus: Sequence[str]) -> GemEncoder:
+    """Fit the bundled word vectors on a few texts, and save the model.
+
+    Parameters
+    ----------
+    path : str or Path
+        The model's file, replaced where there is one: models of two corpora have two fingerprints.
+    corpus : sequence of str
+
+    Returns
+    -------
+    GemEncoder
+        The encoder that was saved.
+    """
+    encoder = open_provider(config={"removed": 1, "components": 3}).encoder.fit(corpus)
+    encoder.save(path)
+    return encoder
+
+
+def write_word_vectors(path: str | Path, texts: Sequence[str], seed: int = 0) -> Path:
+    """Write random word vectors of eight dimensions for the words of a few texts, in GloVe's format.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.txt`` file, replaced where there is one.
+    texts : sequence of str
+    seed : int
+        Two seeds give the same words other vectors.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = Path(path)
+    words = sorted({word for text in texts for word in tokenize(text)})
+    rows = np.random.default_rng(seed).standard_normal((len(words), 8))
+    lines = [
+        f"{word} {' '.join(f'{x:.4f}' for x in row)}" for word, row in zip(words, rows, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def cosine_ranking(query: str, texts: Sequence[str], **choice: Any) -> list[tuple[int, Any]]:
+    """Rank texts by the cosine of their embeddings with a query's.
+
+    Parameters
+    ----------
+    query : str
+    texts : sequence of str
+    **choice
+        The arguments of :func:`gem_index.open_provider`.
+
+    Returns
+    -------
+    list of tuple
+        For each text its place in ``texts`` and its cosine, the highest first, equal ones in the order of the texts. The
+        cosine is a :func:`pytest.approx`, equal to any number within 1e-6.
+    """
+    import pytest  # imported here: only those who run the tests have it
+
+    provider = open_provider(**choice)
+    cosines = provider.embed_documents(texts) @ provider.embed_query(query)
+    order = np.argsort(-cosines, kind="stable")
+    return [(int(i), pytest.approx(float(cosines[i]), abs=1e-6)) for i in order]

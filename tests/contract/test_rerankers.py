@@ -1,0 +1,41 @@
+"""Our own re-ranking passes the contract that adapters pass."""
+
+import json
+
+import pytest
+
+from gem_index import open_provider, rerank
+from gem_index.testing import RerankerContract
+
+
+def rank(provider, query, texts):
+    return [(result.index, result.score) for result in rerank(query, texts, provider.encoder)]
+
+
+class TestRerank(RerankerContract):
+    rank = staticmethod(rank)
+
+    def make(self, **choice):
+        return open_provider(**choice)
+
+    def save(self, provider):
+        return json.dumps(provider.settings)
+
+    def load(self, saved):
+        return open_provider(**json.loads(saved))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda *given: rank(*given)[:-1], "each text comes once"),
+        (lambda *given: [rank(*given)[0]] * len(given[2]), "each text comes once"),
+        (lambda *given: rank(*given)[::-1], "the highest score comes first"),
+        (lambda *given: [(i, s / 2) for i, s in rank(*given)], "Not equal to tolerance"),
+    ],
+    ids=["one is missing", "one comes often", "the worst first", "other scores"],
+)
+def test_a_wrong_ranking_is_noticed(wrong, message):
+    contract = type("Wrong", (TestRerank,), {"rank": staticmethod(wrong)})()
+    with pytest.raises(AssertionError, match=message):
+        contract.test_works_unfitted()
