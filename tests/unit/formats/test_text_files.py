@@ -158,6 +158,7 @@ class TestBinary:
             ({"words": b"2 2"}, "announces 2 words, found 13 more bytes at byte"),
             ({"rows": [(b"a", 1, 2), (b"b", float("nan"), 1), (b"c", 1, 1)]}, "word 2 holds NaN"),
             ({"rows": [(b"x" * 70_000, 1, 2)] * 3}, "byte 4: word 1 is longer than"),
+            ({"words": b"1 2\n" + b"y" * 70_000, "rows": []}, "byte 4: word 1 is longer than"),
             ({"words": b"nothing"}, "begins with"),
         ],
     )

@@ -12,6 +12,7 @@ import pytest
 from command_tree import ALL
 from gem_index import Home, open_provider
 from gem_index_cli.examples import EXAMPLES
+from gem_index_cli.output import _shortened
 
 CODE = "from gem_index_cli.main import main; main()"
 
@@ -198,6 +199,22 @@ class TestOutput:
         )  # fmt: skip
         assert answer.returncode == 0
         assert "Visum \\u6771" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a short  text\nof two lines", "a short text of two lines"),
+        ("x" * 26, "x" * 26),
+        ("x" * 27, "x" * 25 + "\u2026"),
+        ("\u6771" * 13, "\u6771" * 13),
+        ("\u6771" * 14, "\u6771" * 12 + "\u2026"),  # each takes two columns
+        ("word " * 100, "word word word word word\u2026"),
+        (" " * 200 + "x", "\u2026"),
+    ],
+)
+def test_a_text_is_cut_to_the_columns_there_are(text, shown):
+    assert _shortened(text, 26) == shown
 
 
 class TestHelp:
