@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass
+@dataclass(frozen=True)
 class State:
     """What the options before the command said."""
 

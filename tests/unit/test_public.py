@@ -5,6 +5,7 @@ import inspect
 import pickle
 import pkgutil
 import re
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,21 @@ def test_every_module_declares_what_it_offers_and_says_what_it_is():
             offered = getattr(module, name)
             if inspect.isclass(offered) or inspect.isfunction(offered):
                 assert inspect.getdoc(offered), f"{module.__name__}.{name}"
+
+
+MUTABLE = {"DocumentReader", "Loss", "Record", "UpsertCounts", "_Partial"}
+"""Dataclasses that count or collect; all others are values."""
+
+
+def test_values_do_not_change():
+    classes = {
+        value.__name__: value
+        for module in modules()
+        for value in vars(module).values()
+        if inspect.isclass(value) and is_dataclass(value) and value.__module__ == module.__name__
+    }
+    assert len(classes) > 40
+    assert {n for n, value in classes.items() if not value.__dataclass_params__.frozen} == MUTABLE
 
 
 def test_the_error_tree_in_the_docstring_is_the_real_one():
