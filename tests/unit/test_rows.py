@@ -1,0 +1,46 @@
+"""Rows of word vectors as they are stored: what fewer bits lose, and words that share a row."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gem_index.errors import VectorFormatError
+from gem_index.vectors.rows import Loss, quantised
+from gem_index.vectors.stored import _shared_rows
+
+
+class TestLoss:
+    def test_is_the_mean_and_the_largest_relative_error(self):
+        loss = Loss()
+        loss.add(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[3.0, 3.5], [0.0, 0.0]]))
+        assert loss.summary() == {"mean": pytest.approx(0.1), "largest": pytest.approx(0.1)}
+        loss.add(np.array([[1.0, 0.0]]), np.array([[0.7, 0.0]]))
+        assert loss.summary() == {"mean": pytest.approx(0.2), "largest": pytest.approx(0.3)}
+
+    def test_of_nothing_is_none(self):
+        assert Loss().summary() == {"mean": 0.0, "largest": 0.0}
+
+
+def test_eight_bits_reach_from_the_smallest_to_the_largest_number():
+    rows = np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0]], np.float32)
+    kept, factors = quantised(rows, np.dtype(np.int8))
+    assert kept.tolist() == [[64, -127, 32], [0, 0, 0]]
+    assert factors.tolist() == [pytest.approx(2 / 127), 0.0]
+
+
+class TestSharedRows:
+    @staticmethod
+    def file(rows):
+        return SimpleNamespace(table=lambda: (("a", "b"), np.array(rows)), origin="here")
+
+    @pytest.mark.parametrize("rows", [[0, 1], [1, 1], [1, 2], []])
+    def test_any_that_exist_are_taken(self, rows):
+        words, row_of_word = _shared_rows(self.file(rows), 3)
+        assert words == ["a", "b"]
+        assert row_of_word.tolist() == rows
+
+    @pytest.mark.parametrize("rows", [[0, 3], [-1, 2]])
+    def test_others_are_refused(self, rows):
+        with pytest.raises(VectorFormatError, match=f"here names row {max(rows)} of 3; expected"):
+            _shared_rows(self.file(rows), 3)
