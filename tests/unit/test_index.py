@@ -201,13 +201,21 @@ class TestLexical:
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
 
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
-        for named in (0, 20_000):
+        scores = dict(index.search(["bank"], 10, self.IDS))
+        for named in (
+            0,
+            5,
+        ):  # of six documents: none is named in the query, or those that are accepted
             monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
             found = index.search(["bank"], 10, np.array([3, 13]))
-            assert [identifier for identifier, _ in found] == [13, 3]
+            assert found == [(13, scores[13]), (3, scores[3])]
             alive = self.IDS[self.IDS != 13]
-            assert 13 not in dict(index.search(["bank"], 1, alive))
-            assert len(index.search(["bank"], 1, alive)) == 1
+            (best,) = index.search(["bank"], 1, alive)
+            assert best[0] != 13
+            assert best[1] == max(
+                scores[int(identifier)] for identifier in alive if identifier in scores
+            )
+            assert index.search(["bank"], 10, np.array([7, 11])) == []
 
     def test_extends_without_what_died(self, index, tmp_path):
         folder = tmp_path / "w"
