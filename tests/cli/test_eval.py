@@ -181,7 +181,8 @@ def test_a_place_that_cannot_be_written_after_all(gem, pairs, tmp_path, monkeypa
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gem_index.evaluate.tune.GRID", {"window": (3,)})  # seconds, not a minute
+    monkeypatch.setattr("gem_index.evaluate.tune.GRID", {})  # seconds, not a minute
+    monkeypatch.setattr("gem_index.evaluate.tune.FACTORS", ())
     monkeypatch.setattr("gem_index.files.os.fsync", full)
     answer = gem("eval", "tune", pairs, "-o", tmp_path / "best.json")
     assert (answer.status, answer.out) == (2, "")

@@ -18,6 +18,7 @@ from gem_index.evaluate.sweeps import evaluate_ablation, evaluate_sensitivity
 from gem_index.evaluate.tables import Table
 from gem_index.evaluate.tune import tune
 from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
+from gem_index.vectors.registry import split_spec
 
 PAIRS = [
     (5.0, "the bank of the river", "the bank of the river"),
@@ -394,6 +395,16 @@ class TestTune:
         assert found.json["score"] > -1e-9
         assert spec.startswith("a*0.15")
         assert spec.endswith("b*2.0")
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_a_weight_stays_within_what_a_specification_takes(self, sign):
+        def score(config, spec):
+            (part,) = split_spec(spec)  # refuses a weight out of range
+            return sign * part.weight
+
+        _, spec, _ = tune(score, ["a"], GemConfig())
+        weight = float(spec.partition("*")[2])
+        assert 3e8 < weight <= 1e9 if sign > 0 else 1e-9 <= weight < 1e-8
 
     def test_scores_on_pairs_and_questions(self, pairs, vectors, tmp_path):
         direct = evaluate_sts(read_sts([pairs]), of(vectors, window=3)).json["pearson"]
