@@ -13,6 +13,7 @@ from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchEr
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.vector_output import write_vectors
 from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [
@@ -332,6 +333,12 @@ class TestFingerprint:
         assert encoder._components is None
         encoder.encode(["the river"])
         assert encoder.fingerprint == before
+
+
+def test_vectors_are_written_without_anybody_who_watches(fitted, tmp_path):
+    texts = ["open a bank account", "...", "two ducks"]
+    assert write_vectors(tmp_path / "v.npy", fitted, texts) == (3, 1)
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), fitted.encode(texts))
 
 
 class TestStoring:
