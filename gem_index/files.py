@@ -217,8 +217,7 @@ class _Recoded(io.RawIOBase):
 
 def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
     """Decode what is no character to half of a surrogate pair, which no UTF-8 holds."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
+    assert isinstance(error, UnicodeDecodeError)  # the handler is given to decoders alone
     return "\udcff", error.end
 
 
@@ -255,7 +254,10 @@ def _unpacked(
 ) -> Iterator[io.BufferedReader]:
     kind = _compression(file.peek(6)[:6])
     if member is not None and kind != "zip":
-        raise InputError(f"cannot read {name}: {Path(name).parent} is not a zip file")
+        packed = name.removesuffix(f"/{member}")
+        raise InputError(
+            f"cannot read {quoted_path(name)}: {quoted_path(packed)} is not a zip file; expected an existing file"
+        )
     unpacked: IO[bytes]
     if kind is None:
         yield file

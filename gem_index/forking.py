@@ -44,8 +44,7 @@ def _renew_locks() -> None:
         lock.renew()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+os.register_at_fork(after_in_child=_renew_locks)
 
 
 class ForkGate:
@@ -62,10 +61,9 @@ class ForkGate:
         self._changed = Condition(Lock())
         self._inside: dict[int, int] = {}
         self._closed = False
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._close, after_in_parent=self._open, after_in_child=self._renew
-            )
+        os.register_at_fork(
+            before=self._close, after_in_parent=self._open, after_in_child=self._renew
+        )
 
     @contextmanager
     def passing(self) -> Iterator[None]:
@@ -113,7 +111,5 @@ class cached_property(functools.cached_property[Result]):  # noqa: N801 - named 
         if instance is None:
             return self
         assert self.attrname is not None
-        kept = vars(instance)
-        if self.attrname not in kept:
-            kept[self.attrname] = self.func(instance)
-        return kept[self.attrname]
+        value = vars(instance)[self.attrname] = self.func(instance)
+        return value

@@ -87,5 +87,5 @@ def _commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, typer.m
         name = str(command.name or getattr(command.callback, "__name__", ""))
         yield prefix + name.replace("_", "-"), command
     for group in app.registered_groups:
-        if group.typer_instance is not None:
-            yield from _commands(group.typer_instance, f"{group.name} ")
+        assert group.typer_instance is not None  # add_typer was given one
+        yield from _commands(group.typer_instance, f"{group.name} ")

@@ -6,9 +6,11 @@ import io
 import os
 import sys
 import traceback
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
 from gem_index.quoting import quoted_error, quoted_path
@@ -25,7 +27,20 @@ _HINTS: dict[type[GemIndexError], str] = {
 }
 """What the command line adds to errors of the library, which names no options."""
 
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; Typer itself ends an interrupted one without a word."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # Typer's own context
+        """Run a command, and keep an interrupt with its notes."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Abort from error
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="gem-index",
     help="Sentence embeddings on a CPU: build a searchable collection of your texts, search it, re-rank, and see why.",
     no_args_is_help=True,
@@ -73,6 +88,11 @@ def configure(
 
 def main() -> None:
     """Run the command line; exit 0 when done, 2 when the user's input is wrong, 1 for anything else."""
+    for name in ("stdout", "stderr"):
+        if (
+            getattr(sys, name) is None
+        ):  # closed by whoever started us, as in `gem-index build … >&-`
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
@@ -98,7 +118,8 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, typer.Abort) as error:
-        return _fail("; ".join(["interrupted", *getattr(error, "__notes__", [])]), 1)
+        notes = getattr(error.__cause__ or error, "__notes__", [])
+        return _fail("; ".join(["interrupted", *notes]), 1)
     except MemoryError:
         return _fail("out of memory; split the input or use a smaller machine's worth at a time", 1)
     except OSError as error:

@@ -130,14 +130,13 @@ def _print_added(info: VectorInfo, as_json: bool) -> None:
         return
     size = "composed of pieces" if info.words is None else f"{info.words} words"
     say(f"{info.name}: {size}, {info.dimension} dimensions ({info.format}).")
+    assert info.findings is not None  # a file was read
     for line in _remarks(info.findings):
         say(line)
 
 
-def _remarks(findings: Findings | None) -> list[str]:
+def _remarks(findings: Findings) -> list[str]:
     """Return what a person should know of what reading a file found."""
-    if findings is None:
-        return []
     counted = (
         (findings.duplicates, "words came again; the first of each counts"),
         (findings.empty, "rows have an empty word and are never found"),

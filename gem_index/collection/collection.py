@@ -517,7 +517,7 @@ class Collection:
         details = index_problems(self._workspace, self._views, self._id)
         if details and fix:
             with self._workspace.write_lock():
-                publish(self._workspace, self._id, self.encoder)
+                publish(self._workspace, self._id, self.encoder, afresh=True)
         problems = [Problem("index", f"{self.name}: {detail}", fix) for detail in details]
         with self._workspace.database.reading() as connection:
             damaged = list(DocumentRepository(connection, self._id).damaged())

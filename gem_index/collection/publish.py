@@ -126,8 +126,6 @@ def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path
     """Return the directory of the snapshot in use, where its vectors are those that the new one would compute."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
-    if row.kind not in (new.kind.name, "flat"):
-        return None
     directory = folder / row.directory
     damage = Snapshot.damage(directory, json.loads(row.files))
     for line in damage:

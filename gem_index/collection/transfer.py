@@ -168,6 +168,8 @@ def read_export(path: Path) -> Export:
                 for batch in table.iter_batches(_ROWS, columns=["id", "text", "metadata"]):
                     for row in batch.to_pylist():
                         yield row | {"metadata": parse_json(row["metadata"])}
+            except JsonError as error:
+                raise _damaged(path, f"the metadata of a document {error}") from error
             except (pyarrow.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
                 raise _damaged(path, quoted_error(error)) from error
 

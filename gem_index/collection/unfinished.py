@@ -28,7 +28,7 @@ class Unfinished:
     """The work of one refit: its model once it is fitted, and checkpoints of its index.
 
     Kept in the collection's folder under a name made of everything the work depends on; work on other documents is removed
-    by the next sweep (:mod:`gem_index.store.leftovers`), work with other vectors or settings here.
+    by the next sweep (:mod:`gem_index.store.leftovers`), all of it by the refit that publishes an index.
 
     Parameters
     ----------
@@ -53,10 +53,6 @@ class Unfinished:
         key.update(seqs.astype("<i8").tobytes())
         name = f"{record.last_seq}-{record.last_change}-{key.hexdigest()[:32]}"
         self._folder = folder / "unfinished" / name
-        if self._folder.parent.is_dir():
-            for other in self._folder.parent.iterdir():
-                if other != self._folder and other.is_dir():
-                    shutil.rmtree(other)
 
     def fitted(self, encoder: GemEncoder, fit: Callable[[], object]) -> GemEncoder:
         """Return the encoder that was fitted before the kill, or this one, after ``fit`` has fitted it."""

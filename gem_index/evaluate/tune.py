@@ -8,6 +8,7 @@ from typing import Any
 
 from gem_index.config import GemConfig
 from gem_index.evaluate.tables import Evaluation, Table
+from gem_index.vectors.options import LARGEST_FACTOR, SMALLEST_FACTOR
 from gem_index.vectors.registry import join_spec, split_spec
 
 __all__ = ["FACTORS", "GRID", "tune"]
@@ -99,6 +100,7 @@ def _reweighted(spec: str) -> list[str]:
         join_spec([*parts[:place], replace(part, weight=part.weight * factor), *parts[place + 1 :]])
         for place, part in enumerate(parts)
         for factor in FACTORS
+        if SMALLEST_FACTOR <= part.weight * factor <= LARGEST_FACTOR
     ]
 
 

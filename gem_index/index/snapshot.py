@@ -107,8 +107,8 @@ class Snapshot:
             Its name; must not exist.
         new : Generation
         old : tuple of Path and int64 array, optional
-            A sound generation with vectors of the same encoder, of the same kind or exact ones, and those of its ids that
-            still live: their vectors are taken over instead of computed.
+            A sound generation with vectors of the same encoder, and those of its ids that still live: their words are taken
+            over, and their vectors where they are of the same kind or exact.
 
         Returns
         -------

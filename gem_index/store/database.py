@@ -6,7 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -133,18 +133,20 @@ class Database:
     @contextmanager
     def reading_slowly(self) -> Iterator[Connection]:
         """Do as :meth:`reading`, for somebody who may stop in between: each use of it passes :data:`FORK_GATE` itself."""
-        state = ExitStack()
         before = self._state()
-        with FORK_GATE.passing():
-            connection = state.enter_context(self._engine.begin())
         try:
-            yield connection
-            self._check_unchanged(before)
+            with FORK_GATE.passing():
+                connection = self._engine.connect()
+            try:
+                with FORK_GATE.passing():
+                    connection.begin()
+                yield connection
+                self._check_unchanged(before)
+            finally:
+                with FORK_GATE.passing():
+                    connection.close()
         except DatabaseError as error:
             raise self._explained(error) from error
-        finally:
-            with FORK_GATE.passing():
-                state.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

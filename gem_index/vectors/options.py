@@ -115,6 +115,9 @@ class SourceOptions:
         return rows * np.float32(self.scale) if self.scale != 1 else rows
 
 
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
+
+
 def check_factor(name: str, value: float) -> None:
     """Hold a factor on vectors to what keeps them vectors.
 
@@ -123,7 +126,7 @@ def check_factor(name: str, value: float) -> None:
     ConfigError
         If it is no number from 1e-9 to 1e9.
     """
-    if not (isinstance(value, int | float) and 1e-9 <= value <= 1e9):
+    if not (isinstance(value, int | float) and SMALLEST_FACTOR <= value <= LARGEST_FACTOR):
         raise ConfigError(f"{name} is {quoted(value)}; expected a number from 1e-9 to 1e9")
 
 

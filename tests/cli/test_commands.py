@@ -1,13 +1,17 @@
 """Every command: its JSON, its streams, its exit status, and what a person sees."""
 
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from gem_index_cli.main import run
+from gem_index import GemEncoder, Home
+from gem_index_cli.main import main, run
 
 
 def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
@@ -272,6 +276,98 @@ def test_the_version_is_that_of_the_package(gem):
     assert gem("--version").out == f"gem-index {version('gem-index')}\n"
 
 
+class TestLastResort:
+    @pytest.mark.parametrize(
+        ("error", "message"),
+        [
+            (MemoryError(), "out of memory; split the input"),
+            (OSError(5, "Input/output error", "/dev/sdz"), "input/output error: /dev/sdz"),
+            (OSError("strange"), "strange: a file"),
+        ],
+    )
+    def test_what_the_machine_refuses_is_one_line(self, gem, monkeypatch, error, message):
+        def refuse(_):
+            raise error
+
+        monkeypatch.setattr(Home, "collections", refuse)
+        answer = gem("status")
+        assert (answer.status, answer.out) == (1, "")
+        assert answer.err.startswith(f"Error: {message}")
+        assert answer.err.count("\n") == 1
+
+    def test_a_fault_of_ours_is_shown_whole_and_said_to_be_one(self, gem, monkeypatch):
+        def fail(_):
+            raise ZeroDivisionError("of ours")
+
+        monkeypatch.setattr(Home, "collections", fail)
+        answer = gem("status")
+        *trace, last = answer.err.splitlines()
+        assert answer.status == 1
+        assert trace[0].startswith("Traceback")
+        assert trace[-1] == "ZeroDivisionError: of ours"
+        assert last == "Error: this is a fault in gem-index; please report the lines above"
+
+    def test_who_interrupts_is_told_what_is_stored_by_then(self, gem, faq_file, monkeypatch):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(GemEncoder, "fit", interrupt)
+        answer = gem("build", "faq", faq_file)
+        assert (answer.status, answer.out) == (1, "")
+        assert answer.err.strip().startswith("Error: interrupted; ")
+        assert "gem-index refit faq" in answer.err
+        monkeypatch.undo()
+        assert gem("search", "faq", "visa", "--json").json[0]["id"].startswith("v")
+
+    def test_a_line_is_never_endless(self, gem):
+        answer = gem("x" * 50_000)
+        assert answer.status == 2
+        assert answer.err.startswith("Error: No such command 'xxx")
+        assert answer.err.endswith("x…\n")
+        assert len(answer.err) < 2100
+
+    def test_streams_that_are_no_files_are_written_to(self, monkeypatch):
+        monkeypatch.setattr(sys, "argv", ["gem-index", "--version"])
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        assert sys.stdout.getvalue().startswith("gem-index ")
+
+
+def test_housekeeping_as_json(gem, faq, tmp_path):
+    gem("fit", "m", faq)
+    assert gem("drift", "faq", "--json").json["since_fit"] == 0
+    export = gem("export", "faq", "-o", tmp_path / "e.jsonl", "--json").json
+    assert export == {"collection": "faq", "documents": 5, "output": str(tmp_path / "e.jsonl")}
+    assert (
+        gem("import", tmp_path / "e.jsonl", "again", "--json").json["collections"][0]["name"]
+        == "again"
+    )
+    assert gem("compact", "faq", "--json").json == {"compacted": ["faq"]}
+    assert gem("compact", "--json").json == {"compacted": ["again", "faq"]}
+    assert gem("backup", tmp_path / "b", "--json").json == {"backup": str(tmp_path / "b")}
+    assert Home(tmp_path / "b").collection("faq").count() == 5
+    assert gem("models", "remove", "m", "--json").json == {"removed": "m"}
+    assert gem("models", "list", "--json").json == []
+
+
+def test_a_person_is_asked_before_a_collection_is_dropped(gem, faq, monkeypatch):
+    person, terminal = os.openpty()
+    with os.fdopen(terminal) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        os.write(person, b"n\n")
+        answer = gem("drop", "faq")
+        assert answer.status == 1
+        assert "Remove faq with 5 documents?" in answer.out
+        assert answer.err == "Error: interrupted\n"
+        assert gem("search", "faq", "visa", "--json").status == 0
+        os.write(person, b"y\n")
+        assert gem("drop", "faq").status == 0
+    os.close(person)
+    assert gem("status", "--json").json["collections"] == []
+
+
 class TestAsAProcess:
     """The installed program, its streams and its exit status."""
 
@@ -312,14 +408,41 @@ class TestAsAProcess:
         assert answer.stderr.count("\n") == 1
         assert answer.stderr.startswith("Error: no collection is named 'nowhere'")
 
+    def start(self, tmp_path, *arguments, **streams):
+        code = "from gem_index_cli.main import main; main()"
+        command = [sys.executable, "-c", code, "--home", tmp_path / "h", *map(str, arguments)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **streams)
+
     def test_a_reader_that_leaves_is_no_error_to_shout_about(self, tmp_path):
-        command = (
-            f"{sys.executable} -c 'from gem_index_cli.main import main; main()' --help | head -1"
-        )
+        reading, writing = os.pipe()
+        os.close(reading)
+        with self.start(tmp_path, "status", stdout=writing) as command:
+            os.close(writing)
+            _, said = command.communicate(timeout=60)
+        assert (command.returncode, said) == (1, "")
+
+    def test_without_an_output_the_work_is_done(self, tmp_path):
+        (tmp_path / "t.txt").write_text("a bank\na river\n")
+        code = "from gem_index_cli.main import main; main()"
         answer = subprocess.run(
-            ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert "Traceback" not in answer.stderr
+            [sys.executable, "-c", code, "--home", tmp_path / "h", "build", "x", tmp_path / "t.txt"],
+            capture_output=True, text=True, timeout=60, check=False, preexec_fn=lambda: os.close(1)
+        )  # fmt: skip
+        assert (answer.returncode, answer.stderr) == (0, "")
+        assert Home(tmp_path / "h").collection("x").count() == 2
+
+    def test_an_interrupted_command_is_one_line_and_stores_nothing(self, tmp_path):
+        os.mkfifo(tmp_path / "slow.jsonl")
+        with (
+            self.start(tmp_path, "build", "x", tmp_path / "slow.jsonl") as command,
+            (tmp_path / "slow.jsonl").open("w") as slow,  # returns when the command has opened it
+        ):
+            slow.write('{"text": "a bank"}\n')
+            slow.flush()
+            command.send_signal(signal.SIGINT)
+            _, said = command.communicate(timeout=60)
+        assert (command.returncode, said.strip()) == (1, "Error: interrupted")
+        assert Home(tmp_path / "h").collections() == []
 
     def test_help_imports_nothing_heavy(self):
         code = (

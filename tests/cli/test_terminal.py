@@ -100,6 +100,14 @@ class TestPipes:
         assert answer.status == 2
         assert "in line 1: found {'text': 'a visa'}; expected" in answer.err
         assert gem("rerank", tmp_path / "in", "--query", "visa").status == 0
+        for wrong in (
+            {"candidates": ["a visa"], "query": 5},
+            {"candidates": "a visa", "query": "a"},
+        ):
+            (tmp_path / "in").write_text(json.dumps(wrong))
+            answer = gem("rerank", tmp_path / "in")
+            assert answer.status == 2
+            assert f"in line 1: found {wrong}; expected" in answer.err
 
     def test_a_search_re_ranks_by_itself(self, gem, faq):
         query = "which bank account"

@@ -74,6 +74,10 @@ def test_coverage(gem, glove, tmp_path):
     printed = gem("vectors", "show", "v", "--coverage", tmp_path / "c.txt").out
     assert "58.33%" in printed
     assert "zebra" in printed
+    (tmp_path / "c.txt").write_text("the man the king\n")
+    printed = gem("vectors", "show", "v", "--coverage", tmp_path / "c.txt").out
+    assert "100.00%" in printed
+    assert "unknown word" not in printed
 
 
 def test_analogy(gem, glove):

@@ -32,7 +32,7 @@ class TestKinds:
             for identifier in gone:
                 del truth[identifier]
             assert_exact(collection, truth)
-            for lowest in (0, begin - 30):
+            for lowest in (0, begin - 30, begin + 50):  # searched, searched, scored from the texts
                 where = {"n": {"$gte": lowest}, "even": True}
                 assert_exact(
                     collection, truth, where=where,
@@ -63,6 +63,17 @@ class TestKinds:
             {document.id: document for document in documents(100)}
             | {document.id: document for document in documents(40, 100)},
         )
+
+    def test_an_index_of_another_kind_is_made_of_all_texts(self, faq, monkeypatch):
+        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
+        truth = {document.id: document for document in documents(140)}
+        assert faq.use_index("sq8")
+        faq.ingest(list(truth.values())[:100])
+        assert faq.status().index.kind == "sq8"
+        assert faq.use_index("flat")
+        faq.ingest(list(truth.values())[100:])
+        assert (faq.status().index.kind, faq.status().index.tail) == ("flat", 0)
+        assert_exact(faq, truth, k=140)  # what the rounded vectors of before would not give
 
     def test_a_damaged_snapshot_is_not_built_upon(self, home, faq, monkeypatch, caplog):
         monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)

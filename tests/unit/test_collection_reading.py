@@ -103,6 +103,10 @@ class TestDocuments:
         assert next(hit.id for hit in faq.search("a cup of tea", where=many)) == "tea"
         with pytest.raises(FilterError, match="more than 500 conditions; expected fewer"):
             faq.count({"$or": [{"n": i} for i in range(501)]})
+        with pytest.raises(
+            FilterError, match=r"\$in on 'n' holds 100001 values; expected at most 100000"
+        ):
+            faq.count({"n": {"$in": range(100_001)}})
         nested = {"n": 1}
         for _ in range(60):
             nested = {"$not": nested}

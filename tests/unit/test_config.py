@@ -87,6 +87,11 @@ def test_threads_default_to_the_processors_of_this_process():
     assert load_settings().threads == len(os.sched_getaffinity(0))
 
 
+def test_threads_are_all_processors_where_a_process_cannot_be_asked(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")  # macOS
+    assert load_settings().threads == os.cpu_count()
+
+
 def test_a_bad_setting_is_named(monkeypatch):
     monkeypatch.setenv("GEM_INDEX_THREADS", "many")
     with pytest.raises(ConfigError, match="GEM_INDEX_THREADS is 'many'"):

@@ -11,7 +11,7 @@ import pytest
 
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
 from gem_index.vectors import download as module
-from gem_index.vectors.catalogue import CATALOGUE, RemoteFile
+from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile
 from gem_index.vectors.download import download, hub_promise
 
 CONTENT = bytes(np.random.default_rng(0).integers(0, 256, 600_000, dtype=np.uint8))
@@ -149,6 +149,14 @@ class TestDownload:
         server.cuts = []
         server.tag, server.content["/v.bin"] = '"two"', CONTENT[::-1]
         assert download(remote(server), tmp_path).read_bytes() == CONTENT[::-1]
+
+    def test_begins_anew_when_the_file_became_shorter_than_what_had_arrived(self, server, tmp_path):
+        server.cuts, server.statuses = [400_000], [200, 404]
+        with pytest.raises(DownloadError, match="answers 404"):
+            download(remote(server), tmp_path)
+        server.content = {"/v.bin": CONTENT[:1000]}
+        assert download(remote(server), tmp_path).read_bytes() == CONTENT[:1000]
+        assert [asked for _, asked in server.requests[2:]] == ["bytes=400000-", None]
 
     def test_begins_anew_for_another_address(self, server, tmp_path):
         server.cuts = [200_000] + [0] * 20
@@ -311,6 +319,25 @@ class TestAddingFromAServer:
             home.add_vectors("mine", f"{server.address}/v")
         server.content = {"/v": GLOVE}
         assert home.add_vectors("mine", f"{server.address}/v").words == 3
+
+    def test_what_a_hash_vouches_for_is_kept_when_it_cannot_be_read(
+        self, server, home, monkeypatch
+    ):
+        file = remote(server, size=len(CONTENT), sha256=SHA256)
+        monkeypatch.setitem(CATALOGUE, "well-known", CatalogueEntry((file,), "CC0", ""))
+        for _ in range(2):
+            with pytest.raises(VectorFormatError):
+                home.add_vectors("mine", "well-known")
+        assert len(server.requests) == 1
+
+    def test_what_arrived_is_gone_on_with(self, server, home):
+        server.content = {"/v": GLOVE}
+        server.cuts = [10, *[0] * 50]
+        with pytest.raises(DownloadError, match="what arrived is kept: run the command again"):
+            home.add_vectors("mine", f"{server.address}/v")
+        server.cuts.clear()
+        assert home.add_vectors("mine", f"{server.address}/v").words == 3
+        assert server.requests[-1] == ("/v", "bytes=10-")
 
     def test_well_known_vectors_from_a_mirror(self, server, home, monkeypatch, tmp_path):
         import zipfile

@@ -5,12 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from gem_index import GemConfig, GemEncoder
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.vector_output import write_vectors
 from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [
@@ -135,6 +138,10 @@ class TestEncode:
 
 
 class TestExplain:
+    def test_what_is_no_text_is_refused(self, fitted):
+        with pytest.raises(InputError, match=r"the text is 5 \(int\); expected a string"):
+            fitted.explain(5)
+
     def test_names_words_and_sums_the_used_weights(self, small_vectors, fitted):
         words = fitted.explain("The river unknownword, river").words
         assert [word.token for word in words] == ["the", "river", "unknownword", "river"]
@@ -294,6 +301,17 @@ class TestBackground:
 PINNED = ["w21", "w1", "w5", "w4"]
 
 
+@pytest.mark.parametrize("power", [3.0, 2.0])
+def test_another_configuration_of_the_same_vectors_is_a_new_encoder(small_vectors, power):
+    encoder = GemEncoder(small_vectors)
+    _ = encoder.components
+    config = GemConfig(power=power, removed=3, components=10)
+    again = encoder.reconfigured(config)
+    fresh = GemEncoder(small_vectors, config)
+    assert again.fingerprint == fresh.fingerprint
+    assert again.encode(CORPUS).tobytes() == fresh.encode(CORPUS).tobytes()
+
+
 class TestFingerprint:
     def test_covers_vectors_configuration_and_components(self, small_vectors, fitted):
         other = MappedVectors.from_words(["a"], np.ones((1, 24), np.float32))
@@ -315,6 +333,12 @@ class TestFingerprint:
         assert encoder._components is None
         encoder.encode(["the river"])
         assert encoder.fingerprint == before
+
+
+def test_vectors_are_written_without_anybody_who_watches(fitted, tmp_path):
+    texts = ["open a bank account", "...", "two ducks"]
+    assert write_vectors(tmp_path / "v.npy", fitted, texts) == (3, 1)
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), fitted.encode(texts))
 
 
 class TestStoring:
@@ -351,6 +375,25 @@ class TestStoring:
         path.write_bytes(content)
         with pytest.raises(CorruptionError, match="does not hold the components"):
             GemEncoder.load(path, small_vectors)
+
+    @pytest.mark.parametrize("meta", [None, {"magic": "another"}, {"version": "9"}])
+    def test_files_of_others_and_of_other_versions_are_told(
+        self, small_vectors, fitted, tmp_path, meta
+    ):
+        path = tmp_path / "m.safetensors"
+        fitted.save(path)
+        with safe_open(path, "numpy") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            written = file.metadata()
+        save_file(tensors, path, None if meta is None else written | meta)
+        with pytest.raises(CorruptionError, match=r"m\.safetensors is .* version .*; expected '"):
+            GemEncoder.load(path, small_vectors)
+
+    @pytest.mark.parametrize("shape", [((3,), (3,)), ((2, 3), (3,)), ((2, 3), (2, 1))])
+    def test_directions_and_values_must_agree(self, shape):
+        directions, values = map(np.ones, shape)
+        with pytest.raises(ConfigError, match=r"found directions .*; expected \(K, d\) and \(K,\)"):
+            Components(directions, values, 1)
 
     def test_components_must_fit_the_vectors(self, small_vectors):
         with pytest.raises(ConfigError, match="3 dimensions and vectors of 24"):

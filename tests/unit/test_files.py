@@ -2,12 +2,15 @@
 
 import os
 import stat
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from gem_index import files
-from gem_index.files import make_directory, publish_directory, publish_file, sync_tree
+from gem_index.errors import InputError
+from gem_index.files import make_directory, open_input, publish_directory, publish_file, sync_tree
 
 
 @pytest.fixture
@@ -168,3 +171,30 @@ class TestMadeDirectory:
         (tmp_path / "a").write_bytes(b"")
         with pytest.raises(NotADirectoryError):
             make_directory(tmp_path / "a")
+
+
+class TestInput:
+    @pytest.mark.parametrize("member", ["a", "deep/a"])
+    def test_a_plain_file_has_no_members(self, tmp_path, member):
+        path = tmp_path / "x.txt"
+        path.write_text("a bank")
+        told = f"cannot read {path}/{member}: {path} is not a zip file"
+        with pytest.raises(InputError, match=told), open_input(f"{path}/{member}"):
+            pass
+
+    @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that fails when read")
+    def test_a_disk_that_fails_while_it_is_read_is_told(self):
+        told = r"cannot read /proc/self/mem: input/output error; expected a readable file"
+        with pytest.raises(InputError, match=told), open_input("/proc/self/mem"):
+            pass
+
+    def test_a_zip_file_cannot_come_through_a_pipe(self, tmp_path, monkeypatch):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+            archive.writestr("x.txt", "a bank")
+        reading, writing = os.pipe()
+        os.write(writing, (tmp_path / "x.zip").read_bytes())
+        os.close(writing)
+        with os.fdopen(reading) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            with pytest.raises(InputError, match="standard input is a zip file"), open_input("-"):
+                pass

@@ -109,6 +109,24 @@ def test_what_they_found_is_kept_by_one_at_a_time():
     assert cache._ids == 5
 
 
+def test_what_was_read_under_a_snapshot_that_is_replaced_meanwhile_is_not_kept():
+    cache, documents = FilterCache(), Documents(10)
+    matching = documents.matching
+
+    def replaced_meanwhile(where, after=0):
+        documents.matching = matching
+        ask(cache, documents, 5, "b")
+        return matching(where, after)
+
+    documents.matching = replaced_meanwhile
+    assert ask(cache, documents, 3, "a") == [3, 6, 9]
+    documents.read.clear()
+    assert ask(cache, documents, 5, "b") == [5, 10]
+    assert documents.read == []
+    assert ask(cache, documents, 3, "b") == [3, 6, 9]
+    assert documents.read == [(3, 0)]
+
+
 @pytest.mark.parametrize("where", [{"n": 2, "x": {1}}, {"n": 2, "x": np.int64(3)}])
 def test_a_filter_that_only_its_owner_could_tell_from_others_is_not_kept(where):
     cache, documents = FilterCache(), Documents(4)

@@ -3,15 +3,25 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from brute_force import TEXTS, documents
 from gem_index import Home
+from gem_index import home as home_module
 from gem_index.collection.filters import FilterCache
-from gem_index.errors import HomeNotWritableError, InputError, UnknownNameError
+from gem_index.errors import (
+    CorruptionError,
+    GemIndexError,
+    HomeBusyError,
+    HomeNotWritableError,
+    InputError,
+    UnknownNameError,
+)
 from gem_index.store.documents import DocumentRepository
 
 
@@ -133,7 +143,50 @@ class TestLeftovers:
         assert not unfinished.parent.exists()
 
 
+HOLD_LOCK = """
+import sys
+from gem_index import Home
+from gem_index import home as home_module
+with Home(sys.argv[1])._workspace.write_lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def other_writer(home):
+    """A process that holds the write lock until its input ends."""
+    command = [sys.executable, "-c", HOLD_LOCK, str(home.root)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        yield other
+        if other.poll() is None:
+            other.communicate("")
+
+
 class TestLock:
+    def test_what_others_write_is_no_leftover(self, home, faq, other_writer):
+        written = home.root / "collections/7"
+        written.mkdir(parents=True)
+        assert home.verify() == []
+        assert written.is_dir()
+        other_writer.communicate("")
+        assert not written.exists()  # the writer's own sweep
+
+    @pytest.mark.parametrize("note", [None, "[]", "{", "{}"])
+    def test_who_writes_without_a_note_is_another_process(
+        self, home, faq, other_writer, monkeypatch, note
+    ):
+        path = home.root / "write.lock.json"
+        path.unlink() if note is None else path.write_text(note)
+        monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
+        with pytest.raises(
+            HomeBusyError, match=r"another process has been writing to .* for 0\.1 s"
+        ):
+            Home(home.root).create_collection("new")
+
     def test_its_note_is_private_and_follows_no_link(self, home, tmp_path):
         target = tmp_path / "target"
         target.write_text("precious")
@@ -155,6 +208,12 @@ class TestBackup:
             with pytest.raises(InputError, match=r"lies in the home .* itself; expected a folder"):
                 home.backup(target)
         assert not (home.root / "b").exists()
+
+    def test_where_there_can_be_no_folder_is_told(self, home, faq, tmp_path):
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(InputError, match="cannot write .*: not a directory; expected a folder"):
+            home.backup(tmp_path / "file" / "b")
+        assert (tmp_path / "file").read_text() == "mine"
 
     def test_that_does_not_fit_is_one_line(self, home, faq, tmp_path):
         faq.ingest(documents(3000))
@@ -202,6 +261,29 @@ class TestDroppedMeanwhile:
         assert home.verify() == []
         assert dropped
 
+    def test_verify_leaves_out_word_vectors_that_are_removed_meanwhile(
+        self, home, vectors_folder, monkeypatch
+    ):
+        home.add_vectors("short-lived", vectors_folder)
+        damaged = home_module.damaged_files
+
+        def removed_first(folder):
+            Home(home.root).remove_vectors("short-lived")
+            return damaged(folder)
+
+        monkeypatch.setattr(home_module, "damaged_files", removed_first)
+        assert home.verify() == []
+        assert "short-lived" not in {vectors.name for vectors in home.vectors()}
+
+    def test_word_vectors_that_are_missing_are_no_dropped_collection(self, home, faq):
+        faq.ingest(documents(10))
+        faq.refit()
+        next(home.root.rglob("ids.npy")).unlink()
+        with home._workspace.database.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM vector_sources")
+        with pytest.raises(UnknownNameError, match="tiny"):
+            Home(home.root).verify(fix=True)
+
     def test_one_that_is_asked_for_is_missed(self, home, faq):
         Home(home.root).drop("faq")
         with pytest.raises(UnknownNameError):
@@ -248,30 +330,96 @@ class TestFilterCache:
                 assert cache._ids == sum(len(ids) for ids, _ in cache._entries.values()) <= 12
 
 
+class TestDatabase:
+    """What other users of the database do to ours."""
+
+    @pytest.fixture
+    def beside(self, home, faq):
+        """A connection of another program."""
+        faq.ingest(documents(30))
+        with closing(sqlite3.connect(home.root / "gem-index.sqlite3", isolation_level=None)) as it:
+            yield it
+
+    def test_a_writer_without_our_lock_is_waited_for_and_told(self, home, beside, monkeypatch):
+        monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
+        waiting = Home(home.root).collection("faq")
+        beside.execute("BEGIN IMMEDIATE")
+        with pytest.raises(HomeBusyError, match="is being written by another process; try again"):
+            waiting.delete(["d3"])
+        assert waiting.count() == 30
+        beside.execute("ROLLBACK")
+        assert waiting.delete(["d3"]).deleted == 1
+
+    def test_compact_tells_that_a_reader_kept_what_was_deleted(self, home, beside, monkeypatch):
+        monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
+        compacting = Home(home.root)
+        beside.execute("BEGIN")
+        assert beside.execute("SELECT count(*) FROM documents").fetchone() == (30,)
+        with pytest.raises(
+            HomeBusyError, match="what was deleted is still in its log; run compact"
+        ):
+            compacting.compact()
+        beside.execute("ROLLBACK")
+        compacting.compact()
+        assert not (home.root / "gem-index.sqlite3-wal").stat().st_size
+
+    def test_a_table_that_is_gone_is_told(self, home, beside):
+        beside.execute("DROP TABLE tombstones")
+        with pytest.raises(
+            GemIndexError, match="the database .* refused: no such table: tombstones"
+        ):
+            home.collection("faq").search("bank")
+
+    def test_a_page_that_is_damaged_is_told_by_whoever_comes_to_it(self, home, beside):
+        collection = home.collection("faq")
+        collection.ingest(documents(2000, 30))
+        home.compact()
+        home._workspace.database.close()
+        beside.close()
+        path = home.root / "gem-index.sqlite3"
+        content = path.read_bytes()
+        page = content.index(b'{"even":true,"n":2016}') // 4096 * 4096
+        path.write_bytes(content[:page] + b"\xff" * 4096 + content[page + 4096 :])
+        found = Home(home.root).collection("faq").documents()
+        assert next(found).id == "d0"
+        with pytest.raises(CorruptionError, match="is not a sound SQLite database"):
+            list(found)
+
+
 @pytest.fixture
-def read_only(home, faq, tmp_path):
-    """The home's folder where nobody can write it: mounted so for the superuser, whom no mode stops."""
+def closed(tmp_path):
+    """Open a folder where nobody can write it: mounted so for the superuser, whom no mode stops."""
+    undo = []
+
+    def close(root):
+        where = tmp_path / "read-only"
+        if os.geteuid() == 0:
+            where.mkdir()
+            mounted = subprocess.run(["mount", "--bind", root, where], check=False)
+            if mounted.returncode:
+                pytest.skip("the superuser may not mount here")
+            undo.append(lambda: subprocess.run(["umount", "-l", where], check=True))
+            subprocess.run(["mount", "-o", "remount,ro,bind", where], check=True)
+            return where
+        where.symlink_to(root)
+        paths = [root, *root.rglob("*")]
+        for path in paths:
+            path.chmod(path.stat().st_mode & ~0o222)
+        undo.append(lambda: [path.chmod(path.stat().st_mode | 0o200) for path in paths])
+        return where
+
+    yield close
+    while undo:
+        undo.pop()()
+
+
+@pytest.fixture
+def read_only(home, faq, closed):
     faq.ingest(documents(30))
     faq.refit()
     faq.ingest(list(documents(31))[30:])
     home._workspace.database.close()
-    where = tmp_path / "read-only"
-    if os.geteuid() == 0:
-        where.mkdir()
-        mounted = subprocess.run(["mount", "--bind", home.root, where], check=False)
-        if mounted.returncode:
-            pytest.skip("the superuser may not mount here")
-        subprocess.run(["mount", "-o", "remount,ro,bind", where], check=True)
-        yield where
-        subprocess.run(["umount", "-l", where], check=True)
-        return
-    home.root.rename(where)
-    paths = [where, *where.rglob("*")]
-    for path in paths:
-        path.chmod(path.stat().st_mode & ~0o222)
-    yield where
-    for path in paths:
-        path.chmod(path.stat().st_mode | 0o200)
+    return closed(home.root)
 
 
 def test_a_home_that_can_only_be_read(read_only, tmp_path):
@@ -292,6 +440,37 @@ def test_a_home_that_can_only_be_read(read_only, tmp_path):
     ):
         with pytest.raises(HomeNotWritableError, match="cannot write to the home"):
             write()
+
+
+def test_a_state_that_is_overwritten_while_it_is_read_is_not_answered_from(read_only, request):
+    """Where nobody has the database open there are no locks to take: what was read is held against the file instead."""
+    if os.geteuid() != 0:
+        pytest.skip("only a mount can be read-only here and writable elsewhere")
+    home = Home(read_only)
+
+    def read(transaction):
+        with transaction():
+            writer = Home(read_only.parent / "home")
+            writer.collection("faq").delete([writer.collection("faq").search("bank")[0].id])
+            writer._workspace.database.close()
+
+    database = home._workspace.database
+    for transaction in (database.reading, database.reading_slowly):
+        with pytest.raises(HomeBusyError, match="was written while it was read; try again"):
+            read(transaction)
+    assert home.collection("faq").count() == 29
+
+
+def test_a_log_that_cannot_be_taken_in_is_told(home, faq, tmp_path, closed):
+    """A copy of a home in use, without the file that its readers share: what its log holds is not in the database."""
+    faq.ingest(documents(30))
+    shutil.copytree(home.root, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
+    assert (tmp_path / "copy/gem-index.sqlite3-wal").stat().st_size
+    with pytest.raises(
+        HomeNotWritableError, match="-wal holds changes that are not in the database"
+    ):
+        Home(closed(tmp_path / "copy"))
+    assert Home(tmp_path / "copy").collection("faq").count() == 30
 
 
 def test_a_home_that_can_only_be_read_here_and_is_written_elsewhere(read_only, tmp_path, request):

@@ -1,23 +1,30 @@
 """Compacting, exporting and restoring, backups, drift, modes of files and of writing."""
 
+import base64
+import hashlib
+import io
 import json
 import os
 import stat
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from gem_index import Document, GemConfig, Home
 from gem_index.errors import (
     ConfigError,
+    CorruptionError,
     FingerprintMismatchError,
     GemIndexError,
     InputError,
     NameTakenError,
 )
+from gem_index.index.snapshot import Snapshot
 
 TEXTS = [f"how do I renew visa number {i} at the bank of the river" for i in range(50)]
+NOT_FINITE = base64.b64encode(np.full(3, np.nan).tobytes()).decode()  # 24 bytes: no padding
 SECRET = "xylophonequartz"
 
 
@@ -132,6 +139,7 @@ class TestExport:
         [
             {"directions": "MTIzNDU2Nw=="}, {"directions": "?"}, {"dimension": 0}, {"dimension": 7},
             {"sentences": "x"}, {"config": "nonsense"}, {"singular_values": ""}, {"more": 1},
+            {"singular_values": NOT_FINITE, "directions": NOT_FINITE * 24},
         ],
     )  # fmt: skip
     def test_a_damaged_model_leaves_nothing(self, built, tmp_path, change):
@@ -171,6 +179,46 @@ class TestExport:
         assert home.restore(tmp_path / "e.jsonl", "again").status().documents == 0
         assert home.verify() == []
 
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ({"id": ""}, "of a document the id has 0 characters"),
+            ({"text": None}, "of a document the text of '\u00e93' is null"),
+            ({"metadata": "nonsense"}, "metadata of (a document|'\u00e93') is not"),
+        ],
+    )
+    @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+    def test_a_damaged_document_is_told_and_leaves_nothing(
+        self, built, tmp_path, ending, row, message
+    ):
+        path = tmp_path / f"c{ending}"
+        built.collection("c").export(path)
+        if ending == ".jsonl":
+            lines = path.read_text().splitlines()
+            lines[4] = json.dumps(json.loads(lines[4]) | row)
+            path.write_text("\n".join(lines))
+        else:
+            table = pq.read_table(path)
+            rows = table.to_pylist()
+            rows[3] |= row
+            pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+        with pytest.raises(InputError, match=f"{path.name} is damaged: .*({message})"):
+            built.restore(path, "again")
+        assert [status.name for status in built.collections()] == ["c"]
+
+    @pytest.mark.parametrize("damage", ["bytes", "column"])
+    def test_damaged_columns_are_told_and_leave_nothing(self, built, tmp_path, damage):
+        path = tmp_path / "c.parquet"
+        built.collection("c").export(path)
+        if damage == "column":
+            pq.write_table(pq.read_table(path).drop_columns(["metadata"]), path)
+        else:
+            content = path.read_bytes()
+            path.write_bytes(content[:200] + bytes(200) + content[400:])
+        with pytest.raises(InputError, match=r"c\.parquet is damaged: .*; expected a whole export"):
+            built.restore(path, "again")
+        assert [status.name for status in built.collections()] == ["c"]
+
     def test_a_damaged_export_leaves_nothing(self, built, tmp_path):
         path = tmp_path / "c.jsonl"
         built.collection("c").export(path)
@@ -186,6 +234,91 @@ class TestExport:
         for name in ("c.txt", "absent/c.jsonl"):
             with pytest.raises(InputError):
                 built.collection("c").export(tmp_path / name)
+
+
+class TestVerify:
+    """What hashes do not show: files that are what was written, and not what the database needs."""
+
+    @staticmethod
+    def snapshot(home):
+        return next(home.root.rglob("ids.npy")).parent
+
+    @staticmethod
+    def execute(home, statement, *values):
+        with home._workspace.database.writing() as connection:
+            connection.exec_driver_sql(statement, values)
+
+    def forge(self, home, name, content):
+        """Write a file of the snapshot as if it had always been so."""
+        path = self.snapshot(home) / name
+        path.write_bytes(content)
+        entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        self.execute(
+            home, "UPDATE snapshots SET files = json_set(files, ?, json(?))",
+            f'$."{name}"', json.dumps(entry),
+        )  # fmt: skip
+
+    def assert_found_and_fixed(self, home, detail):
+        (problem,) = home.verify()
+        assert (problem.kind, problem.detail, problem.fixed) == ("index", f"c: {detail}", False)
+        (problem,) = home.verify(fix=True)
+        assert (problem.detail, problem.fixed) == (f"c: {detail}", True)
+        assert home.verify() == []
+        found = home.collection("c").search(TEXTS[7], k=100)
+        assert len(found) == 50
+        assert found[0].score == pytest.approx(1, abs=1e-5)
+
+    def test_an_index_of_another_model(self, built):
+        ours = built.collection("c").encoder.fingerprint[:12]
+        self.execute(built, "UPDATE snapshots SET model_fingerprint = ?", "ab" * 32)
+        self.assert_found_and_fixed(
+            built, f"the index was made by abababababab, the model is {ours}"
+        )
+
+    def test_an_index_without_some_documents(self, built):
+        ids = np.load(self.snapshot(built) / "ids.npy")
+        held = io.BytesIO()
+        np.save(held, np.append(ids[:-2], [10**6, 10**6 + 1]))
+        self.forge(built, "ids.npy", held.getvalue())
+        self.assert_found_and_fixed(built, "the index holds 50 documents, the database 50")
+
+    def test_an_index_with_documents_that_are_gone(self, built):
+        self.execute(built, "DELETE FROM documents WHERE text = ?", TEXTS[0])
+        (problem,) = built.verify()
+        assert problem.detail == "c: the index holds 50 documents, the database 49"
+        built.verify(fix=True)
+        assert built.verify() == []
+
+    def test_an_index_that_cannot_be_opened(self, built):
+        folder = self.snapshot(built)
+        self.forge(built, "snapshot.json", b"{}")
+        (problem,) = built.verify()
+        assert problem.detail.startswith(f"c: {folder} is no ")
+        self.assert_found_and_fixed(built, problem.detail.removeprefix("c: "))
+
+    def test_an_index_that_is_replaced_meanwhile_is_no_problem(self, built, monkeypatch):
+        damage = Snapshot.damage
+        seen = []
+
+        def replace_first(folder, files):
+            seen.append(folder)
+            if len(seen) == 1:
+                Home(built.root).compact("c")
+            return damage(folder, files)
+
+        monkeypatch.setattr(Snapshot, "damage", staticmethod(replace_first))
+        assert built.verify() == []
+        assert len(set(seen)) == 2
+        assert not seen[0].exists()
+
+    def test_words_that_cannot_be_read_are_named_and_the_vectors_still_serve(self, built):
+        path = self.snapshot(built) / "words" / "meta.json"
+        path.write_bytes(b" " * path.stat().st_size)
+        with pytest.raises(CorruptionError, match="words cannot be read.*verify and fix"):
+            built.collection("c").search("visa", mode="lexical")
+        assert len(built.collection("c").search("visa", k=3)) == 3
+        assert all(problem.fixed for problem in built.verify(fix=True))
+        assert len(built.collection("c").search("visa", k=3, mode="lexical")) == 3
 
 
 def test_backup_refuses_what_is_there(built, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gem_index.errors import ConfigError, CorruptionError
+from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
 from gem_index.index.lexical import LexicalIndex, LexicalTail, terms_of
@@ -141,9 +141,14 @@ def test_items_are_spread_evenly_from_the_first_to_the_last():
 
 def test_kinds_that_faiss_cannot_make():
     check_kind("SQ4", 16)
-    for kind in ("nonsense", "PQ7", ""):
+    for kind in ("nonsense", "PQ7", "", "HNSW32,PQ8,Refine(Flat)"):  # FAISS itself refuses the last
         with pytest.raises(ConfigError, match="expected auto, flat"):
             check_kind(kind, 16)
+
+
+def test_an_index_that_cannot_be_written(vectors, tmp_path):
+    with pytest.raises(GemIndexError, match=r"cannot write the index i: no such file"):
+        build(vectors).write(tmp_path / "absent" / "i")
 
 
 def test_too_few_documents_to_learn_from(vectors):
@@ -201,13 +206,21 @@ class TestLexical:
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
 
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
-        for named in (0, 20_000):
+        scores = dict(index.search(["bank"], 10, self.IDS))
+        for named in (
+            0,
+            5,
+        ):  # of six documents: none is named in the query, or those that are accepted
             monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
             found = index.search(["bank"], 10, np.array([3, 13]))
-            assert [identifier for identifier, _ in found] == [13, 3]
+            assert found == [(13, scores[13]), (3, scores[3])]
             alive = self.IDS[self.IDS != 13]
-            assert 13 not in dict(index.search(["bank"], 1, alive))
-            assert len(index.search(["bank"], 1, alive)) == 1
+            (best,) = index.search(["bank"], 1, alive)
+            assert best[0] != 13
+            assert best[1] == max(
+                scores[int(identifier)] for identifier in alive if identifier in scores
+            )
+            assert index.search(["bank"], 10, np.array([7, 11])) == []
 
     def test_extends_without_what_died(self, index, tmp_path):
         folder = tmp_path / "w"
@@ -300,6 +313,19 @@ def test_missing_and_cut_files_are_refused_at_open(written):
     with pytest.raises(CorruptionError, match="has None bytes"):
         Snapshot.open(directory, files)
     assert Snapshot.damage(directory, files) == ["vectors.faiss is missing"]
+
+
+def test_files_of_another_version_or_of_two_minds_are_refused_at_open(written):
+    directory, files, ids = written
+    meta = (directory / "snapshot.json").read_text()
+    (directory / "snapshot.json").write_text(meta.replace('"version": 1', '"version": 7'))
+    with pytest.raises(CorruptionError, match=r"gen is no .* of version 1"):
+        Snapshot.open(directory, files)
+    (directory / "snapshot.json").write_text(meta)
+    np.save(directory / "ids.npy", ids[:-1])
+    changed = files | {"ids.npy": {"bytes": (directory / "ids.npy").stat().st_size}}
+    with pytest.raises(CorruptionError, match="holds 300 vectors and 299 ids"):
+        Snapshot.open(directory, changed)
 
 
 def test_a_failing_writer_leaves_nothing(tmp_path):

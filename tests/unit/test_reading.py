@@ -9,7 +9,7 @@ import pytest
 
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.reading import DocumentReader, read_objects
+from gem_index.reading import DocumentReader, read_json_lines, read_objects
 
 ROWS = [
     {"id": "a", "text": "first", "lang": "en"},
@@ -95,6 +95,49 @@ class TestFormats:
         assert "the field 'bytes' of type binary has a value that cannot be taken" in str(
             problems[0]
         )
+
+    def test_packed_parquet_and_a_blank_line_in_a_table(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        rows = [{"id": str(row["id"]), **{k: row[k] for k in ("text", "lang")}} for row in ROWS]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
+        packed = gzip.compress((tmp_path / "x.parquet").read_bytes())
+        assert read(write(tmp_path / "x.parquet.gz", packed)) == EXPECTED
+        assert read(write(tmp_path / "x.csv", "id,text\n\n1,a\n\n")) == [("1", "a", {})]
+
+    def test_parquet_values_that_are_no_metadata(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        if not hasattr(pa, "uuid"):
+            pytest.skip("this pyarrow has no type whose values JSON does not know")
+        import pyarrow.parquet as pq
+
+        storage = pa.array([bytes(16)], pa.binary(16))
+        table = pa.table({"text": ["a"], "key": pa.ExtensionArray.from_storage(pa.uuid(), storage)})
+        pq.write_table(table, tmp_path / "x.parquet")
+        with pytest.raises(RecordError, match=r"the field 'key' .* cannot be taken \(a UUID\)"):
+            read(str(tmp_path / "x.parquet"))
+
+    def test_a_line_of_a_table_that_is_too_long_stops_it_whatever_is_skipped(self, tmp_path):
+        name = write(tmp_path / "x.csv", "id,text\n1," + "x" * 5000 + "\n2,fine\n")
+        with pytest.raises(RecordError, match="line 2: the line has 5003 bytes; expected at most"):
+            read(name, max_record_bytes=2000, on_problem=print)
+
+    def test_values_of_lines_that_are_too_long_or_no_text(self, tmp_path):
+        name = write(tmp_path / "x.jsonl", b'{"a": 1}\n"' + b"x" * 5000 + b'"\n')
+        values = read_json_lines(name, 2000)
+        assert next(values) == (1, {"a": 1})
+        with pytest.raises(RecordError, match="line 2: the line has 5003 bytes"):
+            next(values)
+
+    def test_texts_of_an_empty_file(self, tmp_path):
+        with pytest.raises(InputError, match="is empty; expected at least one text"):
+            list(DocumentReader([write(tmp_path / "x.txt", "")]).texts())
+
+    def test_a_file_that_changes_before_it_is_read_again_keeps_the_first_error(self, tmp_path):
+        name = write(tmp_path / "x.jsonl", '{"id": "a", "text": "x"}\n')
+        with pytest.raises(DuplicateIdError), DocumentReader([name]).naming_duplicates():
+            raise DuplicateIdError("a")
 
     def test_zip_files_with_damaged_headers(self, tmp_path):
         import zipfile

@@ -120,6 +120,17 @@ def test_a_damaged_checkpoint_costs_time_alone(made, work, name, fits, encoded, 
     assert collection.verify() == []
 
 
+def test_a_checkpoint_that_cannot_be_opened_costs_time_alone(made, work, caplog):
+    collection = made("home")
+    cut(collection, work, 60)
+    (path,) = files(collection, "unfinished/**/checkpoint.json")
+    path.write_text("[]")
+    collection.refit()
+    assert (work.fits, work.encoded) == (0, 100)
+    assert f"{path.parent} cannot be read" in caplog.text
+    assert collection.verify() == []
+
+
 def test_another_kind_begins_with_the_fitted_model(made, work):
     collection = made("home")
     cut(collection, work, 60)

@@ -68,6 +68,12 @@ class TestRerank:
             many.search(vector, fingerprint=many.encoder.fingerprint, rerank=True)
 
 
+@pytest.mark.parametrize("vector", [["bank"] * 24, [[1.0], [2.0, 3.0]], object()])
+def test_a_query_of_anything_but_numbers_is_refused(faq, vector):
+    with pytest.raises(InputError, match=r"expected a text, or a vector of 24 numbers"):
+        faq.search(vector, fingerprint=faq.encoder.fingerprint)
+
+
 class TestDepth:
     @pytest.mark.parametrize("k", [5, 150])
     def test_a_hybrid_search_fuses_a_hundred_of_each_list_and_k_where_that_is_more(self, many, k):

@@ -1,4 +1,7 @@
-from gem_index.text import frequent_english, tokenize
+import pytest
+
+from gem_index.errors import InputError
+from gem_index.text import check_text, frequent_english, tokenize
 
 
 def test_splits_at_punctuation_and_lower_cases():
@@ -27,3 +30,17 @@ def test_frequent_english_is_a_clean_list_in_order():
     assert len(set(words)) == len(words)
     assert words[:3] == ["the", "of", "and"]
     assert all(tokenize(word) == [word] for word in words)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (5, r"the query is 5 \(int\); expected a string"),
+        (None, r"the query is None \(NoneType\); expected a string"),
+        ("a\ud800", "holds half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_text_is_told(text, message):
+    with pytest.raises(InputError, match=message):
+        check_text(text, "query")
+    assert check_text("a bank", "query") == "a bank"

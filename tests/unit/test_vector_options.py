@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from gem_index import GemConfig, open_vectors
-from gem_index.errors import ConfigError, VectorFormatError
+from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.gem.recommended import recommended_config
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import findings_of, import_vectors, open_unstored
+from gem_index.vectors.subword import open_wordllama
 
 WORDS = ["The", "river", "PARIS", "Paris", "bank", "zero"]
 MATRIX = np.random.default_rng(11).normal(size=(6, 8)).astype(np.float32)
@@ -276,6 +277,29 @@ class TestLibrary:
         file = cut_to_words(small_vectors, "x", ["ducks swimming zzz"], 30)
         words = [word for chunk, _ in file.chunks() for word in chunk]
         assert words == [*list(small_vectors.vocabulary)[:30], "ducks", "swimming"]
+
+    def test_cutting_to_nothing(self, home, folder):
+        home.add_vectors("v", folder)
+        for texts, frequent, message in (
+            (["..."], 5, "the corpus holds no word; expected at least one"),
+            (["nowhere else"], 0, "knows no word of the corpus; expected a source of its language"),
+            (["a river"], -1, "found -1 frequent words to keep; expected 0 or more"),
+        ):
+            with pytest.raises(InputError, match=message):
+                home.fit_vocabulary("small", texts, vectors="v", frequent=frequent)
+        assert "small" not in {vectors.name for vectors in home.vectors()}
+
+    def test_words_alone_have_no_ngrams(self):
+        with pytest.raises(ConfigError, match="oov is 'subword' and these vectors have no n-grams"):
+            MappedVectors.from_words(WORDS, MATRIX, SourceOptions(oov="subword"))
+
+    def test_words_are_forgotten_before_they_fill_the_memory(self, monkeypatch):
+        monkeypatch.setattr("gem_index.vectors.subword._REMEMBERED_WORDS", 2)
+        source = open_wordllama()
+        words = ["believing", "rivers", "banking", "ducks", "believing"]
+        expected = np.concatenate([open_wordllama().lookup([word])[0] for word in words])
+        np.testing.assert_array_equal(source.lookup(words)[0], expected)
+        assert len(source._split) <= 2
 
     def test_cutting_a_source_that_composes_words(self, home, wordllama):
         info = home.fit_vocabulary("small", ["believing rivers"], vectors="wordllama*2")

@@ -4,21 +4,35 @@ import gzip
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.errors import ConfigError, CorruptionError, UnknownNameError, VectorFormatError
+from gem_index.errors import (
+    ConfigError,
+    CorruptionError,
+    InputError,
+    UnknownNameError,
+    VectorFormatError,
+)
 from gem_index.vectors.base import VectorSource
+from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.text import parse_quickly
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbours import nearest_words
 from gem_index.vectors.registry import SpecPart, open_source, split_spec
-from gem_index.vectors.stored import damaged_files, import_vectors, open_stored, open_unstored
+from gem_index.vectors.stored import (
+    damaged_files,
+    findings_of,
+    import_vectors,
+    open_stored,
+    open_unstored,
+)
 from gem_index.vectors.vocabulary import Vocabulary
 
 GLOVE = "the 1 0 0.5\nof 0 1 -2e-1\nriver 0 0 1\n"
@@ -360,6 +374,23 @@ class TestRegistry:
             open_source(f"tiny+{vectors_folder}+wordllama", registered).dimension == 24 + 24 + 256
         )
 
+    def test_well_known_names(self, vectors_folder, monkeypatch):
+        entry = replace(CATALOGUE["glove.6B.50d"], packaged=lambda: read_vectors(vectors_folder))
+        monkeypatch.setitem(CATALOGUE, "glove.6B.50d", entry)  # the real one is read for seconds
+        assert open_source("glove.6B.50d", {}).dimension == 24
+        with pytest.raises(UnknownNameError, match="with: gem-index vectors add glove.840B.300d"):
+            open_source("glove.840B.300d", {})
+
+    def test_a_collection_takes_well_known_vectors_into_its_home(
+        self, home, vectors_folder, monkeypatch
+    ):
+        entry = replace(CATALOGUE["glove.6B.50d"], packaged=lambda: read_vectors(vectors_folder))
+        monkeypatch.setitem(CATALOGUE, "glove.6B.50d", entry)
+        home.create_collection("c", vectors="glove.6B.50d")
+        monkeypatch.undo()
+        assert home.collection("c").encoder.dimension == 24
+        assert "glove.6B.50d" in {vectors.name for vectors in home.vectors()}
+
     def test_suggests_near_names(self):
         with pytest.raises(UnknownNameError, match="did you mean wordllama"):
             open_source("wordlama", {})
@@ -375,6 +406,39 @@ def test_neighbours_are_those_of_brute_force(small_vectors):
     found = nearest_words(small_vectors, "river", 4)
     assert [word for word, _ in found] == expected
     assert found[0][1] == pytest.approx(np.sort(scores)[-2], abs=1e-6)
+
+
+def test_neighbours_of_combined_sources_are_words_of_the_first(small_vectors):
+    other = MappedVectors.from_words(["river", "elsewhere"], np.eye(2, dtype=np.float32))
+    found = nearest_words(CombinedVectors([small_vectors, other]), "river", 100)
+    assert {word for word, _ in found} == set(small_vectors.vocabulary) - {"river"}
+
+
+@pytest.mark.parametrize("word", ["", "a\nb", "\x1b[31m"])
+def test_neighbours_of_what_cannot_be_printed(small_vectors, word):
+    with pytest.raises(InputError, match="expected a word of printable characters"):
+        nearest_words(small_vectors, word, 4)
+
+
+def test_what_was_broken_of_stored_vectors_is_told(vectors_folder, tmp_path):
+    folder = tmp_path / "mapped"
+    import_vectors(read_vectors(vectors_folder), folder)
+    for content in ("[]", "{", "{}"):
+        (folder / "vectors.json").write_text(content)
+        assert damaged_files(folder) == ["vectors.json"]
+        with pytest.raises(CorruptionError, match=r"vectors\.json cannot be read .*add them again"):
+            findings_of(folder)
+
+
+def test_reprs_are_short(small_vectors, wordllama):
+    assert repr(wordllama) == "SubwordVectors(any word, 256 dimensions)"
+    both = CombinedVectors([small_vectors, wordllama])
+    assert repr(both) == f"CombinedVectors({small_vectors!r}, {wordllama!r})"
+
+
+def test_a_name_too_long_for_a_file_is_told():
+    with pytest.raises(VectorFormatError, match=r"cannot be read \(.*[Ff]ile name too long"):
+        read_vectors("x" * 5000)
 
 
 def test_an_interrupted_import_leaves_nothing(vectors_folder, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from gem_index.errors import GemIndexError, VectorFormatError
-from gem_index.files import UNPACKING_ERRORS, is_compressed, open_input, split_member
+from gem_index.files import is_compressed, open_input, split_member
 from gem_index.quoting import quoted
 
 __all__ = ["foreign_reader", "open_source_file", "plain_source_file"]
@@ -61,12 +61,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed's type of a buffer is private
-        try:
-            count = self._file.readinto(buffer)
-        except (*UNPACKING_ERRORS, ValueError) as error:
-            raise _error(
-                f"{self._path} cannot be read", "a whole, undamaged file", error
-            ) from error
+        count = self._file.readinto(buffer)
         self._left -= count
         if self._left < 0:
             raise VectorFormatError(

@@ -1,15 +1,16 @@
 """Evaluations as a user runs them, on files of the test's own; and on the paper's data."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 from gem_index import GemConfig, GemEncoder, open_vectors
-from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
 from gem_index.evaluate.candidates import candidates
 from gem_index.evaluate.cqa import evaluate_cqa, pair_texts
-from gem_index.evaluate.data import read_questions, read_sts
+from gem_index.evaluate.data import read_predictions, read_questions, read_relevancy, read_sts
 from gem_index.evaluate.examples import evaluate_examples
 from gem_index.evaluate.retrieval import evaluate_retrieval, read_beir
 from gem_index.evaluate.sts import evaluate_sts
@@ -17,6 +18,7 @@ from gem_index.evaluate.sweeps import evaluate_ablation, evaluate_sensitivity
 from gem_index.evaluate.tables import Table
 from gem_index.evaluate.tune import tune
 from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
+from gem_index.vectors.registry import split_spec
 
 PAIRS = [
     (5.0, "the bank of the river", "the bank of the river"),
@@ -87,6 +89,18 @@ class TestPairs:
         np.testing.assert_array_equal(one.gold, other.gold)
         assert (one.first, one.second) == (other.first, other.second)
 
+    def test_an_unknown_baseline_is_told_the_known_ones(self, vectors):
+        with pytest.raises(ConfigError, match="the baseline is 'median'; expected mean, "):
+            of(vectors, "median")
+
+    def test_a_fitted_encoder_stays_as_it_is(self, pairs, vectors):
+        encoder = GemEncoder(vectors).fit(["the river bank", "a cup of tea"])
+        before = encoder.fingerprint
+        evaluate_sts(read_sts([pairs]), candidates(lambda: encoder, None, (), True))
+        assert encoder.fingerprint == before
+        evaluate_sts(read_sts([pairs]), candidates(lambda: encoder, None, (), False))
+        assert encoder.fingerprint != before
+
     def test_scores_are_those_of_the_encoder(self, pairs, vectors):
         found = evaluate_sts(read_sts([pairs]), of(vectors, "mean"))
         first, second = [a for _, a, _ in PAIRS], [b for _, _, b in PAIRS]
@@ -124,6 +138,23 @@ class TestPairs:
         path.write_text(f"1\ta\tb\n{line}\n")
         with pytest.raises(RecordError, match="p.txt line 2: .*score TAB sentence TAB sentence"):
             read_sts([str(path)])
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"5\ta\tb\n3\t\xff\tb\n", "line 2: byte 3 is not UTF-8; expected UTF-8 text"),
+            (b"\n\ta\tb\n", "holds no scored pairs"),
+        ],
+    )
+    def test_files_without_scored_pairs(self, tmp_path, content, message):
+        (tmp_path / "p.txt").write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            read_sts([str(tmp_path / "p.txt")])
+
+    def test_pairs_without_a_score_are_left_out(self, tmp_path):
+        (tmp_path / "p.txt").write_text("5\ta\tb\n\tc\td\n1\te\tf\n")
+        (part,) = read_sts([str(tmp_path / "p.txt")])
+        assert (part.gold.tolist(), part.first) == ([5, 1], ("a", "e"))
 
     def test_scores_that_do_not_vary(self, tmp_path):
         path = tmp_path / "p.txt"
@@ -256,6 +287,20 @@ class TestRetrieval:
         ):
             read_beir(str(beir))
 
+    def test_what_makes_no_vectors_is_left_out(self, beir, vectors):
+        found = evaluate_retrieval(read_beir(str(beir)), of(vectors, "TF-IDF"))
+        assert set(found.json["baselines"]) == {"BM25", "GEM + BM25"}
+
+    def test_bad_documents(self, beir):
+        (beir / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}\n{"_id": 2, "text": "b"}\n')
+        with pytest.raises(RecordError, match=r"corpus\.jsonl line 2: no _id and text; expected"):
+            read_beir(str(beir))
+
+    def test_nothing_relevant(self, beir):
+        (beir / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t0\n")
+        with pytest.raises(InputError, match=r"test\.tsv holds no relevant document"):
+            read_beir(str(beir))
+
     def test_bad_judgements(self, beir):
         (beir / "qrels/test.tsv").write_text("q1\td1\n")
         with pytest.raises(RecordError, match="line 1: no judgement"):
@@ -281,6 +326,24 @@ class TestSweeps:
             ("ns", "none"),
             ("nsu", "none"),
         ]
+
+    def test_sensitivity_leaves_out_what_would_be_no_configuration(self, pairs, vectors):
+        config = GemConfig(removed=20, components=30)
+        points = evaluate_sensitivity(read_sts([pairs]), vectors, config).json["points"]
+        values = {
+            name: [p["value"] for p in points if p["setting"] == name]
+            for name in ("components", "removed")
+        }
+        assert min(values["components"]) == 20
+        assert max(values["removed"]) == 30
+
+    def test_plots_need_matplotlib(self, tmp_path, monkeypatch):
+        from gem_index.evaluate.plots import plot_sensitivity
+
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(MissingExtraError, match=r"plots needs .* 'gem-index\[plot\]'"):
+            plot_sensitivity({"points": []}, tmp_path / "plot.png", "x")
+        assert not list(tmp_path.iterdir())
 
     def test_sensitivity_passes_through_the_configuration(self, pairs, vectors, tmp_path):
         found = evaluate_sensitivity(read_sts([pairs]), vectors, GemConfig())
@@ -313,6 +376,16 @@ class TestTune:
         assert found.json["score"] == 0
         assert all(c.removed <= c.components for c, _ in seen)
 
+    def test_a_start_with_few_components_tries_no_more_removed_ones(self):
+        seen = []
+        tune(
+            lambda config, spec: seen.append(config) or 0.0,
+            ["a"],
+            GemConfig(removed=2, components=10),
+        )
+        assert {c.removed for c in seen} == {0, 1, 2, 3, 5, 8, 10}
+        assert {c.components for c in seen} >= {5, 10, 75}
+
     def test_searches_weights(self):
         def score(config, spec):
             parts = dict(part.partition("*")[::2] for part in spec.split("+"))
@@ -322,6 +395,16 @@ class TestTune:
         assert found.json["score"] > -1e-9
         assert spec.startswith("a*0.15")
         assert spec.endswith("b*2.0")
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_a_weight_stays_within_what_a_specification_takes(self, sign):
+        def score(config, spec):
+            (part,) = split_spec(spec)  # refuses a weight out of range
+            return sign * part.weight
+
+        _, spec, _ = tune(score, ["a"], GemConfig())
+        weight = float(spec.partition("*")[2])
+        assert 3e8 < weight <= 1e9 if sign > 0 else 1e-9 <= weight < 1e-8
 
     def test_scores_on_pairs_and_questions(self, pairs, vectors, tmp_path):
         direct = evaluate_sts(read_sts([pairs]), of(vectors, window=3)).json["pearson"]
@@ -334,6 +417,15 @@ class TestTune:
             )
             == 100
         )
+
+
+def test_official_files_hold_lines_of_five_columns(tmp_path):
+    (tmp_path / "gold").write_text("Q1\tR1\t0\t0.5\ttrue\n\nQ1\tR2\t0\t0.1\tfalse\n")
+    assert read_relevancy(str(tmp_path / "gold")) == {"Q1": {"R1": True, "R2": False}}
+    assert read_predictions(str(tmp_path / "gold")) == {"Q1": {"R1": 0.5, "R2": 0.1}}
+    (tmp_path / "gold").write_text("\n")
+    with pytest.raises(InputError, match="gold holds no ranking; expected lines of five columns"):
+        read_relevancy(str(tmp_path / "gold"))
 
 
 def test_examples_name_the_papers_words(vectors):

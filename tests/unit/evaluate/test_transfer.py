@@ -10,8 +10,10 @@ from sklearn.metrics import f1_score
 from gem_index import GemConfig, GemEncoder, open_vectors
 from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
 from gem_index.evaluate import transfer
+from gem_index.evaluate.candidates import candidates
 from gem_index.evaluate.transfer import GRID, TASKS, TransferResult, evaluate_transfer
 from gem_index.evaluate.transfer_data import read_examples, target_distributions
+from gem_index.evaluate.transfer_report import evaluate_tasks
 
 POLARITY = {
     "MR": ("rt-polarity.neg", "rt-polarity.pos"),
@@ -357,6 +359,30 @@ class TestRelatedness:
         for model in (once, twice):
             model.fit(x, y, 1.0)
         np.testing.assert_allclose(once.predict(x), twice.predict(x), atol=1e-3)
+
+
+class TestReport:
+    def test_each_candidate_is_tested_on_each_task_beside_the_papers_numbers(
+        self, tmp_path, vectors_folder
+    ):
+        for task in ("SUBJ", "MRPC"):
+            write_task(tmp_path, task)
+        vectors = open_vectors(str(vectors_folder))
+        found = candidates(
+            lambda: GemEncoder(vectors, GemConfig.transfer()), vectors, ["mean"], False
+        )
+        seen = []
+        report = evaluate_tasks(tmp_path, ["MRPC", "SUBJ"], found, lambda *step: seen.append(step))
+        assert seen == [("transfer", done, 4) for done in (1, 2, 3, 4)]
+        ours = report.json["results"]
+        assert list(ours) == ["MRPC", "SUBJ"]
+        assert ours["MRPC"].keys() == {"dev", "test", "f1"}
+        assert report.json["baselines"]["mean"].keys() == {"MRPC", "SUBJ"}
+        (table,) = report.tables
+        assert table.headings == ("model", ">MRPC", ">SUBJ")
+        rows = {row[0]: row[1:] for row in table.rows}
+        assert rows["GEM"][0] == f"{ours['MRPC']['test']:.1f}/{ours['MRPC']['f1']:.1f}"
+        assert rows["GEM + L.F.P. (paper)"] == ("75.4/82.9", "93.8")
 
 
 def test_f1_is_that_of_the_paraphrases():

@@ -183,6 +183,11 @@ def model_of(words, dimension=1, shortest=3, longest=6, buckets=1):
     return struct.pack("<ii", 793712314, 12) + args + head + entries + matrices
 
 
+def read_vectors_of(tmp_path, content):
+    (tmp_path / "m.bin").write_bytes(content)
+    return read_vectors(tmp_path / "m.bin")
+
+
 class TestHostileModels:
     """What is announced is bounded before it costs anything."""
 
@@ -214,6 +219,43 @@ class TestHostileModels:
             self.opened(tmp_path, model_of(**{"words": [b"a"], **arguments}))
         assert peak_memory() - before < 200e6
         assert time.process_time() - started < 10
+
+    @pytest.mark.parametrize(
+        ("form", "at", "value", "message"),
+        [
+            ("<i", 8, 2, "announces a matrix of 3 x 1; expected 3 x 2"),
+            ("<i", 68, 1, "announces 1 words, found 2"),
+        ],
+    )
+    def test_parts_that_do_not_agree(self, tmp_path, form, at, value, message):
+        content = bytearray(model_of([b"a", b"river"]))
+        struct.pack_into(form, content, at, value)
+        with pytest.raises(VectorFormatError, match=message):
+            self.opened(tmp_path, bytes(content))
+
+    def test_a_matrix_that_the_file_cannot_hold(self, tmp_path):
+        content = model_of([b"a", b"river"])
+        with pytest.raises(VectorFormatError, match=r"m\.bin"):
+            self.opened(tmp_path, content[: content.rindex(b"\0" + struct.pack("<qq", 2, 1)) - 4])
+
+    def test_a_quantised_output_is_not_looked_at(self, tmp_path):
+        content = model_of([b"a", b"river"])
+        end = content.rindex(b"\0" + struct.pack("<qq", 2, 1))
+        source = self.opened(tmp_path, content[:end] + b"\1" + b"of another form")
+        assert list(source.vocabulary) == ["a", "river"]
+
+    def test_a_classifier_of_the_version_before_has_no_ngrams(self, tmp_path):
+        content = bytearray(model_of([b"a", b"river"]))
+        struct.pack_into("<i", content, 4, 11)
+        assert read_vectors_of(tmp_path, content).composition is not None
+        struct.pack_into("<i", content, 8 + 4 * 6, 3)  # supervised
+        assert read_vectors_of(tmp_path, content).composition is None
+
+    def test_words_shorter_than_every_ngram(self, tmp_path):
+        source = self.opened(tmp_path, model_of([b"a", b"river"], shortest=5))
+        rows, unknown = source.lookup(["b", "c"])
+        assert unknown.tolist() == [True, True]
+        assert np.isfinite(rows).all()
 
     def test_a_word_of_a_megabyte_that_is_looked_up(self, tmp_path):
         source = self.opened(tmp_path, model_of([b"a"], dimension=300, longest=32))

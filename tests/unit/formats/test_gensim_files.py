@@ -118,6 +118,17 @@ class TestGensim:
         with pytest.raises(ConfigError, match="found a dict as word vectors"):
             home.add_vectors("x", {})
 
+    def test_words_and_parts_that_do_not_agree(self, tmp_path):
+        from gensim.models import FastText
+
+        model = FastText(
+            [["a", "river", "bank"]] * 5, vector_size=4, min_count=1, workers=1, bucket=50
+        )
+        model.wv.index_to_key.append("more")
+        model.wv.save(str(tmp_path / "kv"))
+        with pytest.raises(VectorFormatError, match=r"holds 4 words, vectors \(3, 4\) and n-grams"):
+            read_vectors(tmp_path / "kv")
+
     def test_array_file_is_missing(self, tmp_path):
         keyed_vectors().save(str(tmp_path / "v.kv"), separately=["vectors"])
         (tmp_path / "v.kv.vectors.npy").unlink()
@@ -168,6 +179,36 @@ class TestPickles:
     def test_plain_data_comes_back(self, value, protocol):
         content = pickle.dumps(value, protocol=protocol)
         assert read_plain_data(io.BytesIO(content), "x") == (value, len(content))
+
+    @pytest.mark.parametrize("protocol", [0, 1, 2])
+    def test_plain_data_of_the_old_protocols_comes_back(self, protocol):
+        value = {"a": [5, -(10**30), 2.5, True, None], "long": "x" * 200_000, "\u00e9": ("b",)}
+        content = pickle.dumps(value, protocol=protocol)
+        assert read_plain_data(io.BytesIO(content), "x") == (value, len(content))
+
+    @pytest.mark.parametrize(
+        ("content", "value"),
+        [
+            (b"S'it\\'s\\n'\n.", "it's\n"),  # as Python 2 wrote strings
+            (b'S"a"\n.', "a"),
+            (b"U\x02\xe9!.", "\u00e9!"),
+            (b"T\x01\x00\x00\x00a.", "a"),
+            (b"(S'a'\nI1\nd.", {"a": 1}),
+            (b"I01\n.", True),
+        ],
+    )
+    def test_what_python_2_wrote(self, content, value):
+        assert pickle.loads(content, encoding="latin-1") == value
+        assert read_plain_data(io.BytesIO(content), "x")[0] == value
+
+    @pytest.mark.parametrize("content", [b"Sa\n.", b"S'a\n.", b"S\n.", b"\x80\x02N\x86."])
+    def test_strings_without_quotes_and_stacks_too_small(self, content):
+        with pytest.raises(VectorFormatError):
+            read_plain_data(io.BytesIO(content), "x")
+
+    def test_objects_made_with_named_arguments_are_records(self):
+        content = b"\x80\x04cgensim\nThing\n)}\x92}X\x01\x00\x00\x00aK\x05sb."
+        assert read_plain_data(io.BytesIO(content), "x")[0].state == {"a": 5}
 
     @pytest.mark.parametrize("cut", [1, 20, 200, -1])
     def test_cut_files_are_refused(self, tmp_path, cut):

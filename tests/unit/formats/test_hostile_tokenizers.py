@@ -123,6 +123,16 @@ HOSTILE = {
     "added tokens that grow": (
         document(normalizer=replacing("a", "b" * 9000),
                  added_tokens=[{"id": i, "content": "a" * 1000} for i in range(2000)]), "added tokens that grow"),
+    "a sequence of nothing": (document(normalizer={"type": "Sequence", "normalizers": 5}), "is a sequence of nothing"),
+    "an unknown post-processor": (document(post_processor={"type": "Own"}), "the post-processor 'Own', which is not known"),
+    "a template of nothing": (
+        document(post_processor={"type": "TemplateProcessing", "single": None}), "a template that is not a list"),
+    "a character map that is not text": (
+        document(normalizer=charsmap([0] * 256, b"\xff\0")), "whose replacements are not UTF-8"),
+    "a vocabulary that is a list": (document(model=MODEL | {"vocab": ["a"]}), "a vocabulary that is not an object"),
+    "a unigram vocabulary that is none": (
+        document(model={"type": "Unigram", "vocab": {"a": 1}, "unk_id": 0}), "a vocabulary that is not a list"),
+    "merges that are an object": (document(model=bpe(merges={})), "has merges that are no list"),
     "two normalizers": (
         json.dumps(document(normalizer=None))[:-1] + ', "normalizer": {"type": "NFC"}}', "the key 'normalizer' twice"),
     "deep": ('{"model": ' + "[" * 100_000, "nested deeper than 100"),

@@ -130,6 +130,10 @@ class TestParquet:
         [
             ({"word": ["a"], "other": ["b"], "v": [[1.0]]}, "expected one column of strings"),
             ({"word": ["a"]}, "expected one column of strings"),
+            (
+                {"word": ["a"], "v": pa.array([None], pa.list_(pa.float32())), "n": [1]},
+                "holds no vector in its first row; expected one",
+            ),
             ({"word": ["a", None], "v": [[1.0], [2.0]]}, "row 2 holds no word"),
             ({"word": ["a", "b"], "v": [[1.0], [2.0, 3.0]]}, "row 2 holds 2 numbers"),
             ({"word": ["a", "b"], "v": [[1.0], [float("nan")]]}, "row 2 holds NaN"),

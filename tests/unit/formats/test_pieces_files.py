@@ -96,6 +96,28 @@ class TestModel2vec:
         with pytest.raises(VectorFormatError, match="names no StaticEmbedding"):
             read_vectors(tmp_path)
 
+    def test_a_folder_that_is_said_to_be_one(self, model, tmp_path):
+        with pytest.raises(VectorFormatError, match="names no StaticEmbedding"):
+            read_vectors(tmp_path, "static-embedding")
+        model.save_pretrained(tmp_path / "m")
+        save_file({"other": model.embedding}, tmp_path / "m" / "model.safetensors")
+        with pytest.raises(VectorFormatError, match="expected 'embeddings'"):
+            read_vectors(tmp_path / "m", "model2vec")
+
+    def test_tensors_of_other_uses_are_left_alone(self, model, tmp_path):
+        model.save_pretrained(tmp_path / "m")
+        other = np.zeros(3, np.bool_)
+        save_file(
+            {"embeddings": model.embedding, "other": other}, tmp_path / "m" / "model.safetensors"
+        )
+        rows, _ = open_unstored(read_vectors(tmp_path / "m")).lookup(["river"])
+        np.testing.assert_allclose(rows[0], model.embedding[2], atol=1e-6)
+
+    def test_pieces_that_are_summed_are_no_model2vec(self, home, tmp_path):
+        with pytest.raises(VectorFormatError, match="sums its pieces, model2vec averages them"):
+            home.export_vectors("wordllama", tmp_path / "x", "model2vec")
+        assert not (tmp_path / "x").exists()
+
     def test_int8_rows(self, model, tmp_path):
         from model2vec import StaticModel
 

@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from gem_index.errors import InputError, VectorFormatError
+from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import import_vectors
 from word_rows import content_of
 
@@ -44,6 +45,22 @@ class TestSpacy:
         expected = np.stack([pipeline.vocab.get_vector(word) for word in words])
         np.testing.assert_array_equal(rows, expected)
         assert name not in sys.modules
+
+    def test_by_package_name_into_a_home(self, home, package, tmp_path):
+        name, pipeline = package
+        info = home.add_vectors("p", name)
+        assert (info.words, info.origin) == (40, f"spaCy pipeline {name}")
+        np.testing.assert_array_equal(
+            home.open_vectors("p").lookup(["word3"])[0][0], pipeline.vocab.get_vector("word3")
+        )
+        with pytest.raises(ConfigError, match="whose words share rows; expected no limit"):
+            home.add_vectors("q", name, options=SourceOptions(limit=5))
+
+    def test_floret_vectors_have_no_words(self, package, tmp_path):
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        (folder / "vocab" / "vectors.cfg").write_text('{"mode": "floret"}')
+        with pytest.raises(VectorFormatError, match="has floret vectors, which have no words"):
+            read_vectors(folder)
 
     def test_folder(self, package, tmp_path):
         name, _ = package
