@@ -335,6 +335,22 @@ class TestLastResort:
         assert sys.stdout.getvalue().startswith("gem-index ")
 
 
+@pytest.mark.parametrize("ending", ["txt", "jsonl"])
+def test_what_is_piped_and_read_twice_is_read_as_the_file_would_be(
+    gem, tmp_path, monkeypatch, ending
+):
+    lines = ["a bank by the river", "two ducks"]
+    if ending == "jsonl":
+        lines = [json.dumps({"id": i, "text": line}) for i, line in enumerate(lines)]
+    source = tmp_path / f"in.{ending}"
+    source.write_text("\n".join(lines) + "\n")
+    expected = gem("encode", source, "--fit", "-o", tmp_path / "a.npy", "--json").json
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(source.read_bytes())))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert gem("encode", "-", "--fit", "-o", tmp_path / "b.npy", "--json").json == expected
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
 def test_housekeeping_as_json(gem, faq, tmp_path):
     gem("fit", "m", faq)
     assert gem("drift", "faq", "--json").json["since_fit"] == 0

@@ -135,4 +135,7 @@ class TestDamage:
         content = bytearray(path.read_bytes())
         content[-1] ^= 1
         path.write_bytes(content)
-        assert "tiny: matrix.npy is not what was written" in home.verify()[0].detail
+        for fix in (False, True):
+            (problem,) = home.verify(fix=fix)
+            assert "tiny: matrix.npy is not what was written" in problem.detail
+            assert not problem.fixed  # nobody but their origin has them
