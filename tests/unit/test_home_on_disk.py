@@ -22,6 +22,7 @@ from gem_index.errors import (
     InputError,
     UnknownNameError,
 )
+from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
 
 
@@ -491,3 +492,15 @@ def test_a_home_that_can_only_be_read_here_and_is_written_elsewhere(read_only, t
             writer._workspace.database.close()  # its log goes into the database, and away
             assert len(faq.search("bank", k=199)) == faq.count() == 40 + 10 * number
     assert home.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "opened"),
+    [((), "immutable=1"), (("-shm",), "immutable=1"), (("-shm", "-wal"), "mode=ro")],
+)
+def test_shared_memory_is_used_where_there_is_some_and_a_log(tmp_path, beside, opened):
+    """What one of the two alone tells is that its owner died: the database is opened as it lies there."""
+    path = tmp_path / "x.sqlite3"
+    for suffix in ("", *beside):
+        path.with_name(path.name + suffix).touch()
+    assert opened in _read_only_address(path)
