@@ -188,6 +188,17 @@ class TestLock:
         ):
             Home(home.root).create_collection("new")
 
+    def test_what_is_being_written_stays_until_the_outermost_is_released(self, home, faq):
+        folder, note = home.root / "collections/7", home.root / "write.lock.json"
+        with home._workspace.write_lock():
+            folder.mkdir(parents=True)
+            with home._workspace.write_lock():
+                pass
+            assert folder.is_dir()
+            assert note.is_file()
+        assert not folder.exists()
+        assert not note.exists()
+
     def test_its_note_is_private_and_follows_no_link(self, home, tmp_path):
         target = tmp_path / "target"
         target.write_text("precious")
