@@ -171,21 +171,30 @@ def test_what_is_left_of_a_copy_of_a_word(epsilon, place):
         np.testing.assert_allclose(parts[place], expected, atol=1e-9, err_msg=f"word {word}")
 
 
-@pytest.mark.parametrize("count", range(2, 7))
-@pytest.mark.parametrize("turned", range(4))
-def test_words_that_only_all_others_together_span(count, turned):
+def chain(count):
     """e1, e1 + d e2, e2 + d e3, ...: each brings d of its length to those before, and all leave d^n of the first."""
-    share = 0.02
     rows = np.zeros((count, 8), np.float32)
     rows[0, 0] = 1.0
     for i in range(1, count):
-        rows[i, i - 1], rows[i, i] = 1.0, share
-    rows = np.roll(rows, turned, axis=0)
+        rows[i, i - 1], rows[i, i] = 1.0, 0.02
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "window"),
+    [
+        *((np.roll(chain(count), turned, axis=0), 9) for count in range(2, 7) for turned in range(4)),
+        # only the window of the word in the middle holds them all, and that word is far from the others
+        *((chain(5)[[0, *order, 1]], 2) for order in ([2, 4, 3], [3, 4, 2])),
+    ],
+)  # fmt: skip
+def test_words_that_only_all_others_together_span(rows, window):
     S = rows.T.astype(np.float64)
-    assert clear_of_the_rank_tolerance(S, 9)
-    directions = np.linalg.qr(np.random.default_rng(count).normal(size=(8, 3)))[0].T
-    sigma, options = np.array([3.0, 2.0, 1.0]), {"window": 9, "removed": 2, "ranking": "singular"}
-    _, parts = by_kernels(rows, np.arange(count, dtype=np.int32), directions, sigma, options)
+    assert clear_of_the_rank_tolerance(S, window)
+    directions = np.linalg.qr(np.random.default_rng(len(rows)).normal(size=(8, 3)))[0].T
+    sigma = np.array([3.0, 2.0, 1.0])
+    options = {"window": window, "removed": 2, "ranking": "singular"}
+    _, parts = by_kernels(rows, np.arange(len(rows), dtype=np.int32), directions, sigma, options)
     expected = naive.weights(S, directions, sigma, **options)
     np.testing.assert_allclose(parts, expected, atol=4e-6)
 
