@@ -450,7 +450,14 @@ class TestAsAProcess:
     def test_an_interrupted_command_is_one_line_and_stores_nothing(self, tmp_path):
         os.mkfifo(tmp_path / "slow.jsonl")
         with (
-            self.start(tmp_path, "build", "x", tmp_path / "slow.jsonl") as command,
+            # what is started in the background is deaf to interrupts
+            self.start(
+                tmp_path,
+                "build",
+                "x",
+                tmp_path / "slow.jsonl",
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            ) as command,
             (tmp_path / "slow.jsonl").open("w") as slow,  # returns when the command has opened it
         ):
             slow.write('{"text": "a bank"}\n')

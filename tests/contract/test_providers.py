@@ -8,7 +8,7 @@ import pytest
 
 from gem_index import open_provider
 from gem_index.testing import EmbeddingProviderContract, VectorSourceContract
-from gem_index.testing.providers import in_forked_child
+from gem_index.testing.processes import in_forked_child
 
 
 class TestNamedProvider(EmbeddingProviderContract):

@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from gem_index import open_provider, rerank
+from calls import rank
+from gem_index import open_provider
 from gem_index.testing import RerankerContract
-
-
-def rank(provider, query, texts):
-    return [(result.index, result.score) for result in rerank(query, texts, provider.encoder)]
 
 
 class TestRerank(RerankerContract):

@@ -34,7 +34,7 @@ while True:
         break
 print(json.dumps({"answers": answers, "last": last}), flush=True)
 """
-ROUNDS = 25
+ROUNDS = 17
 
 
 def batch(number):
