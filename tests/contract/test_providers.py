@@ -38,10 +38,9 @@ class TestTheContractItself:
         assert "IndexError: list index out of range" in capfd.readouterr().err
 
     def test_a_forked_child_that_hangs_is_ended(self):
-        with pytest.raises(AssertionError, match=r"the forked child did not end within 0\.3 s"):
-            in_forked_child(lambda: os.kill(os.getpid(), signal.SIGSTOP), 0.3)
-        with pytest.raises(ChildProcessError):
-            os.waitpid(-1, os.WNOHANG)
+        # the helper waits for the child's end: that it returns shows that the child was killed
+        with pytest.raises(AssertionError, match="the forked child did not end within 2 s"):
+            in_forked_child(lambda: os.kill(os.getpid(), signal.SIGSTOP), 2)
 
     def test_a_refusal_may_lie_in_an_error_of_the_framework(self, tmp_path):
         class Wrapped(TestNamedProvider):
