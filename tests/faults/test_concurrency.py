@@ -34,7 +34,7 @@ while True:
         break
 print(json.dumps({"answers": answers, "last": last}), flush=True)
 """
-ROUNDS = 17
+ROUNDS = 10
 
 
 def batch(number):

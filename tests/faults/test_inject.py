@@ -21,7 +21,7 @@ from gem_index import Document, Home
 from gem_index.store.leftovers import find_leftovers
 
 HERE = Path(__file__).parent
-ASKED = os.environ.get("GEM_TEST_FAULTS", "2")
+ASKED = os.environ.get("GEM_TEST_FAULTS", "1")
 SAMPLE = sys.maxsize if ASKED == "all" else int(ASKED)  # calls of a step and mode
 MODES = {"full": errno.ENOSPC, "full from then on": -errno.ENOSPC, "broken": errno.EIO, "kill": 1}
 

@@ -19,7 +19,7 @@ import pytest
 from gem_index import Home
 
 WORKER = Path(__file__).parent / "worker.py"
-KILLS = int(os.environ.get("GEM_TEST_KILLS", "24"))
+KILLS = int(os.environ.get("GEM_TEST_KILLS", "20"))
 SHARDS = 4
 
 spec = importlib.util.spec_from_file_location("fault_worker", WORKER)

@@ -14,7 +14,7 @@ from gem_index.errors import (
 class TestKinds:
     """Every kind of index answers as exact search does, through deletes, replacements, filters and a tail."""
 
-    @pytest.mark.parametrize("kind", ["flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8", "PCA8,SQ8"])
+    @pytest.mark.parametrize("kind", ["flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "PCA8,SQ8"])
     def test_follows_every_change(self, home, vectors_folder, kind, monkeypatch):
         monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
         monkeypatch.setattr("gem_index.collection.view._ENCODED_AT_ONCE", 20)
@@ -93,11 +93,11 @@ class TestKinds:
                 assert faq.search(document.text, k=1)[0].score == pytest.approx(1, abs=1e-5)
 
     def test_a_kind_that_needs_more_documents_waits_for_them(self, home, vectors_folder, caplog):
-        home.build("c", documents(30), vectors=str(vectors_folder), index="PQ8")
+        home.build("c", documents(30), vectors=str(vectors_folder), index="PQ8x6")
         assert "a flat one serves until then" in caplog.text
         assert home.collection("c").status().index.kind == "flat"
         home.build("c", documents(300))
-        assert home.collection("c").status().index.kind == "PQ8"
+        assert home.collection("c").status().index.kind == "PQ8x6"
 
     def test_an_index_that_cannot_be_written_costs_no_document(self, faq, monkeypatch, caplog):
         from gem_index.index.dense import DenseIndex
