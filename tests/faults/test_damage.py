@@ -121,7 +121,7 @@ class TestFullDisks:
         assert home.verify() == []
         assert [hit.id for hit in home.collection("c").search(TEXTS[3], k=300)] == before
         assert gem(built.root, "add", "c", tmp_path / "more.txt").returncode == 0
-        assert Home(built.root).collection("c").status().documents == 300 + 2500
+        assert Home(built.root).collection("c").status().documents == 300 + 6000
 
     def test_an_index_that_does_not_fit(self, built):
         answer = gem(built.root, "refit", "c", limit=1_000)
