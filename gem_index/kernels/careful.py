@@ -1,9 +1,9 @@
 """The weights of words in windows that are close to dependent: slower than sliding, as exact as a QR factorisation.
 
-Each word has its window's Gram matrix factored anew (Cholesky) with v_i last. A Gram matrix knows what is left of a vector
-only to the square root of the rounding error, so where little is left of any of them, the window's span is built from the
-vectors themselves: Gram-Schmidt with column pivoting (a second pass changes nothing above the rounding of the result).
-Few sentences need either, so both are compiled only when one does.
+For each word, the Gram matrix of its window is factored by Cholesky with v_i last. Its rounding error is about 1e-16 divided by
+the smallest squared residual, so windows close to singular are orthogonalised from the vectors themselves: Gram-Schmidt with
+column pivoting. One pass suffices: a second one changed no weight by more than its rounding. Few sentences need this module,
+so it is compiled only when one does.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
 
 _SINGULAR_BELOW = 1e-8
-"""A smaller determinant of the unit vectors' Gram matrix is left to Gram-Schmidt. It is a lower bound of what each vector's
-square leaves against all others, and so bounds the rounding of a Cholesky factor."""
+"""If the determinant of the Gram matrix of unit vectors is at most this, Gram-Schmidt is used. The determinant is a lower bound
+of each vector's squared residual against all others, and so limits the rounding error of the Cholesky factor."""
 
 
 class _Span(NamedTuple):
@@ -94,7 +94,7 @@ def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> fl
 
 @compiled_part
 def _subtract(factor: float, x: F64, y: F64) -> None:
-    """Subtract so many times y from x."""
+    """Compute x -= factor * y in place; x and y have the same length."""
     for t in range(x.shape[0]):
         x[t] -= factor * y[t]
 
@@ -145,7 +145,7 @@ def _residual_by_gram_schmidt(work: Workspace, i: int, size: int, span: _Span) -
 
 @compiled_part
 def _weigh_carefully(sentence: Ids, window: int, work: Workspace, span: _Span) -> None:
-    """Fill ``work.weights``, building the span of each word's context anew."""
+    """Fill ``work.weights``; the span of the context is computed for each word separately."""
     n = sentence.shape[0]
     gram = work.gram
     count = work.aligned.shape[1]

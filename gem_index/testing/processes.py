@@ -1,4 +1,4 @@
-"""Other processes: forked children, spawned ones, and Python started anew."""
+"""Other processes: forked children, spawned children, and new Python interpreters."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
 def run_python(
     *arguments: str, status: int = 0, import_from: str | Path | None = None, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python anew, in the current directory, and return what it prints.
+    """Run a new Python interpreter in the current directory and return its output.
 
     Parameters
     ----------
