@@ -1,9 +1,9 @@
 """The weights of words in windows that are close to dependent: slower than sliding, as exact as a QR factorisation.
 
-For each word, the Gram matrix of its window is factored by Cholesky with v_i last. Its rounding error is about 1e-16 divided by
-the smallest squared residual, so windows close to singular are orthogonalised from the vectors themselves: Gram-Schmidt with
-column pivoting. One pass suffices: a second one changed no weight by more than its rounding. Few sentences need this module,
-so it is compiled only when one does.
+For each word, the Gram matrix of its window is factored by Cholesky with v_i last. The rounding error is about 1e-16 divided
+by the smallest squared residual, so windows close to singular are orthogonalised from the vectors themselves: Gram-Schmidt
+with column pivoting. One pass suffices: a second one changed no weight by more than its rounding. Few sentences need this
+module, so it is compiled only when one does.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
 
 _SINGULAR_BELOW = 1e-8
-"""If the determinant of the Gram matrix of unit vectors is at most this, Gram-Schmidt is used. The determinant is a lower bound
-of each vector's squared residual against all others, and so limits the rounding error of the Cholesky factor."""
+"""If the determinant of the Gram matrix of unit vectors is at most this, Gram-Schmidt is used. The determinant is a lower
+bound of each vector's squared residual against all others, and so limits the rounding error of the Cholesky factor."""
 
 
 class _Span(NamedTuple):
