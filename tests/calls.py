@@ -1,6 +1,21 @@
-"""Calls that a child process can import."""
+"""Our own provider as the contracts take it, and calls that a child process can import."""
 
-from gem_index import rerank
+import json
+
+from gem_index import open_provider, rerank
+
+
+class SavedAsSettings:
+    """The provider itself, saved as the JSON of its settings."""
+
+    def make(self, **choice):
+        return open_provider(**choice)
+
+    def save(self, provider):
+        return json.dumps(provider.settings)
+
+    def load(self, saved):
+        return open_provider(**json.loads(saved))
 
 
 def rank(provider, query, texts):

@@ -1,25 +1,18 @@
 """Our own provider passes the contract that adapters pass."""
 
-import json
 import os
 import signal
 
 import pytest
 
+from calls import SavedAsSettings
 from gem_index import open_provider
 from gem_index.testing import EmbeddingProviderContract, VectorSourceContract
 from gem_index.testing.processes import in_forked_child
 
 
-class TestNamedProvider(EmbeddingProviderContract):
-    def make(self, **choice):
-        return open_provider(**choice)
-
-    def save(self, provider):
-        return json.dumps(provider.settings)
-
-    def load(self, saved):
-        return open_provider(**json.loads(saved))
+class TestNamedProvider(SavedAsSettings, EmbeddingProviderContract):
+    pass
 
 
 class TestPickledProvider(EmbeddingProviderContract):

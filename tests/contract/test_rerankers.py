@@ -1,25 +1,13 @@
 """Our own re-ranking passes the contract that adapters pass."""
 
-import json
-
 import pytest
 
-from calls import rank
-from gem_index import open_provider
+from calls import SavedAsSettings, rank
 from gem_index.testing import RerankerContract
 
 
-class TestRerank(RerankerContract):
+class TestRerank(SavedAsSettings, RerankerContract):
     rank = staticmethod(rank)
-
-    def make(self, **choice):
-        return open_provider(**choice)
-
-    def save(self, provider):
-        return json.dumps(provider.settings)
-
-    def load(self, saved):
-        return open_provider(**json.loads(saved))
 
 
 @pytest.mark.parametrize(
