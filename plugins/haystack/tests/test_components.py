@@ -4,7 +4,6 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
-import calls
 import numpy as np
 import pytest
 from haystack import Document, Pipeline
@@ -20,6 +19,7 @@ from haystack_integrations.components.rankers.gem import GemRanker
 from haystack_integrations.components.retrievers.gem import GemRetriever
 from haystack_integrations.document_stores.gem import GemDocumentStore
 
+import calls
 from gem_index import GemConfig, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.testing import call_in_child, run_page, run_python

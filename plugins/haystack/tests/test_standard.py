@@ -1,6 +1,5 @@
 """Haystack's own tests of document stores, and the contracts of embedding providers and re-rankers."""
 
-import calls
 import pytest
 from haystack import Document
 from haystack.document_stores.errors import DuplicateDocumentError
@@ -19,6 +18,7 @@ from haystack_integrations.components.embedders.gem import GemDocumentEmbedder, 
 from haystack_integrations.components.rankers.gem import GemRanker
 from haystack_integrations.document_stores.gem import GemDocumentStore
 
+import calls
 from gem_index.testing import EmbeddingProviderContract, RerankerContract
 
 

@@ -1,6 +1,5 @@
 """LangChain's own standard tests, all of them, and the contracts of embedding providers and re-rankers."""
 
-import calls
 import pytest
 from langchain_core.load import dumps, loads
 from langchain_gem import GemEmbeddings, GemReranker, GemRetriever, GemVectorStore
@@ -11,6 +10,7 @@ from langchain_tests.integration_tests import (
 )
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
+import calls
 from gem_index import Document, Home
 from gem_index.testing import EmbeddingProviderContract, RerankerContract
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
-import calls
 import numpy as np
 import pytest
 from langchain_core.documents import Document
@@ -14,6 +13,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_gem import GemEmbeddings, GemReranker, GemRetriever, GemVectorStore
 
+import calls
 from gem_index import Home, open_provider
 from gem_index.errors import (
     ConfigError,

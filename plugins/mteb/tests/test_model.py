@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import calls
 import mteb
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb_gem import GemModel
 from scipy.stats import spearmanr
 
+import calls
 from gem_index import Home, open_provider
 from gem_index.errors import FingerprintMismatchError
 from gem_index.testing import EmbeddingProviderContract, fit_model, run_page, run_python

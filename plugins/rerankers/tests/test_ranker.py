@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from calls import ranking
 from rerankers import Document, Reranker
 from rerankers.models.ranker import BaseRanker
 from rerankers.results import RankedResults
 from rerankers_gem import GemRanker
 
+from calls import ranking
 from gem_index import open_provider
 from gem_index.testing import RerankerContract, cosine_ranking, fit_model, run_page, run_python
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import calls
 import numpy as np
 import pytest
 import torch
@@ -17,6 +16,7 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 from sentence_transformers_gem import GemModule
 
+import calls
 from gem_index import Document, Home, open_provider
 from gem_index.errors import FingerprintMismatchError
 from gem_index.testing import (

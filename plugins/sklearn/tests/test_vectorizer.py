@@ -4,7 +4,6 @@ import pickle
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import calls
 import joblib
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils.validation import check_is_fitted
 from sklearn_gem import GemVectorizer
 
+import calls
 from gem_index import GemConfig, GemEncoder, open_provider, open_vectors
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.testing import EmbeddingProviderContract, fit_model, run_page, run_python

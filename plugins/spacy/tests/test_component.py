@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import calls
 import numpy as np
 import pytest
 import spacy
@@ -16,6 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy_gem import GemComponent
 
+import calls
 from gem_index import Document, GemIndexError, Home, open_provider
 from gem_index.errors import FingerprintMismatchError, UnknownNameError
 from gem_index.testing import EmbeddingProviderContract, run_page, run_python

@@ -8,12 +8,12 @@ from tempfile import mkdtemp
 
 import numpy as np
 import pytest
-from calls import embed, embed_query
 from txtai import Embeddings
 from txtai.pipeline import Reranker
 from txtai.vectors import VectorsFactory
 from txtai_gem import GemVectors
 
+from calls import embed, embed_query
 from gem_index import GemIndexError, open_provider
 from gem_index.testing import (
     EmbeddingProviderContract,

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from calls import embed, embed_query
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.ingestion import IngestionCache, IngestionPipeline
@@ -26,6 +25,7 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.embeddings.gem import GemEmbedding
 
+from calls import embed, embed_query
 from gem_index import GemConfig, Home, open_provider
 from gem_index.testing import (
     EmbeddingProviderContract,

@@ -8,7 +8,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-from calls import nodes_of, ranking
 from llama_index.core import VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
@@ -20,6 +19,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.embeddings.gem import GemEmbedding
 from llama_index.postprocessor.gem import GemRerank
 
+from calls import nodes_of, ranking
 from gem_index import open_provider
 from gem_index.testing import RerankerContract, cosine_ranking, fit_model, run_page, run_python
 

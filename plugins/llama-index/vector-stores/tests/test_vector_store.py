@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from calls import search
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
@@ -40,6 +39,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index.embeddings.gem import GemEmbedding
 from llama_index.vector_stores.gem import GemVectorStore
 
+from calls import search
 from gem_index import GemConfig, Home
 from gem_index.errors import (
     ConfigError,
