@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import count, islice
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["RECIPE", "pseudo_sentences"]
+from gem_index.gem.batches import TokenBatch
+from gem_index.gem.components import CorpusStatistics
+from gem_index.text import frequent_english
+from gem_index.vectors.base import VectorSource
+
+__all__ = ["RECIPE", "background_statistics", "coarse_vectors", "pseudo_sentences"]
 
 RECIPE = "background/1"
 """Name and version of the recipe below; a change to it changes the fingerprint of every unfitted encoder."""
@@ -16,6 +23,38 @@ RECIPE = "background/1"
 _SENTENCES = 5000
 _SHORTEST, _LONGEST = 6, 19
 _ZIPF_SHIFT = 2.7
+_DIGESTS = 4096  # hashed at once, of four numbers each
+_KEPT = 8
+
+_known: dict[tuple[str, float], CorpusStatistics] = {}
+
+
+def background_statistics(vectors: VectorSource, power: float) -> CorpusStatistics:
+    """Return the statistics of the pseudo-sentences, computed once a process for vectors of one fingerprint."""
+    key = vectors.fingerprint, power
+    found = _known.get(key)
+    if found is None:
+        words = vectors.frequent_words()
+        batch = TokenBatch.of_tokens(pseudo_sentences(words or frequent_english()))
+        coarse = np.empty((len(batch.offsets) - 1, vectors.dimension))
+        found = CorpusStatistics(vectors.dimension)
+        found.add(coarse, coarse_vectors(vectors, batch, power, coarse))
+        found.moment.setflags(write=False)  # shared by every encoder over such vectors
+        for oldest in list(_known)[: max(0, len(_known) + 1 - _KEPT)]:
+            _known.pop(oldest, None)
+        _known[key] = found
+    return found
+
+
+def coarse_vectors(
+    vectors: VectorSource, batch: TokenBatch, power: float, out: npt.NDArray[np.float64]
+) -> int:
+    """Fill out (sentences, d) with coarse vectors (Eq. 7); return how many sentences have words."""
+    from gem_index.kernels import corpora
+
+    rows, _ = vectors.lookup(batch.words)
+    corpora.coarse_vectors(batch.ids, batch.offsets, rows, power, out)
+    return batch.filled
 
 
 def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
@@ -31,30 +70,33 @@ def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
     ------
     list of str
     """
-    ranks = np.arange(1, len(words) + 1)
-    cumulative = np.cumsum(1.0 / (ranks + _ZIPF_SHIFT))
-    cumulative /= cumulative[-1]
-    steps = cumulative.tolist()  # one number at a time is looked for, which a list is faster at
-    draws = _uniform()
+    draws = _drawn(words)
     for _ in range(_SENTENCES):
-        length = _SHORTEST + int(next(draws) * (_LONGEST - _SHORTEST + 1))
-        sentence: list[str] = []
+        u, _word = next(draws)
+        length = _SHORTEST + int(u * (_LONGEST - _SHORTEST + 1))
         # Bounded, so that a vocabulary of nothing but punctuation ends.
-        for u in (next(draws) for _ in range(100 * length)):
-            rank = min(bisect_right(steps, u), len(words) - 1)
-            word = words[rank]
-            if any(map(str.isalnum, word)):
-                sentence.append(word)
-                if len(sentence) == length:
-                    break
-        yield sentence
+        found = (word for _, word in islice(draws, 100 * length) if word)
+        yield list(islice(found, length))
 
 
-def _uniform() -> Iterator[float]:
-    """Yield numbers in [0, 1) from SHA-256 of a counter, the same on every machine and with every library."""
-    counter = 0
-    while True:
-        digest = hashlib.sha256(f"gem-index {RECIPE} {counter}".encode()).digest()
-        for begin in range(0, 32, 8):
-            yield (int.from_bytes(digest[begin : begin + 8], "big") >> 11) / (1 << 53)
-        counter += 1
+def _drawn(words: Sequence[str]) -> Iterator[tuple[float, str]]:
+    """Yield numbers in [0, 1) and the word that each draws, empty for one without an alphanumeric character."""
+    cumulative = np.cumsum(1.0 / (np.arange(1, len(words) + 1) + _ZIPF_SHIFT))
+    cumulative /= cumulative[-1]
+    for block in count():
+        uniform = _uniform(block)
+        ranks = np.minimum(np.searchsorted(cumulative, uniform, side="right"), len(words) - 1)
+        distinct, places = np.unique(ranks, return_inverse=True)
+        texts = [words[rank] for rank in distinct.tolist()]
+        usable = [text if any(map(str.isalnum, text)) else "" for text in texts]
+        yield from zip(uniform.tolist(), map(usable.__getitem__, places.tolist()), strict=True)
+
+
+@lru_cache(maxsize=4)
+def _uniform(block: int) -> npt.NDArray[np.float64]:
+    """Return a block of numbers in [0, 1) from SHA-256 of a counter, the same on every machine and with every library."""
+    digests = (
+        hashlib.sha256(f"gem-index {RECIPE} {counter}".encode()).digest()
+        for counter in range(block * _DIGESTS, (block + 1) * _DIGESTS)
+    )
+    return (np.frombuffer(b"".join(digests), dtype=">u8") >> 11) / (1 << 53)

@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
-from gem_index.forking import cached_property
-from gem_index.gem.background import RECIPE, pseudo_sentences
+from gem_index.gem.background import RECIPE, background_statistics, coarse_vectors
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.text import check_text, check_texts, frequent_english
+from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["Explanation", "GemEncoder", "WordWeight"]
@@ -141,7 +140,7 @@ class GemEncoder:
     def components(self) -> Components:
         """The principal directions in use; the background's until a fit."""
         if self._components is None:
-            found = self._background.components(self.config.components)
+            found = self._background().components(self.config.components)
             self._components = Components(found.directions, found.singular_values, 0, RECIPE)
         return self._components
 
@@ -153,13 +152,6 @@ class GemEncoder:
         recipe = self.recipe
         state.update(recipe.encode() if recipe else self.components.identity())
         return state.hexdigest()
-
-    def reconfigured(self, config: GemConfig) -> GemEncoder:
-        """Return an unfitted encoder over the same vectors; what it needs of the background is shared where it can be."""
-        other = GemEncoder(self.vectors, config, threads=self.threads)
-        if config.power == self.config.power:
-            other.__dict__["_background"] = self._background
-        return other
 
     # ----------------------------------------------------------------- fitting
 
@@ -225,28 +217,16 @@ class GemEncoder:
         prior = self.config.prior
         if statistics.sentences == 0 and prior == 0:
             raise InputError("found no text with a word to fit on; expected at least one")
-        background = self._background if prior > 0 else None
+        background = self._background() if prior > 0 else None
         self._components = statistics.components(self.config.components, background, prior)
         self._statistics = statistics
         return self
 
-    @cached_property
     def _background(self) -> CorpusStatistics:
-        words = self.vectors.frequent_words()
-        batch = TokenBatch.of_tokens(pseudo_sentences(words or frequent_english()))
-        coarse = np.empty((len(batch.offsets) - 1, self.dimension))
-        filled = self._coarse_vectors(batch, coarse)
-        statistics = CorpusStatistics(self.dimension)
-        statistics.add(coarse, filled)
-        return statistics
+        return background_statistics(self.vectors, self.config.power)
 
     def _coarse_vectors(self, batch: TokenBatch, out: npt.NDArray[np.float64]) -> int:
-        """Fill out (sentences, d) with coarse vectors; return how many sentences have words."""
-        from gem_index.kernels.corpora import coarse_vectors
-
-        rows, _ = self.vectors.lookup(batch.words)
-        coarse_vectors(batch.ids, batch.offsets, rows, self.config.power, out)
-        return batch.filled
+        return coarse_vectors(self.vectors, batch, self.config.power, out)
 
     # ---------------------------------------------------------------- encoding
 

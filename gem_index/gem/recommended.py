@@ -37,7 +37,7 @@ def recommended_encoder(vectors: VectorSource) -> GemEncoder:
     sigma = encoder.components.singular_values
     energy = sigma * sigma
     dominant = len(energy) > 0 and energy[0] >= DOMINANT_SHARE * energy.sum()
-    return encoder.reconfigured(GemConfig.sts() if dominant else GemConfig.trained())
+    return GemEncoder(vectors, GemConfig.sts() if dominant else GemConfig.trained())
 
 
 def config_for(

@@ -95,7 +95,7 @@ def test_a_migration_that_is_killed(tmp_path):
         "Home(sys.argv[1]); print('done', flush=True)"
     )
     seen = set()
-    for attempt in range(8):
+    for attempt in range(6):
         with tarfile.open(assets / "home-0001.tar.gz") as archive:
             archive.extractall(tmp_path / str(attempt), filter="data")
         root = tmp_path / str(attempt) / "oldhome"

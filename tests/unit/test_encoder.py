@@ -277,7 +277,7 @@ class TestBackground:
 
     def test_a_prior_adds_that_many_pseudo_sentences(self, small_vectors):
         plain = GemEncoder(small_vectors)
-        own, background = plain.summarise(CORPUS), plain._background
+        own, background = plain.summarise(CORPUS), plain._background()
         config = GemConfig(prior=500)
         mixed = GemEncoder(small_vectors, config).fit(CORPUS).components
         values = np.linalg.eigvalsh(own.moment + 500 / 5000 * background.moment)[::-1]
@@ -301,15 +301,31 @@ class TestBackground:
 PINNED = ["w21", "w1", "w5", "w4"]
 
 
-@pytest.mark.parametrize("power", [3.0, 2.0])
-def test_another_configuration_of_the_same_vectors_is_a_new_encoder(small_vectors, power):
-    encoder = GemEncoder(small_vectors)
-    _ = encoder.components
-    config = GemConfig(power=power, removed=3, components=10)
-    again = encoder.reconfigured(config)
-    fresh = GemEncoder(small_vectors, config)
-    assert again.fingerprint == fresh.fingerprint
-    assert again.encode(CORPUS).tobytes() == fresh.encode(CORPUS).tobytes()
+def test_the_background_is_computed_once_for_vectors_of_one_fingerprint(small_vectors, monkeypatch):
+    _ = GemEncoder(small_vectors).components
+
+    def again(words):
+        raise AssertionError("the pseudo-sentences were drawn again")
+
+    monkeypatch.setattr("gem_index.gem.background.pseudo_sentences", again)
+    assert (
+        len(GemEncoder(small_vectors, GemConfig(removed=3, components=10)).components.directions)
+        == 10
+    )
+    with pytest.raises(AssertionError, match="drawn again"):
+        _ = GemEncoder(small_vectors, GemConfig(power=2.0)).components
+
+
+def test_no_more_than_a_few_backgrounds_are_kept():
+    from gem_index.gem import background
+
+    words = [f"w{i}" for i in range(30)]
+    for seed in range(12):
+        rows = np.random.default_rng(seed).normal(size=(30, 4)).astype(np.float32)
+        vectors = MappedVectors.from_words(words, rows)
+        found = background.background_statistics(vectors, 3.0)
+        assert found is background.background_statistics(vectors, 3.0)
+    assert len(background._known) == 8
 
 
 class TestFingerprint:
