@@ -17,7 +17,7 @@ __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 Removal = Literal["sdr", "sir", "none"]
 Ranking = Literal["singular", "plain"]
 
-NEW_COLLECTION_PRIOR = 1000.0
+NEW_COLLECTION_PRIOR = 10_000.0
 """Pseudo-sentences of background that a new collection starts with (spec section 7)."""
 
 
@@ -44,12 +44,15 @@ class GemConfig:
     removal : {"sdr", "sir", "none"}
         Which directions leave the sentence vector: the sentence's own ``removed`` ones, the corpus' first ``removed``
         ones, or none.
+    share : float
+        How much of its part along those directions leaves the sentence vector, 0 to 1: all of it in the paper, c less
+        ``share`` * D D^T c here (spec section 4).
     alphas : str
         The weights that are summed, any subset of ``"nsu"`` (novelty, significance, uniqueness); ``""`` weights every
         word 1.
     prior : float
         Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (spec section 7). Where none is
-        given an encoder mixes in none, and a new collection 1000.
+        given an encoder mixes in none, and a new collection 10,000.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class GemConfig:
     power: float = 3.0
     ranking: Ranking = "singular"
     removal: Removal = "sdr"
+    share: float = 1.0
     alphas: str = "nsu"
     prior: float = _NotChosen(0.0)
 
@@ -89,6 +93,10 @@ class GemConfig:
                 raise ConfigError(f"{name} is {quoted(value)}; expected a number {bound}")
             if not isinstance(value, _NotChosen):
                 object.__setattr__(self, name, float(value))
+        share: Any = self.share
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= float(share) <= 1:
+            raise ConfigError(f"share is {quoted(share)}; expected a number from 0 to 1")
+        object.__setattr__(self, "share", float(share))
         if self.removed > self.components:
             raise ConfigError(
                 f"removed is {self.removed} and components {self.components}; "
@@ -124,11 +132,19 @@ class GemConfig:
 
     @classmethod
     def trained(cls, **changes: Any) -> Self:
-        """Return settings for vectors trained to be averaged, such as wordllama's: two directions removed, not seventeen.
+        """Return settings for vectors trained to be averaged, such as wordllama's: 0.4 of three directions is removed.
 
         Their corpus has no direction that all sentences share, see :func:`gem_index.gem.recommended.recommended_config`.
+        Chosen on many dev sets at once (docs/evaluation.md).
         """
-        return cls(**({"removed": 2} | changes))
+        ours: dict[str, Any] = {
+            "window": 10,
+            "removed": 3,
+            "power": 2.0,
+            "share": 0.4,
+            "alphas": "nu",
+        }
+        return cls(**(ours | changes))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -184,14 +200,21 @@ class GemConfig:
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields as JSON values for :meth:`of`; a prior that was not chosen is left out and stays open."""
-        values = asdict(self)
+        values = self._stated()
         if not self.prior_chosen:
             del values["prior"]
         return values
 
     def to_json(self) -> str:
         """Return the canonical JSON text: sorted keys, no white space."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return json.dumps(self._stated(), sort_keys=True, separators=(",", ":"))
+
+    def _stated(self) -> dict[str, Any]:
+        """Return the fields; a share of 1 is left out, as it was implied when fingerprints were first made."""
+        values = asdict(self)
+        if self.share == 1.0:
+            del values["share"]
+        return values
 
     @classmethod
     def from_json(cls, text: str) -> Self:

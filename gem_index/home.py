@@ -136,7 +136,7 @@ class Home:
             fields change that one.
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
-            1000: a new collection is too small to show its own common directions (spec section 7).
+            10,000: a new collection is too small to show its own common directions (spec section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
         exist_ok : bool

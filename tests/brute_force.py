@@ -1,8 +1,12 @@
 """What a collection should find: exact search over the texts themselves."""
 
+import math
+from collections import Counter
+
 import numpy as np
 
 from gem_index import Document
+from gem_index.index.lexical import terms_of
 
 TEXTS = [
     "how do I renew my residence visa",
@@ -36,7 +40,7 @@ def exact(collection, truth, query, k, accept=lambda d: True):
 def assert_exact(
     collection, truth, query="open a bank account by phone", k=10, where=None, accept=lambda d: True
 ):
-    found = collection.search(query, k=k, where=where)
+    found = collection.search(query, k=k, where=where, mode="dense")
     _, scores = exact(collection, truth, query, k, accept)
     np.testing.assert_allclose([r.score for r in found], scores, atol=1e-5)
     assert len({r.id for r in found}) == len(found) == min(k, sum(map(accept, truth.values())))
@@ -44,3 +48,26 @@ def assert_exact(
         assert result.text == truth[result.id].text
         assert dict(result.metadata) == dict(truth[result.id].metadata)
         assert accept(truth[result.id])
+
+
+def words_scores(texts, query, known=None):
+    """BM25 and match of each text, by the statistics of ``known`` texts (default: the texts themselves)."""
+    known = [terms_of(text) for text in (texts if known is None else known)]
+    mean = sum(map(len, known)) / len(known)
+    held = {term: sum(term in words for words in known) for term in set(terms_of(query))}
+    everywhere = {term for text in texts for term in terms_of(text)}
+    idf = {
+        term: math.log(1 + (len(known) - count + 0.5) / (count + 0.5))
+        for term, count in held.items()
+        if count or term in everywhere
+    }
+    found = []
+    for text in texts:
+        words = terms_of(text)
+        counts, norm = Counter(words), 1.2 * (0.25 + 0.75 * len(words) / mean)
+        share = {term: counts[term] / (counts[term] + norm) for term in idf}
+        bm25 = sum(idf[term] * 2.2 * share[term] for term in idf)
+        total = sum(value**2 for value in idf.values())
+        match = sum(idf[term] ** 2 * share[term] for term in idf) / total if total else 0.0
+        found.append((bm25, match))
+    return np.array(found).reshape(-1, 2).T

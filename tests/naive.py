@@ -218,6 +218,7 @@ def encode(
     ranking: Ranking,
     removal: Removal,
     alphas: str,
+    share: float = 1.0,
 ) -> Array:
     """Return the unit vector of a sentence (Eqs. 10 and 11, spec section 4).
 
@@ -236,6 +237,8 @@ def encode(
         sentence's own directions.
     alphas : str
         The weights that are summed, a subset of "nsu"; "" weighs every word 1.
+    share : float
+        How much of its part along the directions leaves the vector; 1 in the paper.
 
     Returns
     -------
@@ -257,7 +260,7 @@ def encode(
         D = directions[select_directions(S, directions, sigma, removed, ranking)]
     elif removal == "sir":
         D = directions[:removed]
-    c = c - D.T @ (D @ c)
+    c = c - share * (D.T @ (D @ c))
     after = np.linalg.norm(c)
     if after <= TOLERANCE * before:
         return np.zeros(d)

@@ -143,10 +143,14 @@ def search(
         typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="dense (by meaning), lexical (by words, BM25) or hybrid (both).")
-    ] = "dense",
+        str, typer.Option(help="hybrid (both), dense (by meaning) or lexical (by words, BM25).")
+    ] = "hybrid",
     min_score: Annotated[
-        float | None, typer.Option(help="Only results with at least this score.")
+        float | None,
+        typer.Option(
+            help="Only results with at least this score: of hybrid (cosine + 2 match) / 3, of dense the cosine, of "
+            "lexical BM25."
+        ),
     ] = None,
     fusion: Annotated[
         str, typer.Option(help="How hybrid brings both together: weighted or rrf.")

@@ -182,6 +182,9 @@ class ConfigOptions:
     power: Annotated[float | None, typer.Option(help="t: power of the singular values.")] = None
     ranking: Annotated[str | None, typer.Option(help="singular or plain.")] = None
     removal: Annotated[str | None, typer.Option(help="sdr, sir or none.")] = None
+    share: Annotated[
+        float | None, typer.Option(help="How much is removed along those directions, 0 to 1.")
+    ] = None
     alphas: Annotated[
         str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
     ] = None

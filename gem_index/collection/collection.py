@@ -25,11 +25,11 @@ from gem_index.collection.results import (
     SearchResult,
     SearchResults,
 )
-from gem_index.collection.searching import Query, Search, SearchRequest
+from gem_index.collection.searching import Hit, Query, Search, SearchRequest
 from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
-from gem_index.collection.view import Hits, StaleStateError, ViewKeeper
+from gem_index.collection.view import StaleStateError, ViewKeeper
 from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
@@ -318,7 +318,7 @@ class Collection:
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
         *,
-        mode: str = "dense",
+        mode: str | None = None,
         min_score: float | None = None,
         fusion: str = "weighted",
         fingerprint: str | None = None,
@@ -332,13 +332,14 @@ class Collection:
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
-        mode : str
-            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``: by both.
+        mode : str, optional
+            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``, the default for a
+            text: by both. A vector is searched ``dense``.
         min_score : float, optional
-            Only documents with at least this score.
+            Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
         fusion : str
-            How ``hybrid`` brings the two together: ``weighted`` or ``rrf``; see
-            :func:`~gem_index.collection.fusion.fuse`.
+            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2 match) / 3, or ``rrf``, by their ranks; see
+            :mod:`gem_index.collection.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -373,7 +374,9 @@ class Collection:
             deep = None if k is None else max(k, RERANKED)
             hits = self.search(query, deep, where, mode=mode, min_score=min_score, fusion=fusion)
             ranked = self.rerank(query, [(hit.id, hit.text) for hit in hits], k)
-            return SearchResults(replace(hits[best.index], score=best.score) for best in ranked)
+            return SearchResults(
+                replace(hits[best.index], score=best.score, cosine=best.score) for best in ranked
+            )
         while True:
             try:
                 best, stored = self._search_once(asked)
@@ -382,15 +385,17 @@ class Collection:
                 continue  # a newer one is in use: its state is the one to answer from
         return SearchResults(
             SearchResult(
-                stored[seq].document_id,
-                min(1.0, max(-1.0, score)) if mode == "dense" else score,
-                stored[seq].text,
-                json.loads(stored[seq].metadata),
+                stored[hit.seq].document_id,
+                _at_most_one(hit.score) if asked.mode == "dense" else hit.score,
+                stored[hit.seq].text,
+                json.loads(stored[hit.seq].metadata),
+                None if hit.cosine is None else _at_most_one(hit.cosine),
+                hit.bm25,
             )
-            for seq, score in best
+            for hit in best
         )
 
-    def _search_once(self, asked: SearchRequest) -> tuple[Hits, dict[int, StoredDocument]]:
+    def _search_once(self, asked: SearchRequest) -> tuple[list[Hit], dict[int, StoredDocument]]:
         """Search one state of the collection."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
@@ -402,13 +407,17 @@ class Collection:
                 allowed = self._filters.matching(
                     documents, asked.where, record.directory, record.last_seq
                 )
+            search = Search(view, documents, asked, allowed)
             try:
-                best = Search(view, documents, asked, allowed).best()
+                best = search.best()
             except CorruptionError as error:
                 if self._views.replaced(view.directory):
                     raise StaleStateError from error
-                raise
-            return best, documents.by_seq([seq for seq, _ in best])
+                if asked.mode != "hybrid":
+                    raise
+                _LOG.warning("%s; searching by meaning alone", error)
+                best = search.without_words().best()
+            return best, documents.by_seq([hit.seq for hit in best])
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
@@ -556,6 +565,10 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
 def _fitted_on_others(record: CollectionRecord, documents: DocumentRepository) -> bool:
     fitted = (record.fitted_seq, record.fitted_documents)
     return record.fitted_seq == 0 or fitted != (documents.last_seq(), documents.count())
+
+
+def _at_most_one(cosine: float) -> float:
+    return min(1.0, max(-1.0, cosine))
 
 
 def _checked_ids(ids: Iterable[str | int]) -> list[str]:

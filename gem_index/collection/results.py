@@ -21,12 +21,18 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class SearchResult:
-    """A found document; ``score`` is its cosine with the query."""
+    """A found document.
+
+    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2 match) / 3, at most 1; ``dense`` the cosine; ``lexical``
+    BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them.
+    """
 
     id: str
     score: float
     text: str
     metadata: Mapping[str, Any]
+    cosine: float | None = None
+    bm25: float | None = None
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"

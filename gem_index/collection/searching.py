@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.fusion import DEPTH, fuse
+from gem_index.collection.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores
 from gem_index.collection.view import Hits, View
-from gem_index.errors import EmptyTextError, FingerprintMismatchError, InputError
+from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
 from gem_index.text import check_text, tokenize
 
-__all__ = ["MODES", "Query", "Search", "SearchRequest"]
+__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest"]
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
 
 MODES = ("dense", "lexical", "hybrid")
 """How a collection is searched."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A found document: its score, and of a hybrid search also its cosine and its BM25 score."""
+
+    seq: int
+    score: float
+    cosine: float | None = None
+    bm25: float | None = None
+
 
 _RANGE = 100  # hits that a search without a k begins with
 
@@ -42,7 +53,7 @@ class SearchRequest:
     query: Query
     k: int | None
     where: Mapping[str, Any] | None
-    mode: str
+    mode: str | None
     min_score: float | None
     fusion: str
     fingerprint: str | None = None
@@ -56,8 +67,14 @@ class SearchRequest:
         least: object = self.min_score
         if least is not None and not (isinstance(least, int | float) and math.isfinite(least)):
             raise InputError(f"min_score is {quoted(least)}; expected a finite number")
+        if self.mode is None:
+            object.__setattr__(self, "mode", "hybrid" if isinstance(self.query, str) else "dense")
         if self.mode not in MODES:
             raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
+        if self.fusion not in FUSIONS:
+            raise ConfigError(
+                f"the fusion is {quoted(self.fusion)}; expected {' or '.join(FUSIONS)}"
+            )
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
@@ -137,8 +154,26 @@ class Search:
         if asked.mode != "dense":
             self._terms = list(dict.fromkeys(terms_of(query)))
 
-    def best(self) -> Hits:
+    def without_words(self) -> Search:
+        """Return the same search where no document matches by its words."""
+        other = Search(self._view, self._documents, self._asked, self._allowed)
+        other._terms = []
+        return other
+
+    def best(self) -> list[Hit]:
         """Return the k best hits, or all that reach a score."""
+        hits = self._reaching()
+        if self._asked.mode == "dense":
+            return [replace(hit, cosine=hit.score) for hit in hits]
+        if self._asked.mode == "lexical":
+            return [replace(hit, bm25=hit.score) for hit in hits]
+        if not self._terms:
+            return hits
+        seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
+        bm25 = dict(self._lexical(self._plain, max(len(seqs), 1), seqs))
+        return [replace(hit, bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
+
+    def _reaching(self) -> list[Hit]:
         k, min_score = self._asked.k, self._asked.min_score
         if min_score is None:
             assert k is not None
@@ -146,25 +181,49 @@ class Search:
         asked = k or _RANGE
         while True:
             hits = self._search(asked)
-            good = [hit for hit in hits if hit[1] >= min_score]
+            good = [hit for hit in hits if hit.score >= min_score]
             if k is not None or len(good) < len(hits) or len(hits) < asked:
                 return good
             asked *= 4
 
-    def _search(self, k: int) -> Hits:
+    def _search(self, k: int) -> list[Hit]:
         if self._asked.mode == "dense":
-            return self._dense(k)
+            return [Hit(seq, score) for seq, score in self._dense(k)]
         if self._asked.mode == "lexical":
-            return self._lexical(k)
+            return [Hit(*hit) for hit in self._lexical(self._plain, k, self._allowed)]
         depth = max(DEPTH, k)
-        return fuse(self._dense(depth), self._lexical(depth), k, self._asked.fusion)
+        dense = self._dense(depth)
+        if self._asked.fusion == "rrf":
+            best = fuse_ranks(dense, self._lexical(self._plain, depth, self._allowed), k)
+            seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
+            cosine = dict(zip(seqs.tolist(), self._cosines(seqs).tolist(), strict=True))
+        else:
+            weights = self._view.match_weights(self._terms) if self._terms else {}
+            best, cosine = fuse_scores(
+                dense,
+                self._lexical(weights, depth, self._allowed),
+                k,
+                self._cosines,
+                lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
+            )
+        return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
+
+    @property
+    def _plain(self) -> dict[str, float]:
+        return dict.fromkeys(self._terms, 1.0)
 
     def _dense(self, k: int) -> Hits:
         assert self._vector is not None
         return self._view.search(self._vector, k, self._allowed, self._texts)
 
-    def _lexical(self, k: int) -> Hits:
-        return self._view.search_words(self._terms, k, self._allowed) if self._terms else []
+    def _lexical(
+        self, terms: Mapping[str, float], k: int, allowed: npt.NDArray[np.int64] | None
+    ) -> Hits:
+        return self._view.search_words(terms, k, allowed) if terms else []
+
+    def _cosines(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        assert self._vector is not None
+        return self._view.cosines(self._vector, seqs, self._texts)
 
     def _texts(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         return self._documents.texts(seqs.tolist())

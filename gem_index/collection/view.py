@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.encoder import GemEncoder
-from gem_index.index.lexical import LexicalTail
+from gem_index.index.lexical import LexicalTail, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -126,8 +126,50 @@ class View:
         scores = self.encoder.encode(texts_of(chosen)) @ query
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
-    def search_words(self, terms: Sequence[str], k: int, allowed: Ids | None) -> Hits:
-        """Return the k best (seq, BM25 score), best first, equal scores by seq; parameters as for :meth:`search`."""
+    def cosines(
+        self,
+        query: npt.NDArray[np.float32],
+        seqs: Ids,
+        texts_of: Callable[[Ids], list[str]],
+    ) -> npt.NDArray[np.float32]:
+        """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`search`."""
+        found = np.empty(len(seqs), dtype=np.float32)
+        in_tail = _member(seqs, self.tail_ids)
+        found[in_tail] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[in_tail])] @ query
+        rest = seqs[~in_tail]
+        if len(rest):
+            assert self.snapshot is not None
+            if self.snapshot.kind.exact:
+                rows = self.snapshot.index.take(np.searchsorted(self.snapshot.ids, rest))
+            else:
+                rows = self.encoder.encode(texts_of(rest))
+            found[~in_tail] = rows @ query
+        return found
+
+    def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the weights that make a BM25 score a match, by the statistics of the files where there are files."""
+        words = None
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words = self.snapshot.words
+        tail = self._tail_words if len(self.tail_ids) else None
+        held: dict[str, int] = {}
+        for term in terms:
+            in_tail = tail.frequency(term) if tail is not None else 0
+            frequency = words.frequency(term) if words is not None else in_tail
+            if frequency or in_tail:
+                held[term] = frequency
+        return match_weights(held, len(words) if words is not None else len(self.tail_ids))
+
+    def search_words(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
+        """Return the k best (seq, score), best first, equal scores by seq.
+
+        Parameters
+        ----------
+        terms : mapping of str to float
+            What the BM25 score of each term counts.
+        k, allowed
+            As for :meth:`search`.
+        """
         found: Hits = []
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.fusion import fuse
+from gem_index.collection.fusion import fuse_scores
 from gem_index.errors import InputError, RecordError
 from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.files import open_input, user_path
-from gem_index.index.lexical import LexicalIndex, terms_of
+from gem_index.index.lexical import LexicalIndex, match_weights, terms_of
 from gem_index.reading import read_objects
 
-__all__ = ["RetrievalTask", "evaluate_retrieval", "measures", "read_beir"]
+__all__ = ["HYBRID", "RetrievalTask", "evaluate_retrieval", "measures", "read_beir"]
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -33,6 +33,8 @@ _LAYOUT = (
 )
 _LONGEST = 1 << 24
 _DEPTH = 100
+HYBRID = f"{GEM} + BM25"
+"""What a collection's hybrid search finds, its default."""
 _NAMES = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "map")
 
 
@@ -124,18 +126,24 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     ids, texts = list(task.documents), list(task.documents.values())
     queries = list(task.queries.values())
     hits: dict[str, list[Hits]] = {}
-    for name, make in found.items():
-        encoder = make().fit(texts)
-        if isinstance(encoder, EncoderScorer):
-            hits[name] = list(
-                _nearest(encoder.encoder.encode(queries), encoder.encoder.encode(texts))
-            )
-        elif isinstance(encoder, DenseEncoder):
-            hits[name] = list(_nearest(encoder.encode(queries), encoder.encode(texts)))
-    hits["BM25"] = list(_lexical(queries, texts))
-    hits[f"{GEM} + BM25"] = [
-        fuse(dense, lexical, _DEPTH) for dense, lexical in zip(hits[GEM], hits["BM25"], strict=True)
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        words = _Words(Path(folder), texts)
+        for name, make in found.items():
+            encoder = make().fit(texts)
+            if isinstance(encoder, EncoderScorer):
+                encode = encoder.encoder.encode
+            elif isinstance(encoder, DenseEncoder):
+                encode = encoder.encode
+            else:
+                continue
+            cosines = list(encode(queries) @ encode(texts).T)
+            hits[name] = [_nearest(row) for row in cosines]
+            if name == GEM:
+                hits[HYBRID] = [
+                    words.fused(query, near, row)
+                    for query, near, row in zip(queries, hits[GEM], cosines, strict=True)
+                ]
+        hits["BM25"] = [words.bm25(query) for query in queries]
     relevance = list(task.relevance.values())
     results = {
         name: measures([[ids[place] for place, _ in ranking] for ranking in rankings], relevance)
@@ -164,23 +172,39 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     return Evaluation(json, [Table(title, headings, rows)])
 
 
-def _nearest(queries: F32, documents: F32) -> Iterator[Hits]:
-    for begin in range(0, len(queries), 64):
-        for scores in queries[begin : begin + 64] @ documents.T:
-            most = min(_DEPTH, len(scores))
-            best = np.argpartition(-scores, most - 1)[:most]
-            best = best[np.argsort(-scores[best], kind="stable")]
-            yield list(zip(best.tolist(), scores[best].tolist(), strict=True))
+def _nearest(cosines: F32) -> Hits:
+    most = min(_DEPTH, len(cosines))
+    best = np.argpartition(-cosines, most - 1)[:most]
+    best = best[np.argsort(-cosines[best], kind="stable")]
+    return list(zip(best.tolist(), cosines[best].tolist(), strict=True))
 
 
-def _lexical(queries: Sequence[str], texts: Sequence[str]) -> Iterator[Hits]:
-    places = np.arange(len(texts))
-    with tempfile.TemporaryDirectory() as folder:
-        LexicalIndex.write(Path(folder) / "words", [(places, texts)])
-        index = LexicalIndex.open(Path(folder) / "words")
-        for query in queries:
-            terms = list(dict.fromkeys(terms_of(query)))
-            yield index.search(terms, _DEPTH, places) if terms else []
+class _Words:
+    """Search by words over texts, as a collection does it."""
+
+    def __init__(self, folder: Path, texts: Sequence[str]) -> None:
+        self._places = np.arange(len(texts))
+        LexicalIndex.write(folder / "words", [(self._places, texts)])
+        self._index = LexicalIndex.open(folder / "words")
+
+    def bm25(self, query: str) -> Hits:
+        return self._search(dict.fromkeys(terms_of(query), 1.0), _DEPTH, self._places)
+
+    def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
+        held = {term: self._index.frequency(term) for term in dict.fromkeys(terms_of(query))}
+        weights = match_weights({t: n for t, n in held.items() if n}, len(self._index))
+        matching = self._search(weights, _DEPTH, self._places)
+        best, _ = fuse_scores(
+            dense,
+            matching,
+            _DEPTH,
+            lambda places: cosines[places],
+            lambda places: dict(self._search(weights, len(places), places)),
+        )
+        return best
+
+    def _search(self, terms: Mapping[str, float], k: int, places: npt.NDArray[np.int64]) -> Hits:
+        return self._index.search(terms, k, places) if terms else []
 
 
 def measures(

@@ -87,5 +87,6 @@ class WeighedSentences:
             self.projections,
             components.directions,
             removed,
+            config.share,
             out,
         )

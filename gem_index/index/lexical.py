@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.quoting import quoted_error
 from gem_index.text import tokenize
 
-__all__ = ["LexicalIndex", "LexicalTail", "terms_of"]
+__all__ = ["LexicalIndex", "LexicalTail", "match_weights", "terms_of"]
 
 Ids = npt.NDArray[np.int64]
 Hits = list[tuple[int, float]]
@@ -60,15 +61,52 @@ def terms_of(text: str) -> list[str]:
     return terms
 
 
+def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
+    """Return what each term's BM25 score counts in a match: the share of a query's words that a document holds, 0 to 1.
+
+    A match is sum_t idf_t^2 f_t / sum_t idf_t^2, f_t from 0 to 1 by how often the document holds the term and how long it is
+    (BM25's term frequency over its upper bound k1 + 1). Squared, the one rare word of a question outweighs its phrases.
+
+    Parameters
+    ----------
+    frequencies : mapping of str to int
+        How many documents hold each term; those that no document holds are left out by the caller.
+    documents : int
+    """
+    idf = {term: _idf(held, documents) for term, held in frequencies.items()}
+    total = sum(value * value for value in idf.values())
+    return {term: value / ((_K1 + 1) * total) for term, value in idf.items()}
+
+
+def _idf(held: int, documents: int) -> float:
+    return math.log1p(max(0.0, documents - held + 0.5) / (held + 0.5))
+
+
+@contextmanager
+def _sound(folder: Path) -> Iterator[None]:
+    """Turn what tantivy raises on damaged files, a panic of Rust among it, into CorruptionError."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
+            raise
+        raise CorruptionError(
+            f"{folder} cannot be read: {quoted_error(error)}; rebuild it: verify and fix the collection"
+        ) from error
+
+
 class LexicalIndex:
     """The words of documents, in files that are written once.
 
     Parameters
     ----------
     index : tantivy.Index
+    folder : Path
+        Where its files are.
     """
 
-    def __init__(self, index: Any) -> None:
+    def __init__(self, index: Any, folder: Path) -> None:
+        self._folder = folder
         index.register_tokenizer(_ANALYSER, _analyser())
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
@@ -161,32 +199,29 @@ class LexicalIndex:
         """
         import tantivy
 
-        try:
+        with _sound(folder):
             if os.access(folder, os.W_OK):
-                return cls(tantivy.Index.open(str(folder)))
+                return cls(tantivy.Index.open(str(folder)), folder)
             # tantivy makes a lock file wherever it reads
             with tempfile.TemporaryDirectory(prefix="gem-index-") as links:
                 for path in folder.iterdir():
                     if path.suffix == ".lock":
                         continue
                     (Path(links) / path.name).symlink_to(path.absolute())
-                return cls(tantivy.Index.open(links))
-        except (ValueError, OSError) as error:
-            raise CorruptionError(
-                f"{folder} cannot be read: {quoted_error(error)}; rebuild it: verify and fix the collection"
-            ) from error
+                return cls(tantivy.Index.open(links), folder)
 
     def frequency(self, term: str) -> int:
         """Return how many documents hold a term."""
-        return int(self._searcher.doc_freq(_TEXT, term))
+        with _sound(self._folder):
+            return int(self._searcher.doc_freq(_TEXT, term))
 
-    def search(self, terms: Sequence[str], k: int, wanted: Ids) -> Hits:
+    def search(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
         """Return the k best (id, score), best first.
 
         Parameters
         ----------
-        terms : sequence of str
-            As :func:`terms_of` gives them.
+        terms : mapping of str to float
+            Terms as :func:`terms_of` gives them, and what the BM25 score of each counts.
         k : int
         wanted : int64 array
             Ascending ids, all of them in the files; no other is returned.
@@ -195,8 +230,13 @@ class LexicalIndex:
 
         query = tantivy.Query.boolean_query(
             [
-                (tantivy.Occur.Should, tantivy.Query.term_query(_schema(), _TEXT, term, "freq"))
-                for term in terms
+                (
+                    tantivy.Occur.Should,
+                    tantivy.Query.boost_query(
+                        tantivy.Query.term_query(_schema(), _TEXT, term, "freq"), weight
+                    ),
+                )
+                for term, weight in terms.items()
             ]
         )
         if len(wanted) <= _NAMED_IDS < len(self):
@@ -209,8 +249,10 @@ class LexicalIndex:
             )
         asked = k
         while True:
-            hits = self._searcher.search(query, min(asked, max(len(self), 1)), count=False).hits
-            ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
+            with _sound(self._folder):
+                most = min(asked, max(len(self), 1))
+                hits = self._searcher.search(query, most, count=False).hits
+                ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
             alive = _among(np.array(ids, dtype=np.int64), wanted)
             found = [
                 (int(identifier), float(score))
@@ -245,9 +287,13 @@ class LexicalTail:
                 self._postings[term].append((place, times))
         self._lengths = np.array(lengths, dtype=np.float64)
 
+    def frequency(self, term: str) -> int:
+        """Return how many of these documents hold a term."""
+        return len(self._postings.get(term, ()))
+
     def search(
         self,
-        terms: Sequence[str],
+        terms: Mapping[str, float],
         k: int,
         accepted: Ids | None,
         files: LexicalIndex | None,
@@ -260,13 +306,13 @@ class LexicalTail:
             mean_length = float(self._lengths.mean()) if total else 1.0
         else:
             total = len(files)
-        for term in terms:
+        for term, counts in terms.items():
             postings = self._postings.get(term, [])
             if not postings:
                 continue
             places, times = np.array(postings, dtype=np.int64).T
             frequency = len(postings) if files is None else files.frequency(term)
-            weight = math.log1p((total - frequency + 0.5) / (frequency + 0.5))
+            weight = counts * _idf(frequency, total)
             norm = _K1 * (1 - _B + _B * self._lengths[places] / max(mean_length, 1e-9))
             scores[places] += weight * (1 + _K1) * times / (times + norm)
         found = scores > 0

@@ -78,9 +78,10 @@ def compose_sentences(
     projections: F64,
     directions: F64,
     removed: Ids64,
+    share: float,
     out: F32,
 ) -> None:
-    """Fill out (sentences, d) with the unit vectors of the weighted sums less their parts along removed directions.
+    """Fill out (sentences, d) with the unit vectors of the weighted sums less a share of their parts along directions.
 
     Parameters
     ----------
@@ -92,6 +93,8 @@ def compose_sentences(
     directions : float64 array (K, d)
     removed : int64 array (sentences, r)
         Which directions each sentence loses (Eq. 11).
+    share : float
+        How much of its part along them, 0 to 1.
     """
     count = removed.shape[1]
     c = np.empty(rows.shape[1])
@@ -105,6 +108,7 @@ def compose_sentences(
                 c[x] += alpha[i] * row[x]
             for place in range(count):
                 along[place] += alpha[i] * projection[removed[s, place]]
+        along *= share
         before = dot(c, c)
         # Four directions at a time share the reading and writing of c.
         for place in range(0, count - 3, 4):

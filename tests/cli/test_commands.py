@@ -63,7 +63,9 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
 
 def test_search(gem, faq):
     found = gem("search", "faq", "renewing a visa", "-k", 2, "--json").json
-    assert [set(result) for result in found] == [{"id", "score", "text", "metadata", "query"}] * 2
+    assert [set(result) for result in found] == [
+        {"id", "score", "text", "metadata", "query", "cosine", "bm25"}
+    ] * 2
     assert {result["id"] for result in found} == {"v1", "v2"}
     assert found[0]["score"] >= found[1]["score"]
     assert found[0]["metadata"]["topic"] == "visa"

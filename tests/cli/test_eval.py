@@ -41,7 +41,7 @@ def test_sts(gem, pairs):
     found = gem("eval", "sts", pairs, "--baselines", "mean,TF-IDF", "--json").json
     assert found["task"] == "sts"
     assert found["vectors"] == "wordllama-gem"
-    assert found["config"]["removed"] == 2
+    assert found["config"]["removed"] == 3
     assert found["pairs"] == 3
     assert set(found["baselines"]) == {"mean", "TF-IDF"}
     assert {"pearson", "spearman"} <= set(found["baselines"]["mean"])
@@ -54,7 +54,7 @@ def test_cqa_takes_what_suits_the_vectors(gem, questions):
     found = gem(
         "eval", "cqa", questions, "--vectors", "wordllama-gem", "--baselines", "-", "--json"
     ).json
-    assert (found["config"]["window"], found["config"]["removed"]) == (7, 2)
+    assert (found["config"]["window"], found["config"]["removed"]) == (10, 3)
     assert (found["map"], found["mrr"]) == (100, 100)
     assert found["avg_rec"] == 100
     assert found["baselines"]["search engine"]["map"] == 50

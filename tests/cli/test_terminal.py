@@ -47,13 +47,13 @@ class TestOneDefault:
         gem("fit", "m", faq, "--window", 3)
         gem("build", "c", faq, "--window", 3)
         (model,) = gem("models", "list", "--json").json
-        assert (model["config"]["window"], model["config"]["removed"]) == (3, 2)
+        assert (model["config"]["window"], model["config"]["removed"]) == (3, 3)
         own = Home(tmp_path / "home").collection("c").encoder.config
-        assert (own.window, own.removed, own.prior) == (3, 2, 1000)
+        assert (own.window, own.removed, own.prior) == (3, 3, 10_000)
         assert gem("build", "c", faq, "--window", 3).status == 0
         assert gem("build", "c", faq, "--window", 4).status == 2
 
-    @pytest.mark.parametrize(("options", "prior"), [((), 1000), (("--prior", 0), 0)])
+    @pytest.mark.parametrize(("options", "prior"), [((), 10_000), (("--prior", 0), 0)])
     def test_a_prior_of_zero_is_taken_as_it_is(self, gem, faq, tmp_path, options, prior):
         for preset in ((), ("--preset", "cqa")):
             gem("build", "c", faq, *preset, *options)
@@ -113,7 +113,10 @@ class TestPipes:
         query = "which bank account"
         by_words = gem("search", "faq", query, "--mode", "lexical", "--json").json
         found = gem("search", "faq", query, "--mode", "lexical", "--rerank", "-k", 1, "--json").json
-        dense = {hit["id"]: hit["score"] for hit in gem("search", "faq", query, "--json").json}
+        dense = {
+            hit["id"]: hit["score"]
+            for hit in gem("search", "faq", query, "--mode", "dense", "--json").json
+        }
         best = max((hit["id"] for hit in by_words), key=dense.get)
         assert [(hit["id"], hit["score"]) for hit in found] == [(best, pytest.approx(dense[best]))]
         assert found[0]["metadata"]["topic"] == "bank"

@@ -194,7 +194,9 @@ class TestCopies:
         assert all(problem.fixed for problem in problems)
         collection = home.collection("c")
         for number in batches[-3:]:
-            assert collection.search(f"{TEXTS[5]} batch {number}", k=1)[0].score > 0.99
+            assert (
+                collection.search(f"{TEXTS[5]} batch {number}", k=1, mode="dense")[0].score > 0.99
+            )
         assert collection.status().documents >= 300 + 20 * len(batches)
         assert (collection.status().documents - 300) % 20 == 0
 
@@ -235,8 +237,8 @@ def test_the_clock_may_jump(built, monkeypatch):
         monkeypatch.setattr("time.time", lambda: -1.0)
         built.collection("c").ingest([Document(id=time, text=f"{TEXTS[0]} {time}")])
         built.collection("c").refit()
-        assert built.collection("c").search(f"{TEXTS[0]} {time}", k=1)[0].score == pytest.approx(
-            1, abs=1e-5
-        )
+        assert built.collection("c").search(f"{TEXTS[0]} {time}", k=1, mode="dense")[
+            0
+        ].score == pytest.approx(1, abs=1e-5)
     assert built.verify() == []
     np.testing.assert_array_equal(built.collection("c").status().documents, 303)

@@ -167,5 +167,5 @@ def test_hybrid_beats_both_its_parts_on_the_cqa_dev_set(shared, home):
         return 100 * np.mean(values)
 
     scores = {mode: mean_average_precision(mode=mode) for mode in ("dense", "lexical", "hybrid")}
-    assert scores["dense"] > 53.5  # 47.6 with plain wordllama and the paper's settings
+    assert scores["dense"] > 52  # 47.6 with plain wordllama and the paper's settings
     assert scores["hybrid"] > max(scores["dense"], scores["lexical"]) + 0.1

@@ -27,7 +27,7 @@ def test_a_home_of_revision_0001(old):
     faq = home.collection("faq")
     assert faq.status().fingerprint == expected["fingerprint"]
     home.verify(fix=True)
-    found = faq.search("open an account", k=5)
+    found = faq.search("open an account", k=5, mode="dense")
     assert [hit.id for hit in found] == [identifier for identifier, _ in expected["search"]]
     scores = [score for _, score in expected["search"]]
     np.testing.assert_allclose([hit.score for hit in found], scores, atol=1e-6)

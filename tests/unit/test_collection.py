@@ -230,7 +230,7 @@ class TestBuild:
         status = home.collection("b").status()
         assert (status.fitted, status.prior, status.vectors, status.index.tail) == (
             200,
-            1000.0,
+            10_000.0,
             "tiny-24d",
             0,
         )

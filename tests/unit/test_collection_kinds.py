@@ -19,7 +19,7 @@ class TestKinds:
         monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 30)
         monkeypatch.setattr("gem_index.collection.view._ENCODED_AT_ONCE", 20)
         truth = {document.id: document for document in documents(400)}
-        home.build("c", truth.values(), vectors=str(vectors_folder), index=kind)
+        home.build("c", truth.values(), vectors=str(vectors_folder), index=kind, prior=1000)
         collection = home.collection("c")
         assert collection.status().index.kind == kind
         assert_exact(collection, truth)
@@ -90,7 +90,9 @@ class TestKinds:
         assert_exact(faq, truth, k=140)
         for document in documents(100):
             if faq.encoder.encode([document.text]).any():
-                assert faq.search(document.text, k=1)[0].score == pytest.approx(1, abs=1e-5)
+                assert faq.search(document.text, k=1, mode="dense")[0].score == pytest.approx(
+                    1, abs=1e-5
+                )
 
     def test_a_kind_that_needs_more_documents_waits_for_them(self, home, vectors_folder, caplog):
         home.build("c", documents(30), vectors=str(vectors_folder), index="PQ8x6")
@@ -160,7 +162,7 @@ class TestModes:
         query = "open a bank account by phone"
         _, scores = exact(faq, truth, query, 300)
         for least in (0.3, 0.0, -1.0, 0.99):
-            found = faq.search(query, k=None, min_score=least)
+            found = faq.search(query, k=None, min_score=least, mode="dense")
             assert len(found) == (scores >= least).sum()
             np.testing.assert_allclose(
                 [hit.score for hit in found], scores[: len(found)], atol=1e-5

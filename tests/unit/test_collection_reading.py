@@ -156,7 +156,7 @@ class TestExistingIds:
 class TestSearchByVector:
     def test_finds_what_its_text_finds(self, faq):
         vector = faq.encoder.encode(["a visa to renew"])[0]
-        by_text = faq.search("a visa to renew", k=3)
+        by_text = faq.search("a visa to renew", k=3, mode="dense")
         for query in (vector, 7 * vector.astype(np.float64), vector.tolist()):
             found = faq.search(query, k=3, fingerprint=faq.encoder.fingerprint)
             assert [hit.id for hit in found] == [hit.id for hit in by_text]
@@ -194,7 +194,7 @@ class TestSearchByVector:
 
 
 def _search(collection, query):
-    return [(hit.id, hit.score) for hit in collection.search(query, k=3)]
+    return [(hit.id, hit.score) for hit in collection.search(query, k=3, mode="dense")]
 
 
 def _write(collection, identifier):
@@ -268,7 +268,7 @@ class TestProcesses:
             for i in range(8):
 
                 def child(i=i):
-                    found = faq.search("renew a visa", k=100)
+                    found = faq.search("renew a visa", k=100, mode="dense")
                     assert expected <= {(hit.id, round(hit.score, 4)) for hit in found}
                     _write(faq, f"child{i}")
 

@@ -29,6 +29,19 @@ def test_preset_name_ignores_the_prior_only():
     assert GemConfig().preset_name == "sts"
 
 
+def test_a_share_of_one_is_left_out_of_what_is_hashed():
+    """Models of before there was a share keep their fingerprints."""
+    before = (
+        '{"alphas":"nsu","components":45,"power":3.0,"prior":0.0,"ranking":"singular","removal":"sdr",'
+        '"removed":17,"window":7}'
+    )
+    assert GemConfig().to_json() == GemConfig(share=1).to_json() == before
+    assert GemConfig.from_json(before).share == 1.0
+    half = GemConfig(share=0.5)
+    assert '"share":0.5' in half.to_json()
+    assert GemConfig.from_json(half.to_json()) == GemConfig.of(half.to_fields()) == half
+
+
 def test_alphas_are_a_set():
     assert GemConfig(alphas="un") == GemConfig(alphas="nu")
 
@@ -46,6 +59,11 @@ def test_alphas_are_a_set():
         ({"prior": -1}, "prior is -1; expected a number of at least 0"),
         ({"removal": "all"}, "removal is 'all'; expected one of sdr, sir, none"),
         ({"ranking": "best"}, "ranking is 'best'; expected one of singular, plain"),
+        ({"share": 1.01}, "share is 1.01; expected a number from 0 to 1"),
+        ({"share": -0.1}, "share is -0.1"),
+        ({"share": float("nan")}, "share is nan"),
+        ({"share": "half"}, "share is 'half'"),
+        ({"share": True}, "share is True"),
         ({"alphas": "nx"}, "alphas is 'nx'; expected a subset of 'nsu'"),
     ],
 )

@@ -69,9 +69,11 @@ class TestCompact:
     def test_keeps_every_answer(self, built):
         collection = built.collection("c")
         collection.delete([f"\u00e9{i}" for i in range(0, 50, 3)])
-        before = collection.search("renew a visa", k=50)
+        before = collection.search("renew a visa", k=50, mode="dense")
+        by_both = [hit.id for hit in collection.search("renew a visa", k=3)]
         built.compact("c")
-        assert collection.search("renew a visa", k=50) == before
+        assert collection.search("renew a visa", k=50, mode="dense") == before
+        assert [hit.id for hit in collection.search("renew a visa", k=3)] == by_both
         assert collection.status().index.tail == 0
 
 
@@ -264,7 +266,7 @@ class TestVerify:
         (problem,) = home.verify(fix=True)
         assert (problem.detail, problem.fixed) == (f"c: {detail}", True)
         assert home.verify() == []
-        found = home.collection("c").search(TEXTS[7], k=100)
+        found = home.collection("c").search(TEXTS[7], k=100, mode="dense")
         assert len(found) == 50
         assert found[0].score == pytest.approx(1, abs=1e-5)
 
@@ -311,12 +313,18 @@ class TestVerify:
         assert len(set(seen)) == 2
         assert not seen[0].exists()
 
-    def test_words_that_cannot_be_read_are_named_and_the_vectors_still_serve(self, built):
+    def test_words_that_cannot_be_read_are_named_and_the_vectors_still_serve(self, built, caplog):
         path = self.snapshot(built) / "words" / "meta.json"
         path.write_bytes(b" " * path.stat().st_size)
         with pytest.raises(CorruptionError, match="words cannot be read.*verify and fix"):
             built.collection("c").search("visa", mode="lexical")
-        assert len(built.collection("c").search("visa", k=3)) == 3
+        found = built.collection("c").search("visa", k=3)
+        assert "words cannot be read" in caplog.text
+        assert "searching by meaning alone" in caplog.text
+        assert [hit.bm25 for hit in found] == [None] * 3
+        assert [hit.id for hit in found] == [
+            hit.id for hit in built.collection("c").search("visa", k=3, mode="dense")
+        ]
         assert all(problem.fixed for problem in built.verify(fix=True))
         assert len(built.collection("c").search("visa", k=3, mode="lexical")) == 3
 

@@ -180,6 +180,10 @@ def bm25(texts, query):
     return scores
 
 
+def plain(*terms):
+    return dict.fromkeys(terms, 1.0)
+
+
 class TestLexical:
     IDS = np.array([2, 3, 5, 7, 11, 13])
 
@@ -196,9 +200,9 @@ class TestLexical:
         order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
         tail = LexicalTail(self.IDS, TEXTS)
         for found in (
-            index.search(terms_of(query), 10, self.IDS),
-            tail.search(terms_of(query), 10, None, None, 1.0),
-            tail.search(terms_of(query), 10, None, index, 24 / 6),
+            index.search(plain(*terms_of(query)), 10, self.IDS),
+            tail.search(plain(*terms_of(query)), 10, None, None, 1.0),
+            tail.search(plain(*terms_of(query)), 10, None, index, 24 / 6),
         ):
             assert [score for _, score in found] == pytest.approx(
                 sorted(expected[order])[::-1], rel=1e-5
@@ -206,21 +210,21 @@ class TestLexical:
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
 
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
-        scores = dict(index.search(["bank"], 10, self.IDS))
+        scores = dict(index.search(plain("bank"), 10, self.IDS))
         for named in (
             0,
             5,
         ):  # of six documents: none is named in the query, or those that are accepted
             monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
-            found = index.search(["bank"], 10, np.array([3, 13]))
+            found = index.search(plain("bank"), 10, np.array([3, 13]))
             assert found == [(13, scores[13]), (3, scores[3])]
             alive = self.IDS[self.IDS != 13]
-            (best,) = index.search(["bank"], 1, alive)
+            (best,) = index.search(plain("bank"), 1, alive)
             assert best[0] != 13
             assert best[1] == max(
                 scores[int(identifier)] for identifier in alive if identifier in scores
             )
-            assert index.search(["bank"], 10, np.array([7, 11])) == []
+            assert index.search(plain("bank"), 10, np.array([7, 11])) == []
 
     def test_extends_without_what_died(self, index, tmp_path):
         folder = tmp_path / "w"
@@ -228,10 +232,10 @@ class TestLexical:
         new = (np.array([20]), ["a new bank"])
         LexicalIndex.write(tmp_path / "v", [new], folder, np.array([13]))
         extended = LexicalIndex.open(tmp_path / "v")
-        found = dict(extended.search(["bank"], 10, np.array([*self.IDS, 20])))
+        found = dict(extended.search(plain("bank"), 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-        assert 13 in dict(LexicalIndex.open(folder).search(["bank"], 10, self.IDS))
+        assert 13 in dict(LexicalIndex.open(folder).search(plain("bank"), 10, self.IDS))
 
     def test_damage_is_refused(self, tmp_path):
         (tmp_path / "w").mkdir()

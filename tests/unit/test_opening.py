@@ -50,9 +50,7 @@ def test_bundled_vectors_are_held_once():
     assert len(set(map(id, found))) == 1
 
 
-@pytest.mark.parametrize(
-    "config", ["cqa", GemConfig.cqa(), {"window": 6, "removed": 15, "ranking": "plain"}]
-)
+@pytest.mark.parametrize("config", ["cqa", GemConfig.cqa(), GemConfig.cqa().to_fields()])
 def test_a_configuration_has_three_forms(config):
     assert open_provider("wordllama", config=config).encoder.config == GemConfig.cqa()
 
@@ -184,7 +182,9 @@ def test_numbers_of_numpy_are_numbers():
     import numpy as np
 
     config = {"removed": np.int64(2), "power": np.float32(3)}
-    assert open_provider("wordllama", config=config).encoder.config == GemConfig(removed=2)
+    assert open_provider("wordllama", config=config).encoder.config == GemConfig.trained(
+        removed=2, power=3
+    )
 
 
 def test_a_name_means_the_same_at_every_door(home, vectors_folder, tmp_path, monkeypatch):
@@ -224,7 +224,7 @@ def test_the_default_home_is_not_made_by_looking(tmp_path, monkeypatch, vectors_
 @pytest.mark.parametrize(
     ("config", "prior"),
     [
-        (None, 1000), ("cqa", 1000), (GemConfig.cqa(), 1000), ({"window": 3}, 1000),
+        (None, 1e4), ("cqa", 1e4), (GemConfig.cqa(), 1e4), ({"window": 3}, 1e4),
         (GemConfig.cqa(prior=0), 0), (GemConfig(prior=0.0), 0), ({"prior": 0}, 0), (GemConfig.sts(prior=7), 7),
     ],
 )  # fmt: skip
@@ -241,7 +241,7 @@ def test_some_fields_change_what_suits_the_vectors(home):
     recommended = open_provider().encoder.config
     changed = open_provider(config={"window": 3}).encoder.config
     assert (changed.window, changed.removed) == (3, recommended.removed)
-    assert recommended.removed == 2
+    assert recommended.removed == 3
     whole = open_provider(config=json.loads(GemConfig.sts().to_json())).encoder.config
     assert whole == GemConfig.sts()
     assert home.fit_model("m", ["a bank"], config={"window": 3}).config == changed

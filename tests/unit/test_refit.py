@@ -76,7 +76,7 @@ def test_goes_on_from_the_model_and_the_last_checkpoint(made, work, kind, sample
     before = interrupted.encoder.fingerprint
     cut(interrupted, work, sampled + 60)
     assert interrupted.encoder.fingerprint == before
-    assert interrupted.search("visa bank")[0].score > 0.5  # the old model serves
+    assert interrupted.search("visa bank", mode="dense")[0].score > 0.5  # the old model serves
     work.encoded = 0
     interrupted.refit()
     assert (work.fits, work.encoded) == (0, 40)
@@ -148,4 +148,4 @@ def test_a_disk_that_refuses_a_checkpoint_costs_no_refit(made, work, monkeypatch
     collection.refit()
     assert "no checkpoint was kept" in caplog.text
     assert collection.verify() == []
-    assert np.isclose(collection.search(TEXTS[3], k=1)[0].score, 1.0, atol=1e-6)
+    assert np.isclose(collection.search(TEXTS[3], k=1, mode="dense")[0].score, 1.0, atol=1e-6)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from brute_force import documents
+from brute_force import documents, words_scores
 from gem_index import Document
 from gem_index.collection import collection as module
 from gem_index.collection import searching
-from gem_index.collection.fusion import fuse
+from gem_index.collection.fusion import fuse_ranks
 from gem_index.collection.searching import SearchRequest
-from gem_index.errors import InputError
+from gem_index.errors import ConfigError, InputError
 
 QUERY = "open a bank account by phone"
 
@@ -77,19 +77,74 @@ def test_a_query_of_anything_but_numbers_is_refused(faq, vector):
 class TestDepth:
     @pytest.mark.parametrize("k", [5, 150])
     def test_a_hybrid_search_fuses_a_hundred_of_each_list_and_k_where_that_is_more(self, many, k):
+        """By ranks; the documents that both lists agree on come first."""
         ids = {document.id: place for place, document in enumerate(many.documents())}
 
         def hits(mode):
             found = many.search(QUERY, k=max(100, k), mode=mode)
             return [(ids[hit.id], hit.score) for hit in found]
 
-        for fusion in ("weighted", "rrf"):
-            expected = fuse(hits("dense"), hits("lexical"), k, fusion)
-            found = many.search(QUERY, k=k, mode="hybrid", fusion=fusion)
-            assert [hit.score for hit in found] == pytest.approx(
-                [score for _, score in expected], abs=1e-5
-            )
-            assert len(found) == k
+        expected = fuse_ranks(hits("dense"), hits("lexical"), k)
+        found = many.search(QUERY, k=k, mode="hybrid", fusion="rrf")
+        assert [hit.score for hit in found] == pytest.approx(
+            [score for _, score in expected], abs=1e-9
+        )
+        assert len(found) == k
+
+    @pytest.mark.parametrize("kind", ["flat", "sq8"])
+    @pytest.mark.parametrize("where", [None, {"even": True}])
+    def test_the_default_search_scores_cosine_and_match_of_every_document(self, many, kind, where):
+        """Files and tail, exact and approximate: a score is what the two texts alone would have."""
+        if many.use_index(kind):
+            many.refit()
+            many.ingest(documents(100, begin=2000))
+        stored = list(many.documents())
+        words = many._views._view.snapshot.ids if many.search(QUERY) else []
+        known = [document.text for document in stored][: len(words)]
+        kept = [document for document in stored if where is None or document.metadata["even"]]
+        texts = [document.text for document in kept]
+        vectors = many.encoder.encode([QUERY, *texts])
+        cosines = vectors[1:] @ vectors[0]
+        bm25, match = words_scores(texts, QUERY, known)
+        expected = (cosines + 2 * match) / 3
+        found = many.search(QUERY, k=20, where=where)
+        assert [hit.score for hit in found] == pytest.approx(sorted(expected)[::-1][:20], abs=1e-5)
+        places = {document.id: place for place, document in enumerate(kept)}
+        for hit in found:
+            place = places[hit.id]
+            assert hit.score == pytest.approx(expected[place], abs=1e-5)
+            assert hit.cosine == pytest.approx(cosines[place], abs=1e-5)
+            assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
+
+    def test_each_mode_says_what_it_computed(self, many):
+        assert many.search(QUERY) == many.search(QUERY, mode="hybrid")
+        (dense,) = many.search(QUERY, k=1, mode="dense")
+        assert (dense.cosine, dense.bm25) == (dense.score, None)
+        (lexical,) = many.search(QUERY, k=1, mode="lexical")
+        assert (lexical.cosine, lexical.bm25) == (None, lexical.score)
+        (ranked,) = many.search(QUERY, k=1, fusion="rrf")
+        assert ranked.cosine == pytest.approx(cosine(many, ranked), abs=1e-5)
+        assert ranked.bm25 > 0
+        vector = many.encoder.encode([QUERY])[0]
+        by_vector = many.search(vector, k=1, fingerprint=many.encoder.fingerprint)
+        assert by_vector == many.search(QUERY, k=1, mode="dense")
+
+    def test_a_query_of_words_that_no_document_holds_is_answered_by_meaning(self, many):
+        found = many.search("zebra xylophone", k=3)
+        assert [hit.id for hit in found] == [
+            hit.id for hit in many.search("zebra xylophone", k=3, mode="dense")
+        ]
+        assert [hit.score for hit in found] == pytest.approx([hit.cosine / 3 for hit in found])
+        assert [hit.bm25 for hit in found] == [0.0] * 3
+
+    @pytest.mark.parametrize(
+        "carrier",
+        ["{}", "what about {}", "please look at {} again", "is there any news of {} please"],
+    )
+    def test_what_one_document_holds_is_found_first(self, many, carrier):
+        many.ingest([Document(id="ticket", text="the school of ticket 48151623 is closed today")])
+        many.refit()
+        assert many.search(carrier.format("48151623"), k=1)[0].id == "ticket"
 
     def test_all_that_reach_a_score_are_asked_for_in_steps(self, many, monkeypatch):
         asked = []
@@ -97,15 +152,15 @@ class TestDepth:
         monkeypatch.setattr(
             searching.Search, "_search", lambda self, k: asked.append(k) or once(self, k)
         )
-        scores = [hit.score for hit in many.search(QUERY, k=500)]
+        scores = [hit.score for hit in many.search(QUERY, k=500, mode="dense")]
         asked.clear()
-        assert len(many.search(QUERY, k=None, min_score=scores[49])) == 50
+        assert len(many.search(QUERY, k=None, min_score=scores[49], mode="dense")) == 50
         assert asked == [100]
         asked.clear()
-        assert len(many.search(QUERY, k=None, min_score=-1)) == 500
+        assert len(many.search(QUERY, k=None, min_score=-1, mode="dense")) == 500
         assert asked == [100, 400, 1600]
         asked.clear()
-        assert len(many.search(QUERY, k=30, min_score=-1)) == 30
+        assert len(many.search(QUERY, k=30, min_score=-1, mode="dense")) == 30
         assert asked == [30]
 
 
@@ -140,11 +195,20 @@ class TestRequest:
             ({"query": {"a": 1}}, "expected a text, or a vector"),
             ({"query": True}, "the query is True; expected a text, or a vector"),
             ({"mode": "Dense"}, "the mode is 'Dense'; expected dense, lexical, hybrid"),
+            ({"query": [0.5], "mode": "hybrid"}, "found a vector for a hybrid search"),
         ],
     )
     def test_is_refused(self, options, message):
         with pytest.raises(InputError, match=message):
             self.ask(**options)
+
+    def test_a_mode_that_is_not_given_follows_from_the_query(self):
+        assert self.ask(mode=None).mode == "hybrid"
+        assert self.ask(mode=None, query=[0.5], fingerprint="f").mode == "dense"
+
+    def test_another_fusion_is_refused(self):
+        with pytest.raises(ConfigError, match="the fusion is 'sum'; expected weighted or rrf"):
+            self.ask(fusion="sum")
 
     def test_one_of_k_and_a_least_score_is_enough(self):
         assert self.ask(k=None, min_score=0).k is None
@@ -153,7 +217,7 @@ class TestRequest:
 
 def test_scores_are_cosines(faq):
     faq.ingest([Document(id="same", text=QUERY), Document(id="none", text="...")])
-    scores = {hit.id: hit.score for hit in faq.search(QUERY)}
+    scores = {hit.id: hit.score for hit in faq.search(QUERY, mode="dense")}
     assert scores["same"] == pytest.approx(1.0, abs=1e-6)
     assert scores["same"] <= 1.0
     assert scores["none"] == 0.0

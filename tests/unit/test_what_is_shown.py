@@ -50,7 +50,9 @@ class TestReprs:
         text = "<b>renew</b> a visa " * 50
         faq.ingest([Document(id="a", text=text)])
         found = faq.search("visa")
-        assert found == [SearchResult("a", found[0].score, text, {})]
+        assert found == [
+            SearchResult("a", found[0].score, text, {}, found[0].cosine, found[0].bm25)
+        ]
         assert repr(found[0]).startswith(f"SearchResult('a', {found[0].score:.3f}, '<b>renew</b>")
         assert len(repr(found[0])) < 120
         html = found._repr_html_()
