@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gem_index.gem.combined import CombinedEncoder
     from gem_index.gem.components import Components, CorpusStatistics
     from gem_index.gem.encoder import Explanation, GemEncoder, WordWeight
+    from gem_index.gem.matches import MatchedPair, MatchedWord, MatchExplanation
     from gem_index.home import Home
     from gem_index.opening import NamedProvider, open_provider, open_vectors
     from gem_index.progress import Progress, ProgressOption
@@ -41,6 +42,9 @@ _HOMES = {
     "Home": "gem_index.home",
     "RerankResult": "gem_index.reranking",
     "VectorSource": "gem_index.vectors.base",
+    "MatchExplanation": "gem_index.gem.matches",
+    "MatchedPair": "gem_index.gem.matches",
+    "MatchedWord": "gem_index.gem.matches",
     "WordWeight": "gem_index.gem.encoder",
     "NamedProvider": "gem_index.opening",
     "Progress": "gem_index.progress",
@@ -63,6 +67,9 @@ __all__ = [
     "GemIndexError",
     "GemProvider",
     "Home",
+    "MatchExplanation",
+    "MatchedPair",
+    "MatchedWord",
     "NamedProvider",
     "Progress",
     "ProgressOption",

@@ -11,7 +11,7 @@ import regex
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["check_text", "check_texts", "frequent_english", "tokenize"]
+__all__ = ["check_text", "check_texts", "frequent_english", "token_spans", "tokenize"]
 
 # NLTK matches with the ``regex`` package since 3.10.3: its \w also covers combining marks, without which words of many
 # scripts would fall apart. On ASCII the standard engine finds the same words, faster.
@@ -36,6 +36,15 @@ def tokenize(text: str) -> list[str]:
     if text.isascii():
         return [token for token in _ASCII_WORD.findall(text.lower()) if token.strip("_")]
     return [token.lower() for token in _TOKEN.findall(text) if any(map(str.isalnum, token))]
+
+
+def token_spans(text: str) -> list[tuple[int, int]]:
+    """Return where each token of :func:`tokenize` begins and ends in the text, in characters."""
+    if text.isascii():
+        found = (match for match in _ASCII_WORD.finditer(text.lower()) if match[0].strip("_"))
+    else:
+        found = (match for match in _TOKEN.finditer(text) if any(map(str.isalnum, match[0])))
+    return [match.span() for match in found]
 
 
 def frequent_english() -> list[str]:

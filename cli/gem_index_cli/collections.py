@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -167,6 +168,10 @@ def search(
             "--rerank", help="Order the best hits of the mode, 100 at least, by their cosine."
         ),
     ] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Explain each hit: what each pair of words adds to its cosine."),
+    ] = False,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
@@ -184,11 +189,15 @@ def search(
             min_score=min_score,
             fusion=fusion,
             rerank=rerank,
+            why=why,
         )
     )
     if as_json or as_json_lines:
         # with the query each hit is all that rerank needs to know
-        hits = [vars(hit) | {"query": query} for hit in found]
+        hits = [asdict(hit) | {"query": query} for hit in found]
+        if not why:
+            for hit in hits:
+                del hit["why"]
         print_json_lines(hits) if as_json_lines else print_json(hits)
     else:
         print_results(found)

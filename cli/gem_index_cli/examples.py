@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "search": (
         'gem-index search faq "how do I renew a visa?" -k 5',
         'gem-index search faq "renew a visa" --where \'{"year": {"$gte": 2020}}\' --json',
+        'gem-index search faq "visa form 27b" --why',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
     ),
     "delete": ("gem-index delete faq 17 42",),
@@ -38,6 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "explain": (
         'gem-index explain "There are two ducks swimming in the river."',
         'gem-index explain "how do I renew a visa?" --collection faq',
+        'gem-index explain "a cheap flight" --with "a low-cost plane ticket"',
     ),
     "similarity": ('gem-index similarity "a cheap flight" "a low-cost plane ticket"',),
     "rerank": (

@@ -29,6 +29,7 @@ from gem_index_cli.output import (
     print_explanation,
     print_json,
     print_json_lines,
+    print_match,
     print_results,
     print_table,
     say,
@@ -144,10 +145,21 @@ def explain(
     text: Annotated[str, typer.Argument(help="A sentence.")],
     config: ConfigOptions,
     encoder: EncoderOptions,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            "--with", help="Another text: show why the two match instead.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much each word of a text weighs in its vector, and why."""
-    explanation = encoder.encoder(context, config).explain(text)
+    """Show how much each word of a text weighs in its vector, or why two texts match."""
+    model = encoder.encoder(context, config)
+    if other is not None:
+        match = model.explain_match(text, other)
+        print_json(match) if as_json else print_match(match)
+        return
+    explanation = model.explain(text)
     if as_json:
         print_json(explanation)
     else:

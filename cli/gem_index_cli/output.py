@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from gem_index import Explanation
+    from gem_index import Explanation, MatchedWord, MatchExplanation
     from gem_index.evaluate.tables import Evaluation
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "print_explanation",
     "print_json",
     "print_json_lines",
+    "print_match",
     "print_results",
     "print_table",
     "say",
@@ -29,6 +31,8 @@ __all__ = [
 _BAR = 10  # characters of the longest bar
 _LONGEST_ID = 28  # of those that stand beside their text
 _LEAST = 24  # characters; a column of longer texts may be broken to that
+_PAIRS = 10  # of two texts' words are shown
+_SEEN = 0.005  # a share that prints as 0.00 is not
 _VISIBLE = 0.0005  # a weight that prints as 0.000 gets no bar
 
 
@@ -151,7 +155,13 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
             begin = " " * len(begin)
         elif column:
             begin += set_cell_size(name, column) + "  "
-        say(begin + _shortened(result.text, max(20, width - cell_len(begin))))
+        room = max(20, width - cell_len(begin))
+        why = getattr(result, "why", None)
+        if why is None:
+            say(begin + _shortened(result.text, room))
+        else:
+            _show(begin, _snippet(result.text, why.second_words, room))
+            say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
 
 
 def print_explanation(explanation: Explanation) -> None:
@@ -173,6 +183,84 @@ def print_explanation(explanation: Explanation) -> None:
         rows.append((*cells, f"{word.alpha:.3f}"))
     headings = ("word", "novelty", "significance", "uniqueness", ">weight")
     print_table(headings, rows)
+
+
+def print_match(match: MatchExplanation) -> None:
+    """Print two texts, their cosine, and the pairs of words that add most to it."""
+    if not match.pairs:
+        say("No words: the cosine is zero.")
+        return
+    for text, words in ((match.first, match.first_words), (match.second, match.second_words)):
+        _show("", _snippet(text, words, 10**6))
+    say(f"cosine {match.cosine:.4f}")
+    rows = [
+        (match.first_words[p.first].token, match.second_words[p.second].token, f"{p.share:.3f}")
+        for p in match.pairs[:_PAIRS]
+    ]
+    rest = match.cosine - sum(pair.share for pair in match.pairs[:_PAIRS])
+    if len(match.pairs) > _PAIRS:
+        rows.append((f"{len(match.pairs) - _PAIRS} other pairs", "", f"{rest:.3f}"))
+    print_table(("first", "second", ">share"), rows)
+
+
+def _strongest(match: MatchExplanation) -> str:
+    """Return the pairs that add most to a cosine, on a line."""
+    words = [
+        f"{match.first_words[p.first].token} ~ {match.second_words[p.second].token} {p.share:.2f}"
+        for p in match.pairs[:4]
+        if p.share >= _SEEN
+    ]
+    return visible(", ".join(words))
+
+
+def _show(begin: str, text: Text) -> None:
+    """Print plain text and a styled one behind it on a line."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(begin, text, sep="", soft_wrap=True, markup=False, emoji=False)
+
+
+def _snippet(text: str, words: Sequence[MatchedWord], room: int) -> Text:
+    """Return the part of a text that matches best, on a line, with the words that make the match in bold."""
+    from rich.text import Text
+
+    first, last = _best_part(words, room) if len(text) > room else (0, len(words) - 1)
+    begin = words[first].begin if words and first > 0 else 0
+    whole = not words or last == len(words) - 1
+    end = len(text) if whole else words[last].end
+    top = max((word.share for word in words), default=0.0)
+    line = Text("…" if begin else "")
+    place = begin
+    for word in words[first : last + 1]:
+        line.append(_on_a_line(text[place : word.begin]))
+        matched = word.share >= (_SEEN if word.same_word else max(_SEEN, top / 4))
+        line.append(visible(text[word.begin : word.end]), "bold" if matched else "")
+        place = word.end
+    line.append(_on_a_line(text[place:end]))
+    if not whole:
+        line.append("…")
+    if line.cell_len > room:
+        line.truncate(room, overflow="ellipsis")
+    return line
+
+
+def _best_part(words: Sequence[MatchedWord], room: int) -> tuple[int, int]:
+    """Return the first and last of consecutive words that fit and add most to the match."""
+    best, part, first, total = -1.0, (0, -1), 0, 0.0
+    for last, word in enumerate(words):
+        total += max(word.share, 0.0)
+        while first < last and word.end - words[first].begin > room - 2:
+            total -= max(words[first].share, 0.0)
+            first += 1
+        if total > best + 1e-9:
+            best, part = total, (first, last)
+    return part
+
+
+def _on_a_line(text: str) -> str:
+    """Return what stands between words without line breaks and runs of spaces."""
+    return visible(re.sub(r"\s+", " ", text))
 
 
 def _shortened(text: str, width: int) -> str:

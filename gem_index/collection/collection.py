@@ -30,6 +30,7 @@ from gem_index.collection.transfer import write_export
 from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
 from gem_index.collection.view import StaleStateError, ViewKeeper
+from gem_index.collection.why import explain_hit
 from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
@@ -45,7 +46,8 @@ from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reranking import Candidate, RerankResults, rerank
+from gem_index.reranking import Candidate, RerankResults
+from gem_index.reranking import rerank as _rerank
 from gem_index.store.database import FORK_GATE
 from gem_index.store.documents import DocumentRepository, OnExisting
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -323,6 +325,7 @@ class Collection:
         fusion: str = "weighted",
         fingerprint: str | None = None,
         rerank: bool = False,
+        why: bool = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -350,6 +353,8 @@ class Collection:
         rerank : bool
             Order the best hits of the mode, :data:`RERANKED` at least, by their cosine with the query, which is then the
             score; ``min_score`` is held against the mode's own.
+        why : bool
+            Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
 
         Returns
         -------
@@ -368,18 +373,27 @@ class Collection:
             filter is not of this form.
         """
         asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
+        if why and not isinstance(query, str):
+            raise InputError("found a vector to explain the hits of; expected a text")
         if rerank:
             if not isinstance(query, str):
                 raise InputError("found a vector to re-rank by; expected a text")
             deep = None if k is None else max(k, RERANKED)
             hits = self.search(query, deep, where, mode=mode, min_score=min_score, fusion=fusion)
-            ranked = self.rerank(query, [(hit.id, hit.text) for hit in hits], k)
+            encoder = self.encoder
+            ranked = _rerank(query, [(hit.id, hit.text) for hit in hits], encoder, k)
             return SearchResults(
-                replace(hits[best.index], score=best.score, cosine=best.score) for best in ranked
+                replace(
+                    hits[best.index],
+                    score=best.score,
+                    cosine=best.score,
+                    why=explain_hit(encoder, query, best.text) if why else None,
+                )
+                for best in ranked
             )
         while True:
             try:
-                best, stored = self._search_once(asked)
+                best, stored, encoder = self._search_once(asked)
                 break
             except StaleStateError:
                 continue  # a newer one is in use: its state is the one to answer from
@@ -391,11 +405,14 @@ class Collection:
                 json.loads(stored[hit.seq].metadata),
                 None if hit.cosine is None else _at_most_one(hit.cosine),
                 hit.bm25,
+                explain_hit(encoder, str(query), stored[hit.seq].text) if why else None,
             )
             for hit in best
         )
 
-    def _search_once(self, asked: SearchRequest) -> tuple[list[Hit], dict[int, StoredDocument]]:
+    def _search_once(
+        self, asked: SearchRequest
+    ) -> tuple[list[Hit], dict[int, StoredDocument], GemEncoder]:
         """Search one state of the collection."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
@@ -417,7 +434,7 @@ class Collection:
                     raise
                 _LOG.warning("%s; searching by meaning alone", error)
                 best = search.without_words().best()
-            return best, documents.by_seq([hit.seq for hit in best])
+            return best, documents.by_seq([hit.seq for hit in best]), view.encoder
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
@@ -469,7 +486,7 @@ class Collection:
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
     ) -> RerankResults:
         """Order candidates by their cosine with a query, by this collection's model; see :func:`gem_index.rerank`."""
-        return rerank(query, candidates, self.encoder, top_n)
+        return _rerank(query, candidates, self.encoder, top_n)
 
     @property
     def encoder(self) -> GemEncoder:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
 
 __all__ = [
@@ -24,7 +25,7 @@ class SearchResult:
     """A found document.
 
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2 match) / 3, at most 1; ``dense`` the cosine; ``lexical``
-    BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them.
+    BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked for.
     """
 
     id: str
@@ -33,6 +34,7 @@ class SearchResult:
     metadata: Mapping[str, Any]
     cosine: float | None = None
     bm25: float | None = None
+    why: MatchExplanation | None = None
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from gem_index.errors import ConfigError
 from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.text import check_texts
 from gem_index.vectors.base import FloatArray
 
@@ -107,6 +109,22 @@ class CombinedEncoder:
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, norms, out=rows, where=norms > 0)
         return rows
+
+    def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
+        """Return what each word adds to the text's unit vector, float64 (n, dimension)."""
+        words = np.concatenate(
+            [
+                encoder.word_vectors(text) * np.sqrt(weight)
+                for encoder, weight in zip(self.encoders, self.weights, strict=True)
+            ],
+            axis=1,
+        )
+        norm = np.linalg.norm(words.sum(axis=0))
+        return words / norm if norm > 0 else words
+
+    def explain_match(self, first: str, second: str) -> MatchExplanation:
+        """Return why two texts match: what each word, and each pair of words, adds to their cosine."""
+        return explain_match(self, first, second)
 
     def similarity(self, a: str, b: str) -> float:
         """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""

@@ -17,6 +17,7 @@ from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchEr
 from gem_index.gem.background import RECIPE, background_statistics, coarse_vectors
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
@@ -283,6 +284,22 @@ class GemEncoder:
             )
         )
         return Explanation(text, self.fingerprint, words)
+
+    def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
+        """Return what each word adds to the text's unit vector.
+
+        Returns
+        -------
+        float64 array (n, dimension)
+            Its weight times its vector, less the share that is removed, over the length of the sum: rows that add up to the
+            text's vector.
+        """
+        weighed = self._weigh(TokenBatch.of_texts([check_text(text, "text")]))
+        return weighed.word_vectors(self.components, self.config)
+
+    def explain_match(self, first: str, second: str) -> MatchExplanation:
+        """Return why two texts match: what each word, and each pair of words, adds to their cosine."""
+        return explain_match(self, first, second)
 
     def _weigh(self, batch: TokenBatch) -> WeighedSentences:
         rows, _ = self.vectors.lookup(batch.words)

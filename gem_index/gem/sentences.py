@@ -12,6 +12,8 @@ from gem_index.gem.components import Components
 
 __all__ = ["WeighedSentences"]
 
+_NOTHING_LEFT = 1e-12  # of a squared length, as in kernels.sentences
+
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int32]
@@ -74,11 +76,6 @@ class WeighedSentences:
         """Fill out (sentences, d) with the sentences' unit vectors (Eqs. 10 and 11)."""
         from gem_index.kernels.sentences import compose_sentences
 
-        removed = self.selected
-        if config.removal == "sir":
-            removed = np.tile(np.arange(removed.shape[1]), (len(removed), 1))
-        elif config.removal == "none":
-            removed = removed[:, :0].copy()
         compose_sentences(
             self.ids,
             self.offsets,
@@ -86,7 +83,25 @@ class WeighedSentences:
             self.alpha(config),
             self.projections,
             components.directions,
-            removed,
+            self._removed(config),
             config.share,
             out,
         )
+
+    def word_vectors(self, components: Components, config: GemConfig) -> F64:
+        """Return what each word adds to the unit vector of its sentence (tokens, d), of one sentence."""
+        words = self.rows[self.ids] * self.alpha(config)[:, None]
+        before = np.linalg.norm(words.sum(axis=0))
+        directions = components.directions[self._removed(config)[0]]
+        words = words - config.share * (words @ directions.T) @ directions
+        after = np.linalg.norm(words.sum(axis=0))
+        nothing_left = after * after <= _NOTHING_LEFT * before * before
+        scaled: F64 = words * (0.0 if nothing_left else 1.0 / after)
+        return scaled
+
+    def _removed(self, config: GemConfig) -> Ids64:
+        """Return which directions each sentence loses (sentences, r)."""
+        if config.removal == "sir":
+            count = self.selected.shape[1]
+            return np.tile(np.arange(count), (len(self.selected), 1))
+        return self.selected[:, :0].copy() if config.removal == "none" else self.selected

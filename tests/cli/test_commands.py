@@ -78,6 +78,52 @@ def test_search(gem, faq):
     assert f"{found[0]['score']:.3f}" in shown.out
 
 
+def test_why_a_text_was_found(gem, faq):
+    (found,) = gem("search", "faq", "renewing a visa", "-k", 1, "--why", "--json").json
+    why = found["why"]
+    assert why["second"] == found["text"]
+    assert sum(pair["share"] for pair in why["pairs"]) == pytest.approx(found["cosine"], abs=1e-5)
+    word = max(why["second_words"], key=lambda word: word["share"])
+    assert found["text"][word["begin"] : word["end"]].lower() == word["token"] in ("renew", "visa")
+    assert word["same_word"] is True
+    shown = gem("search", "faq", "renewing a visa", "-k", 1, "--why").out
+    assert "visa ~ visa 0." in shown.splitlines()[1]
+    assert "\x1b[" not in shown  # styles are for terminals
+
+
+def test_why_two_texts_match(gem):
+    texts = ("a cheap flight", "a low-cost plane ticket")
+    found = gem("explain", texts[0], "--with", texts[1], "--json").json
+    assert {
+        "first",
+        "second",
+        "fingerprint",
+        "cosine",
+        "first_words",
+        "second_words",
+        "pairs",
+    } == set(found)
+    score = gem("similarity", *texts, "--json").json["score"]
+    assert found["cosine"] == pytest.approx(score, abs=1e-6)
+    assert len(found["pairs"]) == 15
+    shown = gem("explain", texts[0], "--with", texts[1]).out
+    assert f"cosine {score:.4f}" in shown
+    assert "flight" in shown
+    assert "5 other pairs" in shown
+    assert "No words" in gem("explain", "?", "--with", "a flight").out
+
+
+def test_a_long_text_is_cut_to_where_it_matches(gem, tmp_path):
+    filler = "nothing of interest happens in this sentence at all. " * 30
+    source = tmp_path / "long.jsonl"
+    source.write_text(json.dumps({"id": "a", "text": f"{filler} The visa office. {filler}"}))
+    gem("build", "long", source)
+    line = gem("search", "long", "visa office", "--why").out.splitlines()[0]
+    assert "visa office" in line
+    assert len(line) <= 80
+    assert line.count("…") == 2
+
+
 def test_rerank_answers_a_line_a_query(gem, faq, tmp_path):
     source = tmp_path / "in.jsonl"
     rows = [

@@ -221,3 +221,32 @@ def test_scores_are_cosines(faq):
     assert scores["same"] == pytest.approx(1.0, abs=1e-6)
     assert scores["same"] <= 1.0
     assert scores["none"] == 0.0
+
+
+class TestWhy:
+    def test_each_hit_says_what_each_word_adds_to_its_cosine(self, many):
+        text = "Renewing a VISA: where can I open an account?"
+        many.ingest([Document(id="why", text=text)])
+        (hit,) = many.search("can visas be renewed", k=1, where=None, why=True)
+        assert hit.id == "why"
+        assert hit.why.cosine == pytest.approx(hit.cosine, abs=1e-5)
+        assert (hit.why.first, hit.why.second) == ("can visas be renewed", text)
+        assert hit.why.fingerprint == many.encoder.fingerprint
+        same = {word.token for word in hit.why.second_words if word.same_word}
+        assert same == {"renewing", "visa", "can"}
+        assert {word.token for word in hit.why.first_words if word.same_word} == {
+            "can", "visas", "renewed"
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("mode", ["lexical", "dense"])
+    def test_in_every_mode_and_re_ranked(self, many, mode):
+        for rerank in (False, True):
+            found = many.search(QUERY, k=3, mode=mode, rerank=rerank, why=True)
+            for hit in found:
+                assert hit.why.cosine == pytest.approx(cosine(many, hit), abs=1e-5)
+
+    def test_only_where_it_is_asked_for_and_of_a_text(self, many):
+        assert many.search(QUERY, k=1)[0].why is None
+        vector = many.encoder.encode([QUERY])[0]
+        with pytest.raises(InputError, match="found a vector to explain the hits of; expected"):
+            many.search(vector, fingerprint=many.encoder.fingerprint, why=True)

@@ -1,0 +1,112 @@
+"""Why two texts match: a cosine as the sum of what each pair of their words adds to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.notebook import html_table
+from gem_index.text import check_text, token_spans, tokenize
+
+__all__ = ["MatchExplanation", "MatchedPair", "MatchedWord", "explain_match"]
+
+
+@dataclass(frozen=True)
+class MatchedWord:
+    """A word of one of two texts, ``text[begin:end]``, and its share of their cosine.
+
+    ``same_word`` tells whether the other text holds it too, in this or another form that word search takes for the same;
+    None where nobody asked.
+    """
+
+    token: str
+    begin: int
+    end: int
+    share: float
+    same_word: bool | None = None
+
+
+@dataclass(frozen=True)
+class MatchedPair:
+    """What a word of the first text and one of the second, by their places, add to the cosine."""
+
+    first: int
+    second: int
+    share: float
+
+
+@dataclass(frozen=True, repr=False)
+class MatchExplanation:
+    """Why two texts match.
+
+    The shares of all pairs, of the first text's words, and of the second's each add up to ``cosine``. A share is negative
+    where a word speaks against the match. ``pairs`` are all of them, the strongest first.
+    """
+
+    first: str
+    second: str
+    fingerprint: str
+    cosine: float
+    first_words: tuple[MatchedWord, ...]
+    second_words: tuple[MatchedWord, ...]
+    pairs: tuple[MatchedPair, ...]
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{a} ~ {b} {share:.2f}" for a, b, share in self._named(5))
+        return f"MatchExplanation({self.cosine:.3f}: {best})"
+
+    def _repr_html_(self) -> str:
+        rows = ((a, b, f"{share:.3f}") for a, b, share in self._named(20))
+        return html_table(("first", "second", f"share of {self.cosine:.3f}"), rows)
+
+    def _named(self, most: int) -> list[tuple[str, str, float]]:
+        return [
+            (self.first_words[p.first].token, self.second_words[p.second].token, p.share)
+            for p in self.pairs[:most]
+        ]
+
+
+class WordVectors(Protocol):
+    """An encoder whose sentence vectors are sums of vectors of their words."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the encoder."""
+        ...
+
+    def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
+        """Return what each word adds to the text's unit vector, (n, d)."""
+        ...
+
+
+def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplanation:
+    """Split the cosine of two texts into the shares of their words; see the method of the encoders."""
+    texts = check_text(first, "first text"), check_text(second, "second text")
+    a, b = map(encoder.word_vectors, texts)
+    shares = a @ b.T
+    order = np.argsort(-shares, axis=None, kind="stable")
+    columns = max(1, shares.shape[1])
+    return MatchExplanation(
+        first,
+        second,
+        encoder.fingerprint,
+        float(shares.sum()),
+        _words(first, shares.sum(axis=1)),
+        _words(second, shares.sum(axis=0)),
+        tuple(
+            MatchedPair(place // columns, place % columns, share)
+            for place, share in zip(order.tolist(), shares.ravel()[order].tolist(), strict=True)
+        ),
+    )
+
+
+def _words(text: str, shares: npt.NDArray[np.float64]) -> tuple[MatchedWord, ...]:
+    return tuple(
+        MatchedWord(token, *span, share)
+        for token, span, share in zip(
+            tokenize(text), token_spans(text), shares.tolist(), strict=True
+        )
+    )

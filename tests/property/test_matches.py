@@ -1,0 +1,80 @@
+"""A cosine is the sum of what pairs of words add to it, whatever the texts and the configuration."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from conftest import WORDS
+from gem_index import CombinedEncoder, GemConfig, GemEncoder
+from gem_index.text import token_spans, tokenize
+from gem_index.vectors.mapped import MappedVectors
+
+CORPUS = [" ".join(WORDS[i : i + 7]) for i in range(0, len(WORDS) - 7, 3)]
+CONFIGS = [
+    GemConfig(removed=3, components=8),
+    GemConfig(removed=3, components=8, share=0.4, alphas="nu", power=2),
+    GemConfig(removed=2, components=8, removal="sir", ranking="plain"),
+    GemConfig(removed=5, components=8, removal="none", alphas=""),
+]
+
+
+def vectors(seed, dimension=24):
+    rows = np.random.default_rng(seed).normal(size=(len(WORDS), dimension))
+    return MappedVectors.from_words(WORDS, rows.astype(np.float32))
+
+
+SINGLE = [GemEncoder(vectors(1), config).fit(CORPUS) for config in CONFIGS]
+ENCODERS = [*SINGLE, CombinedEncoder([SINGLE[0], SINGLE[1]], [1.0, 0.3])]
+
+words = st.sampled_from([*WORDS, "Unknown", "ünïcode", "...", "_", "two\nlines", "don't"])
+texts = st.lists(words, max_size=25).map(" ".join)
+
+
+@settings(max_examples=200)
+@given(first=texts, second=texts, which=st.integers(0, len(ENCODERS) - 1))
+def test_shares_add_up_to_the_cosine(first, second, which):
+    encoder = ENCODERS[which]
+    found = encoder.explain_match(first, second)
+    assert found.cosine == pytest.approx(encoder.similarity(first, second), abs=1e-6)
+    for shares in (found.first_words, found.second_words, found.pairs):
+        assert sum(part.share for part in shares) == pytest.approx(found.cosine, abs=1e-6)
+    assert len(found.pairs) == len(found.first_words) * len(found.second_words)
+    ordered = [pair.share for pair in found.pairs]
+    assert ordered == sorted(ordered, reverse=True)
+    for place, word in enumerate(found.second_words):
+        own = sum(pair.share for pair in found.pairs if pair.second == place)
+        assert own == pytest.approx(word.share, abs=1e-9)
+    for text, parts in ((first, found.first_words), (second, found.second_words)):
+        assert [text[word.begin : word.end].lower() for word in parts] == tokenize(text)
+        assert [word.token for word in parts] == tokenize(text)
+
+
+@given(st.text(max_size=60))
+def test_spans_are_those_of_the_tokens(text):
+    assert [text[begin:end].lower() for begin, end in token_spans(text)] == tokenize(text)
+
+
+def test_a_share_is_the_inner_product_of_weighted_and_projected_words():
+    """By the plain twin: weights by QR, removal as a matrix."""
+    encoder = SINGLE[1]
+    config, components = encoder.config, encoder.components
+    sums = []
+    for text in ("renew a visa at the bank", "the river bank"):
+        rows, _ = encoder.vectors.lookup(tokenize(text))
+        S = rows.T.astype(np.float64)
+        options = {"window": 7, "removed": 3, "ranking": "singular"}
+        parts = naive.weights(S, components.directions, components.singular_values, **options)
+        alpha = parts[:, 0] + parts[:, 2]
+        chosen = naive.select_directions(
+            S, components.directions, components.singular_values, 3, "singular"
+        )
+        D = components.directions[chosen]
+        kept = np.eye(24) - config.share * D.T @ D
+        weighted = (kept @ (S * alpha)).T
+        sums.append(weighted / np.linalg.norm(weighted.sum(axis=0)))
+    expected = sums[0] @ sums[1].T
+    found = encoder.explain_match("renew a visa at the bank", "the river bank")
+    for pair in found.pairs:
+        assert pair.share == pytest.approx(expected[pair.first, pair.second], abs=1e-5)
