@@ -51,8 +51,8 @@ def main() -> None:
         report("dense", mode="dense")
         report("lexical", mode="lexical")
         report("hybrid rrf", mode="hybrid", fusion="rrf")
-        for weight in (0.4, 0.6, 0.65, 0.7, 0.8, 0.85, 0.9, 0.95):
-            fusion._DENSE_WEIGHT = weight
+        for weight in (0.5, 1.0, 1.5, 2.0, 3.0):
+            fusion.MATCH_WEIGHT = weight
             report(f"hybrid {weight}", mode="hybrid", fusion="weighted")
 
 

@@ -180,6 +180,40 @@ def retrieval(
 
 
 @app.command()
+def suite(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="TOML: [[set]] tables with task and path, [[configuration]] tables with a name and vectors, preset, config "
+            "or file; without one the default of build."
+        ),
+    ],
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the gains to this file, such as plot.png.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Measure configurations on many data sets at once, against the plain mean of their vectors and BM25."""
+    from gem_index.evaluate.plots import plot_suite
+    from gem_index.evaluate.suite import evaluate_suite, read_suite
+    from gem_index.evaluate.suite_configurations import candidate_of
+
+    if plot is not None:
+        check_target(plot, "plot.png", ".png", ".svg", ".pdf")
+    asked = read_suite(file)
+    home = home_of(context) if context.obj.home is not None else None
+    found = [candidate_of(entry, file.parent, home) for entry in asked.configurations]
+    with progress_bar("suite") as progress:
+        measured = evaluate_suite(asked.sets, found, progress)
+    if plot is not None:
+        plot_suite(measured.json, plot)
+    print_evaluation(measured, {}, as_json, markdown)
+
+
+@app.command()
 @takes(config=ConfigOptions, encoder=EncoderOptions)
 def transfer(
     context: typer.Context,

@@ -14,7 +14,7 @@ from gem_index.evaluate.data import Question
 from gem_index.evaluate.metrics import RankingScores, paired_bootstrap, ranking_scores
 from gem_index.evaluate.tables import Evaluation, Table
 
-__all__ = ["PARTS", "evaluate_cqa", "pair_texts", "score_run"]
+__all__ = ["PARTS", "evaluate_cqa", "pair_texts", "ranked_by", "score_run"]
 
 F64 = npt.NDArray[np.float64]
 
@@ -69,7 +69,9 @@ def evaluate_cqa(questions: Sequence[Question], found: Candidates, part: str) ->
     corpus = [*dict.fromkeys(first), *second]
     results = {"search engine": ranking_scores([q.relevant for q in questions])}
     for name, make in found.items():
-        results[name] = ranking_scores(_ranked(questions, make().fit(corpus).score(first, second)))
+        results[name] = ranking_scores(
+            ranked_by(questions, make().fit(corpus).score(first, second))
+        )
     ours = results[GEM]
     json: dict[str, Any] = {
         "task": "cqa",
@@ -116,7 +118,7 @@ def score_run(
     return ranking_scores(rankings)
 
 
-def _ranked(questions: Sequence[Question], scores: F64) -> list[list[bool]]:
+def ranked_by(questions: Sequence[Question], scores: F64) -> list[list[bool]]:
     """Return which candidates are relevant, best first; equal scores in the search engine's order."""
     rankings, begin = [], 0
     for question in questions:

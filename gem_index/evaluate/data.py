@@ -29,8 +29,9 @@ _LONGEST = 1 << 22
 _LABELS = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _STS_LAYOUT = (
     "expected lines of score TAB sentence TAB sentence, or an original sts-dev.csv of the STS Benchmark with the score in "
-    "column 5 and the sentences in 6 and 7"
+    "column 5 and the sentences in 6 and 7, or SICK's own files"
 )
+_SICK_HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
 _STS_ORIGIN = "the STS Benchmark is at ixa2.si.ehu.eus/stswiki, STS 2012 to 2016 at alt.qcri.org/semeval2016/task1"
 _CQA_ORIGIN = (
     "expected the XML of SemEval 2016/2017 Task 3 (alt.qcri.org/semeval2017/task3), or JSON lines with orgq_id, "
@@ -116,6 +117,7 @@ def _holds_pairs(path: Path) -> bool:
 
 
 def _pairs(name: str) -> Iterator[tuple[float, str, str]]:
+    sick = False
     with open_input(name) as file:
         for number, raw in enumerate(file, 1):
             try:
@@ -127,10 +129,16 @@ def _pairs(name: str) -> Iterator[tuple[float, str, str]]:
             fields = line.split("\t")
             if not line.strip() or not fields[0].strip():
                 continue  # SemEval leaves the score of unscored pairs empty
+            if number == 1 and line == _SICK_HEADER:
+                sick = True
+                continue
             place = 4 if len(fields) >= 7 else 0
             try:
-                score = float(fields[place])
-                first, second = fields[place + 1 : place + 3]
+                if sick:
+                    _, first, second, field, _ = fields
+                else:
+                    field, first, second = fields[place : place + 3]
+                score = float(field)
             except ValueError:
                 score = math.nan
             if not math.isfinite(score):

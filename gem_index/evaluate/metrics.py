@@ -11,6 +11,7 @@ import numpy.typing as npt
 __all__ = [
     "Interval",
     "RankingScores",
+    "bootstrap",
     "correlations",
     "paired_bootstrap",
     "pearson",
@@ -110,12 +111,18 @@ def paired_bootstrap(
     samples, seed : int
     """
     whole = measure(np.arange(items)[None])
+    low, high = np.percentile(bootstrap(measure, items, samples, seed), (2.5, 97.5))
+    return Interval(float(whole[0]), float(low), float(high))
+
+
+def bootstrap(
+    measure: Callable[[npt.NDArray[np.int64]], F64], items: int, samples: int = 2000, seed: int = 0
+) -> F64:
+    """Return a measure on samples of items drawn anew (samples,); parameters as for :func:`paired_bootstrap`."""
     generator = np.random.default_rng(seed)
-    found = np.concatenate(
+    return np.concatenate(
         [measure(generator.integers(0, items, (block, items))) for block in _blocks(samples, 200)]
     )
-    low, high = np.percentile(found, (2.5, 97.5))
-    return Interval(float(whole[0]), float(low), float(high))
 
 
 def _blocks(total: int, most: int) -> list[int]:

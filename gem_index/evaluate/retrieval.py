@@ -21,7 +21,15 @@ from gem_index.files import open_input, user_path
 from gem_index.index.lexical import LexicalIndex, match_weights, terms_of
 from gem_index.reading import read_objects
 
-__all__ = ["HYBRID", "RetrievalTask", "evaluate_retrieval", "measures", "read_beir"]
+__all__ = [
+    "HYBRID",
+    "RetrievalTask",
+    "WordSearch",
+    "evaluate_retrieval",
+    "measures",
+    "nearest",
+    "read_beir",
+]
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -127,7 +135,7 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     queries = list(task.queries.values())
     hits: dict[str, list[Hits]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        words = _Words(Path(folder), texts)
+        words = WordSearch(Path(folder), texts)
         for name, make in found.items():
             encoder = make().fit(texts)
             if isinstance(encoder, EncoderScorer):
@@ -137,7 +145,7 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
             else:
                 continue
             cosines = list(encode(queries) @ encode(texts).T)
-            hits[name] = [_nearest(row) for row in cosines]
+            hits[name] = [nearest(row) for row in cosines]
             if name == GEM:
                 hits[HYBRID] = [
                     words.fused(query, near, row)
@@ -172,15 +180,23 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     return Evaluation(json, [Table(title, headings, rows)])
 
 
-def _nearest(cosines: F32) -> Hits:
+def nearest(cosines: F32) -> Hits:
+    """Return the hundred best (place, cosine) of all cosines (n,)."""
     most = min(_DEPTH, len(cosines))
     best = np.argpartition(-cosines, most - 1)[:most]
     best = best[np.argsort(-cosines[best], kind="stable")]
     return list(zip(best.tolist(), cosines[best].tolist(), strict=True))
 
 
-class _Words:
-    """Search by words over texts, as a collection does it."""
+class WordSearch:
+    """Search by words over texts, as a collection does it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its files are made.
+    texts : sequence of str
+    """
 
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
         self._places = np.arange(len(texts))
@@ -188,9 +204,11 @@ class _Words:
         self._index = LexicalIndex.open(folder / "words")
 
     def bm25(self, query: str) -> Hits:
+        """Return the hundred best (place, BM25 score)."""
         return self._search(dict.fromkeys(terms_of(query), 1.0), _DEPTH, self._places)
 
     def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
+        """Return the hundred best of hybrid search, from the nearest by cosine and all cosines (n,)."""
         held = {term: self._index.frequency(term) for term in dict.fromkeys(terms_of(query))}
         weights = match_weights({t: n for t, n in held.items() if n}, len(self._index))
         matching = self._search(weights, _DEPTH, self._places)

@@ -37,8 +37,8 @@ class GemRetriever(BaseRetriever):
     """How many documents come back; None, with ``min_score``, for all that reach it."""
     filter: dict[str, Any] | None = None
     """A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``."""
-    mode: str = "dense"
-    """``dense``, ``lexical`` or ``hybrid``."""
+    mode: str = "hybrid"
+    """``hybrid``, by meaning and by words; ``dense`` or ``lexical``, by one of them."""
     min_score: float | None = None
     """Only documents with at least this score."""
 

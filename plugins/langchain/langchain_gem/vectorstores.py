@@ -216,7 +216,7 @@ class GemVectorStore(VectorStore):
         k : int
         **kwargs
             ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, also with ``$eq``, ``$ne`` and
-            ``$nin``; ``mode``, ``dense``, ``lexical`` or ``hybrid``; ``min_score``; ``fusion``: see
+            ``$nin``; ``mode``, ``hybrid`` unless given, ``dense`` or ``lexical``; ``min_score``; ``fusion``: see
             :meth:`gem_index.Collection.search`.
         """
         return search(self._collection, query, k, **kwargs)

@@ -201,7 +201,7 @@ class GemDocumentStore:
         *,
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
-        mode: str = "dense",
+        mode: str = "hybrid",
         min_score: float | None = None,
     ) -> list[Document]:
         """Return the best documents for a query with their scores; none where it has no words.

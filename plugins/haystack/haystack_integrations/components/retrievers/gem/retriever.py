@@ -45,7 +45,7 @@ class GemRetriever:
         *,
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
-        mode: str = "dense",
+        mode: str = "hybrid",
         min_score: float | None = None,
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
     ) -> None:

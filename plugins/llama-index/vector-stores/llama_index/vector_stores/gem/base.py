@@ -34,7 +34,7 @@ from gem_index.errors import EmptyTextError, FingerprintMismatchError
 __all__ = ["GemVectorStore"]
 
 _MODES = {
-    VectorStoreQueryMode.DEFAULT: "dense",
+    VectorStoreQueryMode.DEFAULT: None,  # what suits the query: hybrid for a text, dense for a vector
     VectorStoreQueryMode.HYBRID: "hybrid",
     VectorStoreQueryMode.SPARSE: "lexical",
     VectorStoreQueryMode.TEXT_SEARCH: "lexical",
@@ -54,7 +54,8 @@ class GemVectorStore(BasePydanticVectorStore):
 
     The collection embeds texts and queries itself, so that a retriever passes it the query's text. LlamaIndex embeds nodes
     before it adds them, and has to do that with :attr:`embed_model`: embeddings that the collection's model does not give
-    the nodes' texts are refused. Scores are cosines, -1 to 1, the higher the better. A query without words finds nothing.
+    the nodes' texts are refused. Scores are at most 1, the higher the better: of a
+    text those of hybrid search, of an embedding cosines. A query without words finds nothing.
 
     Parameters
     ----------
