@@ -279,7 +279,7 @@ class TestStore:
     @pytest.mark.parametrize("config", ["cqa", GemConfig.trained(window=3), {"window": 3}])
     def test_a_configuration_without_a_prior_opens_it_again(self, config):
         store = GemDocumentStore("other", config=config)
-        assert store.collection.encoder.config.prior == 1000
+        assert store.collection.encoder.config.prior == 10_000
         pipeline = Pipeline()
         pipeline.add_component("retrieve", GemRetriever(store))
         again = Pipeline.loads(pipeline.dumps()).get_component("retrieve").document_store
@@ -287,7 +287,7 @@ class TestStore:
 
     def test_some_fields_change_what_suits_the_word_vectors(self):
         config = GemDocumentStore("other", config={"window": 3}).collection.encoder.config
-        assert config == replace(open_provider().encoder.config, window=3, prior=1000)
+        assert config == replace(open_provider().encoder.config, window=3, prior=10_000)
 
     def test_nothing_is_touched_before_it_is_needed(self, tmp_path):
         store = GemDocumentStore("later", home=tmp_path / "later")
@@ -303,7 +303,10 @@ class TestStore:
 
 class TestRetriever:
     def test_finds_by_meaning_words_or_both(self, store):
-        dense = GemRetriever(store, top_k=3).run("renew a visa")["documents"]
+        found = GemRetriever(store, top_k=3).run("renew a visa")["documents"]
+        hits = store.collection.search("renew a visa", k=3, mode="hybrid")
+        assert [(d.id, d.score) for d in found] == [(hit.id, hit.score) for hit in hits]
+        dense = GemRetriever(store, top_k=3, mode="dense").run("renew a visa")["documents"]
         vectors = store.collection.encoder.encode(["renew a visa", *(d.content for d in DOCUMENTS)])
         assert dense[0].id == "visa"
         np.testing.assert_allclose(
@@ -338,7 +341,7 @@ class TestRetriever:
         with pytest.raises(PipelineConnectError):
             pipeline.connect("embed.embedding", "retrieve.query")
         vector = GemTextEmbedder().run("a visa")["embedding"]
-        with pytest.raises(InputError, match="fingerprint"):
+        with pytest.raises(InputError, match="found a vector for a hybrid search; expected a text"):
             GemRetriever(store).run(vector)
 
     def test_another_store_is_refused_by_name(self):

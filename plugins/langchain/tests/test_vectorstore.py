@@ -56,22 +56,26 @@ def ids(documents):
 
 
 class TestSearch:
-    def test_scores_are_cosines(self, store):
+    def test_a_search_is_the_collections_own_by_meaning_and_words(self, store):
+        found = store.similarity_search_with_score("my visa", k=5)
+        hits = store.collection.search("my visa", k=5, mode="hybrid")
+        assert [(d.id, s) for d, s in found] == [(hit.id, hit.score) for hit in hits]
+
+    def test_scores_by_meaning_are_cosines(self, store):
         vectors = store.collection.encoder.encode(["my visa", *TEXTS])
         cosines = vectors[1:] @ vectors[0]
-        found = store.similarity_search_with_score("my visa", k=5)
+        found = store.similarity_search_with_score("my visa", k=5, mode="dense")
         assert ids(document for document, _ in found) == [IDS[i] for i in np.argsort(-cosines)]
         np.testing.assert_allclose([s for _, s in found], -np.sort(-cosines), atol=1e-6)
 
     def test_relevance_is_between_0_and_1(self, store):
         found = store.similarity_search_with_relevance_scores("how do I renew a visa?", k=5)
         scores = [score for _, score in found]
-        assert scores[0] == pytest.approx(1, abs=1e-5)
-        assert min(scores) >= 0
+        assert 0 <= min(scores) <= max(scores) <= 1
         retriever = store.as_retriever(
-            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.8}
+            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.4}
         )
-        expected = [d.id for d, s in found if s >= 0.8]
+        expected = [d.id for d, s in found if s >= 0.4]
         assert ids(retriever.invoke("how do I renew a visa?")) == expected
         assert 1 <= len(expected) < 5
 
@@ -287,7 +291,7 @@ class TestModels:
         saved = json.loads(json.dumps(embeddings.model_dump()))
         again = GemVectorStore("other", GemEmbeddings(**saved))
         assert again.collection.encoder.fingerprint == store.collection.encoder.fingerprint
-        assert store.collection.encoder.config.prior == 1000
+        assert store.collection.encoder.config.prior == 10_000
 
     def test_embeddings_of_another_kind_are_refused_by_name(self):
         with pytest.raises(TypeError, match="DeterministicFakeEmbedding; expected GemEmbeddings"):
@@ -349,9 +353,8 @@ class TestModels:
         retriever = GemRetriever(collection="faq", k=3, filter={"lang": "en"}, mode="hybrid")
         assert set(ids(retriever.invoke("my visa"))) == {"visa", "visa2", "bank"}
         assert ids(retriever.invoke("tea cup", k=1, filter=None)) == ["tea"]
-        assert GemRetriever(collection="faq", k=None, min_score=0.99).invoke(TEXTS[4])[0].id == (
-            "tea"
-        )
+        exact = GemRetriever(collection="faq", k=None, min_score=0.99, mode="dense")
+        assert ids(exact.invoke(TEXTS[4])) == ["tea"]
 
 
 def test_short_reprs(tmp_path):
