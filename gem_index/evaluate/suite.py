@@ -86,6 +86,11 @@ class DataSet:
             return read_beir(str(self.path))
         return _as_collection(self.name, read_questions([str(self.path)]))
 
+    @property
+    def texts(self) -> list[str]:
+        """The documents of a collection."""
+        return list(self.data.documents.values()) if isinstance(self.data, RetrievalTask) else []
+
     @contextmanager
     def words(self) -> Iterator[WordSearch | None]:
         """Give the set's texts to be searched by their words, where it is a collection."""
@@ -93,7 +98,7 @@ class DataSet:
             yield None
             return
         with tempfile.TemporaryDirectory() as folder:
-            yield WordSearch(Path(folder), list(self.data.documents.values()))
+            yield WordSearch(Path(folder), self.texts)
 
     def measured(self, make: Callable[[], Encoder], words: WordSearch | None) -> dict[str, Result]:
         """Return what an encoder scores, by task, fitted on the set's own texts."""
@@ -109,7 +114,7 @@ class DataSet:
             encoder = _fitted(make, [*dict.fromkeys(first), *second])
             rankings = ranked_by(data, cosines(encoder.encode, first, second))
             return {"cqa": _mean_of(ranking_scores(rankings).average_precision)}
-        texts = list(data.documents.values())
+        texts = self.texts
         encoder = _fitted(make, texts)
         queries = list(data.queries.values())
         lookups = make_lookups(texts) if self.task == "lookup" else []
@@ -131,7 +136,7 @@ class DataSet:
         if words is None or not isinstance(self.data, RetrievalTask):
             return {}
         if self.task == "lookup":
-            lookups = make_lookups(list(self.data.documents.values()))
+            lookups = make_lookups(self.texts)
             found = [words.bm25(lookup.query) for lookup in lookups]
             return {"lookup": _found_first([lookup.document for lookup in lookups], found)}
         return {"search": self._ndcg([words.bm25(q) for q in self.data.queries.values()])}
@@ -201,7 +206,12 @@ def read_suite(path: Path) -> Suite:
                 f"{quoted_path(path)} holds two of the {what} {quoted(twice)}; expected each name once"
             )
     for each in sets:  # what cannot be read is said before hours of work
-        _ = each.data
+        if isinstance(each.data, RetrievalTask) and not each.data.queries:
+            raise InputError(f"{quoted_path(each.path)} holds no relevant candidate; expected some")
+        if each.task == "lookup" and not make_lookups(each.texts):
+            raise InputError(
+                f"{quoted_path(each.path)} holds no word that one of its texts alone holds; expected some to look up"
+            )
     return Suite(tuple(sets), tuple(configurations))
 
 

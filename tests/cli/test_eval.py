@@ -217,3 +217,24 @@ def test_tables_keep_their_first_column_however_many_follow(gem, pairs):
     out = gem("eval", "ablation", pairs).out
     assert "GEM weights + SDR" in out
     assert "alpha_n, alpha_s, alpha_u + SDR" in out
+
+
+def test_suite(gem, pairs, tmp_path):
+    (tmp_path / "suite.toml").write_text(
+        f'set = [{{ task = "sts", path = "{pairs}" }}]\n[[configuration]]\nname = "half"\n'
+        "config = { removed = 1, share = 0.5 }\n"
+    )
+    plot = tmp_path / "plot.png"
+    found = gem("eval", "suite", tmp_path / "suite.toml", "--json", "--plot", plot).json
+    (own,) = found["configurations"]
+    assert (own["name"], own["vectors"]) == ("half", "wordllama-gem")
+    assert own["config"][0]["share"] == 0.5
+    assert set(own["tasks"]["sts"]["sets"]) == {"pairs"}
+    assert plot.stat().st_size > 1000
+    shown = gem("eval", "suite", tmp_path / "suite.toml", "--markdown").out
+    assert shown.startswith("**sts: Pearson's r x 100**\n\n| configuration | pairs | average |")
+    for text in ("set = [{ task = 'x', path = '.' }]", "set = [{ task = 'sts', path = 'none' }]"):
+        (tmp_path / "bad.toml").write_text(text)
+        bad = gem("eval", "suite", tmp_path / "bad.toml")
+        assert (bad.status, bad.err.count("\n")) == (2, 1)
+    assert gem("build", "c", pairs, "--share", "1.5").status == 2
