@@ -65,6 +65,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "eval sts": ("gem-index eval sts sts-dev.csv",),
     "eval cqa": ("gem-index eval cqa SemEval2016-Task3-CQA-QL-dev.xml",),
     "eval retrieval": ("gem-index eval retrieval scifact/",),
+    "eval suite": ("gem-index eval suite dev-sets.toml --plot gains.png",),
     "eval transfer": ("gem-index eval transfer SentEval/data/downstream --tasks MR,CR",),
     "eval ablation": ("gem-index eval ablation sts-dev.csv --markdown",),
     "eval sensitivity": ("gem-index eval sensitivity sts-dev.csv --plot sensitivity.png",),
