@@ -60,6 +60,7 @@ def files(tmp_path, monkeypatch):
     ]
     write("sts-dev.csv", *pairs)
     write("sts-test.csv", *pairs)
+    write("dev-sets.toml", 'set = [{ task = "sts", path = "sts-dev.csv" }]')
     related = "".join(
         f'<Thread THREAD_SEQUENCE="{q}{i}"><RelQuestion RELQ_ID="{q}_{i}" RELQ_RELEVANCE2ORGQ="{good}">'
         f"<RelQSubject>s</RelQSubject><RelQBody>{texts[i]}</RelQBody></RelQuestion></Thread>"
