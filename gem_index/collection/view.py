@@ -158,7 +158,7 @@ class View:
             frequency = words.frequency(term) if words is not None else in_tail
             if frequency or in_tail:
                 held[term] = frequency
-        return match_weights(held, len(words) if words is not None else len(self.tail_ids))
+        return match_weights(held, words.documents if words is not None else len(self.tail_ids))
 
     def search_words(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
         """Return the k best (seq, score), best first, equal scores by seq.

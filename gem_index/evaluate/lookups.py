@@ -39,7 +39,7 @@ def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lo
     ----------
     texts : sequence of str
     each : int
-        So many words and so many numbers, or fewer where there are fewer.
+        The largest number of words, and of numbers, that are drawn.
     seed : int
     """
     places: dict[str, int] = {}

@@ -118,7 +118,10 @@ def paired_bootstrap(
 def bootstrap(
     measure: Callable[[npt.NDArray[np.int64]], F64], items: int, samples: int = 2000, seed: int = 0
 ) -> F64:
-    """Return a measure on samples of items drawn anew (samples,); parameters as for :func:`paired_bootstrap`."""
+    """Return a measure on each bootstrap sample of the items, float64 (samples,).
+
+    Parameters are those of :func:`paired_bootstrap`.
+    """
     generator = np.random.default_rng(seed)
     return np.concatenate(
         [measure(generator.integers(0, items, (block, items))) for block in _blocks(samples, 200)]

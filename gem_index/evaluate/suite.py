@@ -237,6 +237,10 @@ def _data_set(path: Path, entry: Mapping[str, Any]) -> DataSet:
         raise InputError(
             f"{quoted_path(path)} names {quoted_path(where)}, which does not exist; expected a file or folder"
         )
+    if task in ("sts", "cqa") and where.is_dir():
+        raise InputError(
+            f"{quoted_path(path)} names the folder {quoted_path(where)} for the task {task}; expected one file a set"
+        )
     return DataSet(name, task, where)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -72,6 +73,7 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
     frequencies : mapping of str to int
         How many documents hold each term; those that no document holds are left out by the caller.
     documents : int
+        How many there are, with the deleted ones where the frequencies count them.
     """
     idf = {term: _idf(held, documents) for term, held in frequencies.items()}
     total = sum(value * value for value in idf.values())
@@ -79,7 +81,7 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
 
 
 def _idf(held: int, documents: int) -> float:
-    return math.log1p(max(0.0, documents - held + 0.5) / (held + 0.5))
+    return math.log1p((documents - held + 0.5) / (held + 0.5))
 
 
 @contextmanager
@@ -88,7 +90,8 @@ def _sound(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
+        damaged = isinstance(error, ValueError | LookupError | TypeError | OSError)
+        if not damaged and type(error).__name__ != "PanicException":
             raise
         raise CorruptionError(
             f"{folder} cannot be read: {quoted_error(error)}; rebuild it: verify and fix the collection"
@@ -103,10 +106,17 @@ class LexicalIndex:
     index : tantivy.Index
     folder : Path
         Where its files are.
+
+    Attributes
+    ----------
+    documents : int
+        How many its statistics count: also those that were deleted since, whose terms are still counted.
     """
 
     def __init__(self, index: Any, folder: Path) -> None:
         self._folder = folder
+        meta = json.loads((folder / "meta.json").read_text())
+        self.documents = sum(segment["max_doc"] for segment in meta["segments"])
         index.register_tokenizer(_ANALYSER, _analyser())
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
@@ -305,7 +315,7 @@ class LexicalTail:
             files, total = None, len(self._ids)
             mean_length = float(self._lengths.mean()) if total else 1.0
         else:
-            total = len(files)
+            total = files.documents
         for term, counts in terms.items():
             postings = self._postings.get(term, [])
             if not postings:

@@ -6,7 +6,7 @@ import pytest
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
-from gem_index.index.lexical import LexicalIndex, LexicalTail, terms_of
+from gem_index.index.lexical import LexicalIndex, LexicalTail, match_weights, terms_of
 from gem_index.index.snapshot import Generation, Snapshot
 
 FLAT = IndexKind("flat", "Flat")
@@ -235,6 +235,14 @@ class TestLexical:
         found = dict(extended.search(plain("bank"), 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        # what died still counts in the files' statistics, in those of a match too
+        assert (len(extended), extended.documents) == (6, 7)
+        weights = match_weights({"bank": extended.frequency("bank")}, extended.documents)
+        every = np.array([*self.IDS, 20])
+        matches = dict(extended.search(weights, 10, every))
+        assert all(0 < match < 1 for match in matches.values())
+        idf = np.log1p((7 - 5 + 0.5) / (5 + 0.5))
+        assert matches == pytest.approx({i: score / (2.2 * idf) for i, score in found.items()})
         assert 13 in dict(LexicalIndex.open(folder).search(plain("bank"), 10, self.IDS))
 
     def test_damage_is_refused(self, tmp_path):

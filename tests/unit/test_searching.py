@@ -215,6 +215,20 @@ class TestRequest:
         assert self.ask(k=1).min_score is None
 
 
+def test_scores_keep_their_scale_after_deletes(faq, monkeypatch):
+    """Files that were extended still count what died; a word in all of them divides by nothing."""
+    monkeypatch.setattr(module, "_TAIL_LIMIT", 3)
+    faq.ingest(Document(id=str(i), text=f"visa number {i} is open") for i in range(30))
+    faq.refit()
+    faq.delete(map(str, range(20)))
+    assert faq.status().index.tail == 0
+    found = faq.search("visa", k=20)
+    assert len(found) == 10
+    assert all(hit.score <= 1 for hit in found)
+    assert all(3 * hit.score - hit.cosine < 2 for hit in found)  # twice a match of less than 1
+    assert faq.search("visa number 25", k=1)[0].id == "25"
+
+
 def test_scores_are_cosines(faq):
     faq.ingest([Document(id="same", text=QUERY), Document(id="none", text="...")])
     scores = {hit.id: hit.score for hit in faq.search(QUERY, mode="dense")}
