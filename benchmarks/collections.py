@@ -1,6 +1,6 @@
 """Collections at scale: kinds of index, cost of ingest, and peers given the same vectors.
 
-``python -m benchmarks.collections kinds|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences come from
+``python -m benchmarks.collections kinds|modes|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences come from
 ``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` left in ``/tmp``
 (``GEM_INDEX_BENCH``); chromadb and txtai need an environment of their own.
 """
@@ -84,6 +84,33 @@ def kinds(lines: list[str]) -> None:
             }
         )
         print(json.dumps(rows[-1]), flush=True)
+
+
+def modes(lines: list[str]) -> None:
+    """Time searches by meaning, by words, and by both, each query in every mode before the next."""
+    from gem_index import Document, Home
+
+    for count in (1_000, 10_000, 100_000, 1_000_000):
+        if count > len(lines):
+            break
+        for kind in ("flat", "rabitq") if count < 1_000_000 else ("rabitq",):
+            shutil.rmtree(WORK / "modes", ignore_errors=True)
+            home = Home(WORK / "modes")
+            documents = (Document(id=str(i), text=line) for i, line in enumerate(lines[:count]))
+            home.build("c", documents, index=kind)
+            collection = home.collection("c")
+            times: dict[str, list[float]] = {"dense": [], "lexical": [], "hybrid": []}
+            for warm in (True, False):
+                for query in shortened(lines[:count]):
+                    for mode, taken in times.items():
+                        begun = time.perf_counter()
+                        collection.search(query, k=10, mode=mode)
+                        if not warm:
+                            taken.append(time.perf_counter() - begun)
+            p50 = {mode: round(1e3 * statistics.median(taken), 2) for mode, taken in times.items()}
+            ratio = p50["hybrid"] / max(p50["dense"], p50["lexical"])
+            row = {"documents": count, "kind": kind, "p50 ms": p50, "hybrid / slower": ratio}
+            print(json.dumps(row), flush=True)
 
 
 def ingest(lines: list[str]) -> None:
@@ -263,6 +290,8 @@ def main() -> None:
     lines = read(path, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
     if what == "kinds":
         kinds(lines)
+    elif what == "modes":
+        modes(lines)
     elif what == "ingest":
         ingest(lines)
     elif what == "filters":

@@ -34,21 +34,23 @@ FUSIONS: dict[str, Callable[[Features], F64]] = {
     "cosine + m1": lambda f: f["cosine"] + f["m1"],
     "cosine + (m1 + rare) / 2": lambda f: f["cosine"] + (f["m1"] + f["rare"]) / 2,
     "cosine + rare": lambda f: f["cosine"] + f["rare"],
-    "cosine + 0.5 held": lambda f: f["cosine"] + 0.5 * f["held"],
     "cosine + held": lambda f: f["cosine"] + f["held"],
     "cosine + m2": lambda f: f["cosine"] + f["m2"],
-    "cosine + 1.5 m2": lambda f: f["cosine"] + 1.5 * f["m2"],
     "cosine + 2 m2": lambda f: f["cosine"] + 2 * f["m2"],
-    "cosine + 2.5 m2": lambda f: f["cosine"] + 2.5 * f["m2"],
+    "cosine + 2.25 m2": lambda f: f["cosine"] + 2.25 * f["m2"],
     "cosine + 3 m2": lambda f: f["cosine"] + 3 * f["m2"],
-    "cosine + 4 m2": lambda f: f["cosine"] + 4 * f["m2"],
-    "cosine + 2.5 m3": lambda f: f["cosine"] + 2.5 * f["m3"],
-    "cosine + m3": lambda f: f["cosine"] + f["m3"],
+    "cosine + 1.5 m2 + 0.5 held": lambda f: f["cosine"] + 1.5 * f["m2"] + 0.5 * f["held"],
     "cosine + 1.5 m3": lambda f: f["cosine"] + 1.5 * f["m3"],
     "cosine + 1.5 m4": lambda f: f["cosine"] + 1.5 * f["m4"],
+    "cosine + 2.25 unique2": lambda f: f["cosine"] + 2.25 * f["unique2"],
+    "cosine + 2.25 number2": lambda f: f["cosine"] + 2.25 * f["number2"],
+    "cosine + 2 number4": lambda f: f["cosine"] + 2 * f["number4"],
+    "cosine + 2.25 number4": lambda f: f["cosine"] + 2.25 * f["number4"],
+    "cosine + 2.25 number10": lambda f: f["cosine"] + 2.25 * f["number10"],
 }
-"""m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: the same with p = 2 and f = 1;
-rare: idf^2 of the query's terms in a document over that of all its terms."""
+"""m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: m2 with f = 1; rare: idf^2 of the
+query's terms in a document over that of all its terms; number: m2 where terms of two characters or more with a digit count so
+many times, unique: where those of one document do."""
 
 
 class Texts:
@@ -68,21 +70,29 @@ class Texts:
         self.numbers = dict(numbers)
         self.share = csr_array((times / (times + norms), (places, columns)), shape=shape).tocsc()
         self.holds = csr_array((np.ones(len(times)), (places, columns)), shape=shape).tocsc()
-        frequency = np.bincount(columns, minlength=len(numbers))
-        self.idf = np.log1p((len(texts) - frequency + 0.5) / (frequency + 0.5))
+        self.frequency = np.bincount(columns, minlength=len(numbers))
+        self.idf = np.log1p((len(texts) - self.frequency + 0.5) / (self.frequency + 0.5))
         self.own = np.maximum(self.holds @ self.idf**2, 1e-9)
 
     def features(self, query: str) -> Features:
         found = {
             "cosine": np.asarray(self.rows @ self.encoder.encode([query])[0], dtype=np.float64)
         }
-        terms = [self.numbers[t] for t in dict.fromkeys(terms_of(query)) if t in self.numbers]
+        words = [term for term in dict.fromkeys(terms_of(query)) if term in self.numbers]
+        terms = [self.numbers[term] for term in words]
         idf = self.idf[terms]
         share, holds = self.share[:, terms], self.holds[:, terms]
         found["bm25"] = (_K1 + 1) * (share @ idf)
         for power in (1, 2, 3, 4):
             found[f"m{power}"] = share @ idf**power / max(1e-9, float((idf**power).sum()))
         found["held"] = holds @ idf**2 / max(1e-9, float((idf**2).sum()))
+        names = np.array([len(t) > 1 and any(map(str.isdigit, t)) for t in words], dtype=np.bool_)
+        for kind, chosen, times in (
+            ("unique", self.frequency[terms] == 1, 2),
+            *(("number", names, times) for times in (2, 4, 10)),
+        ):
+            weights = np.where(chosen, times, 1) * idf**2
+            found[f"{kind}{times}"] = share @ weights / max(1e-9, float(weights.sum()))
         found["rare"] = holds @ idf**2 / self.own
         return found
 

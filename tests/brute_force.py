@@ -1,6 +1,7 @@
 """What a collection should find: exact search over the texts themselves."""
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -67,7 +68,10 @@ def words_scores(texts, query, known=None):
         counts, norm = Counter(words), 1.2 * (0.25 + 0.75 * len(words) / mean)
         share = {term: counts[term] / (counts[term] + norm) for term in idf}
         bm25 = sum(idf[term] * 2.2 * share[term] for term in idf)
-        total = sum(value**2 for value in idf.values())
-        match = sum(idf[term] ** 2 * share[term] for term in idf) / total if total else 0.0
+        weight = {
+            term: idf[term] ** 2 * (4 if re.search(r"\d", term) and term[1:] else 1) for term in idf
+        }
+        total = sum(weight.values())
+        match = sum(weight[term] * share[term] for term in idf) / total if total else 0.0
         found.append((bm25, match))
     return np.array(found).reshape(-1, 2).T

@@ -149,7 +149,7 @@ def search(
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Only results with at least this score: of hybrid (cosine + 2 match) / 3, of dense the cosine, of "
+            help="Only results with at least this score: of hybrid (cosine + 2.25 match) / 3.25, of dense the cosine, of "
             "lexical BM25."
         ),
     ] = None,

@@ -341,7 +341,7 @@ class Collection:
         min_score : float, optional
             Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
         fusion : str
-            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2 match) / 3, or ``rrf``, by their ranks; see
+            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by their ranks; see
             :mod:`gem_index.collection.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,

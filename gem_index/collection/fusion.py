@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from heapq import nlargest
 
 import numpy as np
 import numpy.typing as npt
@@ -17,50 +18,67 @@ Ids = npt.NDArray[np.int64]
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search brings its two lists together: by their scores or by their ranks."""
 
-DEPTH = 100
+DEPTH = 50
 """At least so many of each list take part."""
 
-MATCH_WEIGHT = 2.0
+MATCH_WEIGHT = 2.25
 """What a match of words counts beside a cosine of 1 (docs/evaluation.md says on which sets it was chosen)."""
 
 _RANK_OFFSET = 60.0
+_ROUNDING = 1e-6  # of float32 sums, where a bound is met exactly
 
 
 def fuse_scores(
     dense: Hits,
     matching: Hits,
     k: int,
+    depth: int,
     cosines: Callable[[Ids], npt.NDArray[np.floating]],
     matches: Callable[[Ids], Mapping[int, float]],
 ) -> tuple[Hits, dict[int, float]]:
-    """Return the k best of two lists by (cosine + 2 match) / 3, and the cosine of every document in either.
+    """Return the k best of two lists by (cosine + 2.25 match) / 3.25, and the cosines of these.
 
-    Both numbers are on a scale of their own that no other document changes: a weak list stays weak.
+    Both numbers are on a scale of their own that no other document changes: a weak list stays weak. What a document would
+    have in the list that it is not in is at most what the last of that list has: only where that could bring it among the
+    k best is it computed.
 
     Parameters
     ----------
     dense : list of (seq, cosine)
-        Best first.
+        Best first, ``depth`` of them or all that there are.
     matching : list of (seq, match)
-        Best first; a match is 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
-    k : int
+        Likewise; a match is 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
+    k, depth : int
+        k is at most ``depth``.
     cosines : callable
         Returns the cosines of ascending seqs that are in the second list alone.
     matches : callable
         Returns the matches of ascending seqs that are in the first list alone; one without a match may be left out.
     """
     cosine, match = dict(dense), dict(matching)
-    unseen = np.array(sorted(match.keys() - cosine.keys()), dtype=np.int64)
-    unmatched = np.array(sorted(cosine.keys() - match.keys()), dtype=np.int64)
-    if len(unseen):
-        cosine.update(zip(unseen.tolist(), np.asarray(cosines(unseen)).tolist(), strict=True))
-    if len(unmatched):
-        match.update(matches(unmatched))
-    scored = [
-        (seq, (value + MATCH_WEIGHT * match.get(seq, 0.0)) / (1 + MATCH_WEIGHT))
-        for seq, value in cosine.items()
+    least_cosine = dense[-1][1] if dense else 1.0
+    least_match = matching[-1][1] if len(matching) >= depth else 0.0
+    sure = nlargest(k, [_fused(c, match.get(seq, 0.0)) for seq, c in dense])
+    reached = sure[-1] - _ROUNDING if len(sure) == k else -np.inf
+    unseen = [
+        seq for seq, held in matching if seq not in cosine and _fused(least_cosine, held) >= reached
     ]
-    return best_of(scored, k), cosine
+    if unseen:
+        seqs = np.array(sorted(unseen), dtype=np.int64)
+        cosine.update(zip(seqs.tolist(), np.asarray(cosines(seqs)).tolist(), strict=True))
+    if least_match:
+        unmatched = [
+            seq for seq, c in dense if seq not in match and _fused(c, least_match) >= reached
+        ]
+        if unmatched:
+            match.update(matches(np.array(sorted(unmatched), dtype=np.int64)))
+    scored = [(seq, _fused(c, match.get(seq, 0.0))) for seq, c in cosine.items()]
+    best = best_of([pair for pair in scored if pair[1] >= reached], k)
+    return best, {seq: cosine[seq] for seq, _ in best}
+
+
+def _fused(cosine: float, match: float) -> float:
+    return (cosine + MATCH_WEIGHT * match) / (1 + MATCH_WEIGHT)
 
 
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:

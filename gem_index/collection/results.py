@@ -24,7 +24,7 @@ __all__ = [
 class SearchResult:
     """A found document.
 
-    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2 match) / 3, at most 1; ``dense`` the cosine; ``lexical``
+    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine; ``lexical``
     BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked for.
     """
 

@@ -192,7 +192,7 @@ class Search:
         if self._asked.mode == "lexical":
             return [Hit(*hit) for hit in self._lexical(self._plain, k, self._allowed)]
         depth = max(DEPTH, k)
-        dense = self._dense(depth)
+        dense = self._dense(k, depth)
         if self._asked.fusion == "rrf":
             best = fuse_ranks(dense, self._lexical(self._plain, depth, self._allowed), k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
@@ -203,6 +203,7 @@ class Search:
                 dense,
                 self._lexical(weights, depth, self._allowed),
                 k,
+                depth,
                 self._cosines,
                 lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
             )
@@ -212,9 +213,9 @@ class Search:
     def _plain(self) -> dict[str, float]:
         return dict.fromkeys(self._terms, 1.0)
 
-    def _dense(self, k: int) -> Hits:
+    def _dense(self, k: int, depth: int | None = None) -> Hits:
         assert self._vector is not None
-        return self._view.search(self._vector, k, self._allowed, self._texts)
+        return self._view.search(self._vector, k, self._allowed, self._texts, depth)
 
     def _lexical(
         self, terms: Mapping[str, float], k: int, allowed: npt.NDArray[np.int64] | None

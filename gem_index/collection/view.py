@@ -78,19 +78,24 @@ class View:
         k: int,
         allowed: Ids | None,
         texts_of: Callable[[Ids], list[str]],
+        depth: int | None = None,
     ) -> Hits:
-        """Return the k best (seq, cosine), best first, equal cosines by seq.
+        """Return the best (seq, cosine), best first, equal cosines by seq.
 
         Parameters
         ----------
         query : float32 array (d,)
         k : int
+            For so many an approximate index proposes candidates.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         texts_of : callable
             Returns the texts of some seqs: what an approximate index proposes is scored again from them.
+        depth : int, optional
+            How many are returned; by default k.
         """
-        found = self._in_snapshot(query, k, allowed, texts_of)
+        depth = depth or k
+        found = self._in_snapshot(query, k, depth, allowed, texts_of)
         if len(self.tail_ids):
             scores = self.tail_vectors @ query
             tail = zip(self.tail_ids.tolist(), scores.tolist(), strict=True)
@@ -99,12 +104,13 @@ class View:
             else:
                 accepted = _member(self.tail_ids, allowed)
                 found += [pair for pair, ok in zip(tail, accepted, strict=True) if ok]
-        return best_of(found, k)
+        return best_of(found, depth)
 
     def _in_snapshot(
         self,
         query: npt.NDArray[np.float32],
         k: int,
+        depth: int,
         allowed: Ids | None,
         texts_of: Callable[[Ids], list[str]],
     ) -> Hits:
@@ -118,7 +124,7 @@ class View:
             chosen = np.asarray(ids[mask])  # so few that their own vectors cost less than a search
         else:
             positions, scores = self.snapshot.index.search(
-                query, kind.candidates(k), None if mask.all() else mask
+                query, max(depth, kind.candidates(k)), None if mask.all() else mask
             )
             chosen = np.asarray(ids[positions])
             if kind.exact:
@@ -151,13 +157,9 @@ class View:
         words = None
         if self.snapshot is not None and len(self.snapshot.ids):
             words = self.snapshot.words
-        tail = self._tail_words if len(self.tail_ids) else None
-        held: dict[str, int] = {}
-        for term in terms:
-            in_tail = tail.frequency(term) if tail is not None else 0
-            frequency = words.frequency(term) if words is not None else in_tail
-            if frequency or in_tail:
-                held[term] = frequency
+        in_tail = self._tail_words.frequencies(terms) if len(self.tail_ids) else {}
+        in_files = words.frequencies(terms) if words is not None else in_tail
+        held = {t: count for t, count in in_files.items() if count or in_tail.get(t)}
         return match_weights(held, words.documents if words is not None else len(self.tail_ids))
 
     def search_words(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
@@ -174,12 +176,19 @@ class View:
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-            held = self.snapshot.ids if self.alive.all() else self.snapshot.ids[self.alive]
-            wanted = held if allowed is None else held[_member(held, allowed)]
-            found += words.search(terms, k, np.asarray(wanted))
+            found += words.search(terms, k, self._living(self.snapshot.ids, allowed))
         if len(self.tail_ids):
             found += self._tail_words.search(terms, k, allowed, words, mean_terms)
         return best_of(found, k)
+
+    def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
+        """Return which of the snapshot's documents a search may return, ascending."""
+        if allowed is None:
+            return np.asarray(ids if self.alive.all() else ids[self.alive])
+        places = np.searchsorted(ids, allowed)
+        inside = places < len(ids)
+        places, allowed = places[inside], allowed[inside]
+        return np.asarray(allowed[(ids[places] == allowed) & self.alive[places]])
 
     @cached_property
     def _tail_words(self) -> LexicalTail:

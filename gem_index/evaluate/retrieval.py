@@ -209,12 +209,13 @@ class WordSearch:
 
     def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
         """Return the hundred best of hybrid search, from the nearest by cosine and all cosines (n,)."""
-        held = {term: self._index.frequency(term) for term in dict.fromkeys(terms_of(query))}
+        held = self._index.frequencies(terms_of(query))
         weights = match_weights({t: n for t, n in held.items() if n}, len(self._index))
         matching = self._search(weights, _DEPTH, self._places)
         best, _ = fuse_scores(
             dense,
             matching,
+            _DEPTH,
             _DEPTH,
             lambda places: cosines[places],
             lambda places: dict(self._search(weights, len(places), places)),

@@ -31,6 +31,8 @@ _TEXT, _ID = "text", "id"
 _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
+_NUMBER = 4.0  # what a term with a digit counts in a match
+_FEW_IDS = 300  # up to so many, looking each up costs less than marking them in a set
 _NAMED_IDS = 20_000  # up to so many accepted ids are made part of the query
 
 
@@ -56,6 +58,16 @@ def _schema() -> Any:
     return builder.build()
 
 
+def _named(ids: list[int]) -> Any:
+    """Return a query for documents of these ids."""
+    import tantivy
+
+    if len(ids) > _FEW_IDS:
+        return tantivy.Query.term_set_query(_schema(), _ID, ids)
+    each = [(tantivy.Occur.Should, tantivy.Query.term_query(_schema(), _ID, one)) for one in ids]
+    return tantivy.Query.boolean_query(each)
+
+
 def terms_of(text: str) -> list[str]:
     """Return the stemmed words of a text, in order."""
     terms: list[str] = _analyser().analyze(" ".join(tokenize(text)))
@@ -65,8 +77,10 @@ def terms_of(text: str) -> list[str]:
 def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
     """Return what each term's BM25 score counts in a match: the share of a query's words that a document holds, 0 to 1.
 
-    A match is sum_t idf_t^2 f_t / sum_t idf_t^2, f_t from 0 to 1 by how often the document holds the term and how long it is
-    (BM25's term frequency over its upper bound k1 + 1). Squared, the one rare word of a question outweighs its phrases.
+    A match is sum_t w_t f_t / sum_t w_t, f_t from 0 to 1 by how often the document holds the term and how long it is (BM25's
+    term frequency over its upper bound k1 + 1), w_t = idf_t^2: squared, the one rare word of a question outweighs its
+    phrases. A term of at least two characters with a digit among them counts four times: people name things by numbers, of
+    which word vectors know next to nothing (docs/evaluation.md says what was tried).
 
     Parameters
     ----------
@@ -76,8 +90,13 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
         How many there are, with the deleted ones where the frequencies count them.
     """
     idf = {term: _idf(held, documents) for term, held in frequencies.items()}
-    total = sum(value * value for value in idf.values())
-    return {term: value / ((_K1 + 1) * total) for term, value in idf.items()}
+    counts = {term: value * (_NUMBER if _names(term) else 1.0) for term, value in idf.items()}
+    total = sum(counts[term] * value for term, value in idf.items())
+    return {term: value / ((_K1 + 1) * total) for term, value in counts.items()}
+
+
+def _names(term: str) -> bool:
+    return len(term) > 1 and any(map(str.isdigit, term))
 
 
 def _idf(held: int, documents: int) -> float:
@@ -220,10 +239,10 @@ class LexicalIndex:
                     (Path(links) / path.name).symlink_to(path.absolute())
                 return cls(tantivy.Index.open(links), folder)
 
-    def frequency(self, term: str) -> int:
-        """Return how many documents hold a term."""
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return how many documents hold each term."""
         with _sound(self._folder):
-            return int(self._searcher.doc_freq(_TEXT, term))
+            return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def search(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
         """Return the k best (id, score), best first.
@@ -249,8 +268,8 @@ class LexicalIndex:
                 for term, weight in terms.items()
             ]
         )
-        if len(wanted) <= _NAMED_IDS < len(self):
-            named = tantivy.Query.term_set_query(_schema(), _ID, wanted.tolist())
+        if len(wanted) <= min(_NAMED_IDS, len(self) // 2):
+            named = _named(wanted.tolist())
             query = tantivy.Query.boolean_query(
                 [
                     (tantivy.Occur.Must, query),
@@ -297,9 +316,9 @@ class LexicalTail:
                 self._postings[term].append((place, times))
         self._lengths = np.array(lengths, dtype=np.float64)
 
-    def frequency(self, term: str) -> int:
-        """Return how many of these documents hold a term."""
-        return len(self._postings.get(term, ()))
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return how many of these documents hold each term."""
+        return {term: len(self._postings.get(term, ())) for term in terms}
 
     def search(
         self,
@@ -316,12 +335,13 @@ class LexicalTail:
             mean_length = float(self._lengths.mean()) if total else 1.0
         else:
             total = files.documents
+        in_files = {} if files is None else files.frequencies(terms)
         for term, counts in terms.items():
             postings = self._postings.get(term, [])
             if not postings:
                 continue
             places, times = np.array(postings, dtype=np.int64).T
-            frequency = len(postings) if files is None else files.frequency(term)
+            frequency = len(postings) if files is None else in_files[term]
             weight = counts * _idf(frequency, total)
             norm = _K1 * (1 - _B + _B * self._lengths[places] / max(mean_length, 1e-9))
             scores[places] += weight * (1 + _K1) * times / (times + norm)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gem_index.collection.fusion import fuse_ranks, fuse_scores
 from gem_index.collection.view import best_of
@@ -13,45 +15,95 @@ DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]
 MATCHING = [(3, 0.9), (4, 0.6)]
 
 
-def fused(dense, matching, k, cosines=None, matches=None):
+def score(cosine, match):
+    return (cosine + 2.25 * match) / 3.25
+
+
+def fused(dense, matching, k, depth=3, cosines=None, matches=None):
     asked = []
 
-    def of(values):
+    def of(name, values):
         def answer(seqs):
-            asked.append(seqs.tolist())
+            asked.append((name, seqs.tolist()))
             return values
 
         return answer
 
     best, cosine = fuse_scores(
-        dense, matching, k, of(np.array(cosines or [], np.float32)), of(matches or {})
+        dense,
+        matching,
+        k,
+        depth,
+        of("cosines", np.array(cosines or [], np.float32)),
+        of("matches", matches or {}),
     )
     return best, cosine, asked
 
 
-def test_a_score_is_a_third_of_the_cosine_and_two_of_the_match():
-    best, cosine, asked = fused(DENSE, MATCHING, 10, [0.0], {1: 0.3})
-    assert asked == [[4], [1, 2]]  # what each list does not say is asked for, and nothing else
-    assert [seq for seq, _ in best] == [3, 1, 4, 2]
-    assert dict(best) == pytest.approx({1: 1.5 / 3, 2: 0.6 / 3, 3: 2.1 / 3, 4: 1.2 / 3})
-    assert cosine == pytest.approx({1: 0.9, 2: 0.6, 3: 0.3, 4: 0.0})
-    assert fused(DENSE, MATCHING, 2, [0.0], {1: 0.3})[0] == best[:2]
+def test_a_score_weighs_a_match_two_and_a_quarter_times_a_cosine():
+    best, cosine, asked = fused(DENSE, MATCHING, 3, 3, [0.0])
+    assert asked == [("cosines", [4])]  # a list that ends before the depth holds all matches
+    assert [seq for seq, _ in best] == [3, 4, 1]
+    assert dict(best) == pytest.approx({3: score(0.3, 0.9), 4: score(0.0, 0.6), 1: score(0.9, 0)})
+    assert cosine == pytest.approx({1: 0.9, 3: 0.3, 4: 0.0})
+
+
+def test_a_list_that_goes_on_is_asked_for_what_it_lacks():
+    best, _, asked = fused(DENSE, MATCHING, 2, 2, [0.0], {1: 0.5, 2: 0.6})
+    assert asked == [("cosines", [4]), ("matches", [1, 2])]
+    assert dict(best) == pytest.approx({1: score(0.9, 0.5), 3: score(0.3, 0.9)})
+
+
+def test_what_cannot_be_among_the_best_is_not_asked_for():
+    """A document outside a list has at most what the last of that list has."""
+    dense, matching = [(1, 0.9), (2, 0.2)], [(1, 0.9), (4, 0.1)]
+    best, _, asked = fused(dense, matching, 1, 2)
+    assert (best, asked) == ([(1, pytest.approx(0.9))], [])
 
 
 def test_a_weak_list_stays_weak():
     """No score depends on the other hits: the best of a list is not stretched to 1."""
-    best, _, _ = fused([(1, 0.1), (2, 0.05)], [(2, 0.01)], 10)
-    assert dict(best) == pytest.approx({1: 0.1 / 3, 2: 0.07 / 3})
+    best, _, _ = fused([(1, 0.1), (2, 0.05)], [(2, 0.01)], 3)
+    assert dict(best) == pytest.approx({1: 0.1 / 3.25, 2: 0.0725 / 3.25})
 
 
 def test_a_list_alone_keeps_its_order():
-    best, _, asked = fused(DENSE, [], 10)
+    best, _, asked = fused(DENSE, [], 3)
     assert [seq for seq, _ in best] == [1, 2, 3]
-    assert asked == [[1, 2, 3]]
-    best, _, asked = fused([], MATCHING, 10, [0.1, 0.1])
+    assert asked == []
+    best, _, asked = fused([], MATCHING, 3, 3, [0.1, 0.1])
     assert [seq for seq, _ in best] == [3, 4]
-    assert asked == [[3, 4]]
-    assert fused([], [], 10) == ([], {}, [])
+    assert asked == [("cosines", [3, 4])]
+    assert fused([], [], 3) == ([], {}, [])
+
+
+GRADES = st.integers(-4, 4).map(lambda n: n / 4)
+
+
+@given(
+    documents=st.lists(st.tuples(GRADES, st.integers(0, 4).map(lambda n: n / 4)), max_size=12),
+    k=st.integers(1, 8),
+    more=st.integers(0, 4),
+)
+def test_the_best_of_the_union_are_found_whatever_is_left_out(documents, k, more):
+    """Against the scores of every document in either list, ties among them by age."""
+    depth = k + more
+    cosines = [(seq, cosine) for seq, (cosine, _) in enumerate(documents)]
+    matches = [(seq, match) for seq, (_, match) in enumerate(documents) if match]
+    dense, matching = best_of(cosines, depth), best_of(matches, depth)
+    union = {seq for seq, _ in dense + matching}
+    expected = best_of([(seq, score(*documents[seq])) for seq in union], k)
+    best, cosine = fuse_scores(
+        dense,
+        matching,
+        k,
+        depth,
+        lambda seqs: np.array([documents[seq][0] for seq in seqs]),
+        lambda seqs: {seq: documents[seq][1] for seq in seqs.tolist()},
+    )
+    assert [seq for seq, _ in best] == [seq for seq, _ in expected]
+    assert dict(best) == pytest.approx(dict(expected))
+    assert cosine == {seq: documents[seq][0] for seq, _ in expected}
 
 
 def test_reciprocal_ranks_begin_with_one():
@@ -76,3 +128,13 @@ def test_a_match_weighs_words_by_the_square_of_their_rarity():
     assert match_weights({}, 100) == {}
     every = math.log(1 + 0.5 / 10.5)
     assert match_weights({"the": 10}, 10) == pytest.approx({"the": 1 / (2.2 * every)})
+
+
+def test_a_number_counts_four_times():
+    """Of two characters at least: people name things by 4711 and a3, seldom by 7."""
+    rare = math.log(1 + 99.5 / 1.5)
+    for term, counts in (("4711", 4), ("a3", 4), ("7", 1), ("٤٢", 4)):
+        total = (counts + 1) * rare**2
+        assert match_weights({term: 1, "visa": 1}, 100) == pytest.approx(
+            {term: counts * rare / (2.2 * total), "visa": rare / (2.2 * total)}
+        )

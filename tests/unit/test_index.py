@@ -237,7 +237,7 @@ class TestLexical:
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         # what died still counts in the files' statistics, in those of a match too
         assert (len(extended), extended.documents) == (6, 7)
-        weights = match_weights({"bank": extended.frequency("bank")}, extended.documents)
+        weights = match_weights(extended.frequencies(["bank"]), extended.documents)
         every = np.array([*self.IDS, 20])
         matches = dict(extended.search(weights, 10, every))
         assert all(0 < match < 1 for match in matches.values())

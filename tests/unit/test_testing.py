@@ -51,7 +51,7 @@ class TestProcesses:
         with pytest.raises(AssertionError, match="found exit status 0"):
             run_python("-c", "", status=1)
         with pytest.raises(subprocess.TimeoutExpired):
-            run_python("-c", "input()", timeout=0.01)
+            run_python("-c", "import time; time.sleep(60)", timeout=0.01)
 
 
 class TestSamples:
