@@ -1,7 +1,7 @@
 """Collections at scale: kinds of index, cost of ingest, and peers given the same vectors.
 
-``python -m benchmarks.collections kinds|modes|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences come from
-``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` left in ``/tmp``
+``python -m benchmarks.collections kinds|modes|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences
+come from ``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` left in ``/tmp``
 (``GEM_INDEX_BENCH``); chromadb and txtai need an environment of their own.
 """
 

@@ -48,9 +48,9 @@ FUSIONS: dict[str, Callable[[Features], F64]] = {
     "cosine + 2.25 number4": lambda f: f["cosine"] + 2.25 * f["number4"],
     "cosine + 2.25 number10": lambda f: f["cosine"] + 2.25 * f["number10"],
 }
-"""m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: m2 with f = 1; rare: idf^2 of the
-query's terms in a document over that of all its terms; number: m2 where terms of two characters or more with a digit count so
-many times, unique: where those of one document do."""
+"""m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: m2 with f = 1; rare: idf^2 of
+the query's terms in a document over that of all its terms; number: m2 where terms of two characters or more with a digit
+count so many times, unique: where those of one document do."""
 
 
 class Texts:

@@ -189,6 +189,12 @@ class GemConfig:
         """Whether the prior was given, perhaps as 0, rather than left to whoever uses the configuration."""
         return not isinstance(self.prior, _NotChosen)
 
+    def for_collection(self, prior: float | None = None) -> Self:
+        """Return what a new collection takes: where no prior was chosen, :data:`NEW_COLLECTION_PRIOR`."""
+        if prior is None and self.prior_chosen:
+            return self
+        return replace(self, prior=NEW_COLLECTION_PRIOR if prior is None else prior)
+
     @property
     def preset_name(self) -> str:
         """``sts``, ``cqa``, ``transfer`` or ``trained`` where all but the prior agrees with it, else ``custom``."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.collection import Collection
+from gem_index.collection.models import open_encoder, record_of
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.transfer import read_export, restore_documents
-from gem_index.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
@@ -24,8 +24,9 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.files import user_path
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.recommended import config_for
+from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
@@ -117,7 +118,7 @@ class Home:
         name: str,
         *,
         vectors: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
+        config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
         exist_ok: bool = False,
@@ -133,7 +134,8 @@ class Home:
             ``+``; by default bundled ones.
         config : GemConfig, mapping of its fields, or name of a preset, optional
             By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`; some of its
-            fields change that one.
+            fields change that one. ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
+            for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
             10,000: a new collection is too small to show its own common directions (spec section 7).
@@ -161,19 +163,22 @@ class Home:
                 self._check_agreement(collection, vectors, config, prior)
                 check_kind(index or AUTOMATIC, collection.encoder.dimension)
                 return collection
-            with (
-                self._library.registered(vectors or DEFAULT_VECTORS) as spec,
-                self._workspace.database.writing() as connection,
-            ):
-                source = self._workspace.open_vectors(spec, connection)
-                wanted = config_for(source, config)
-                if prior is not None or not wanted.prior_chosen:
-                    wanted = replace(wanted, prior=NEW_COLLECTION_PRIOR if prior is None else prior)
-                encoder = GemEncoder(source, wanted)
-                record = self._workspace.model_record(encoder, spec)
-                check_kind(index or AUTOMATIC, encoder.dimension)
-                model_id = ModelRepository(connection).add(record)
-                CollectionRepository(connection).add(name, model_id, index or AUTOMATIC)
+            with self._registered(encoder_specs(vectors, config, DEFAULT_VECTORS)) as specs:
+                return self._create(name, specs, prior, index)
+
+    def _create(
+        self, name: str, specs: Sequence[EncoderSpec], prior: float | None, index: str | None
+    ) -> Collection:
+        with self._workspace.database.writing() as connection:
+            encoder = make_encoder(
+                specs,
+                lambda spec: self._workspace.open_vectors(spec, connection),
+                lambda config: config.for_collection(prior),
+            )
+            check_kind(index or AUTOMATIC, encoder.dimension)
+            model = record_of(encoder, [spec.vectors for spec in specs])
+            model_id = ModelRepository(connection).add(model)
+            CollectionRepository(connection).add(name, model_id, index or AUTOMATIC)
         return self.collection(name)
 
     def collection(self, name: str) -> Collection:
@@ -217,7 +222,7 @@ class Home:
         documents: Iterable[Document],
         *,
         vectors: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
+        config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
         progress: ProgressOption = None,
@@ -277,46 +282,64 @@ class Home:
         name: str,
         documents: Iterable[Document],
         vectors: str | None,
-        config: GemConfig | Mapping[str, Any] | str | None,
+        config: ConfigLike | None,
         prior: float | None,
         index: str | None,
     ) -> IngestReport:
-        with self._library.registered(vectors or DEFAULT_VECTORS) as spec:
-            collection = self.create_collection(
-                name, vectors=spec, config=config, prior=prior, index=index
-            )
+        with self._registered(encoder_specs(vectors, config, DEFAULT_VECTORS)) as specs:
+            collection = self._create(name, specs, prior, index)
             try:
                 return collection.store(documents)
             except BaseException:
                 self.drop(name)
                 raise
 
+    @contextmanager
+    def _registered(self, specs: Sequence[EncoderSpec]) -> Iterator[list[EncoderSpec]]:
+        """Register the paths among the vectors of some encoders; forgotten again where the body raises."""
+        with ExitStack() as stack:
+            yield [
+                replace(spec, vectors=stack.enter_context(self._library.registered(spec.vectors)))
+                for spec in specs
+            ]
+
     def _check_agreement(
         self,
         collection: Collection,
         vectors: str | None,
-        config: GemConfig | Mapping[str, Any] | str | None,
+        config: ConfigLike | None,
         prior: float | None,
     ) -> None:
-        encoder = collection.encoder
-        if vectors is not None:
-            found = self.open_vectors(vectors).fingerprint
-            if found != encoder.vectors.fingerprint:
-                raise FingerprintMismatchError(
-                    f"the collection {collection.name}",
-                    encoder.vectors.fingerprint,
-                    found,
-                    f"leave out the vectors, or build a new collection with {quoted(vectors)}",
-                )
-        own = encoder.config
-        wanted = own if config is None else config_for(encoder.vectors, config)
-        if prior is not None or not wanted.prior_chosen:
-            wanted = replace(wanted, prior=own.prior if prior is None else prior)
-        if wanted != own:
+        owner = f"the collection {collection.name}"
+        own = collection.encoder
+        several = isinstance(config, Mapping) and "encoders" in config
+        specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
+        if vectors is not None or several:
+            for encoder, spec in zip(own.encoders, specs, strict=False):
+                found = self.open_vectors(spec.vectors).fingerprint
+                if found != encoder.vectors.fingerprint:
+                    raise FingerprintMismatchError(
+                        owner,
+                        encoder.vectors.fingerprint,
+                        found,
+                        f"leave out the vectors, or build a new collection with {quoted(spec.vectors)}",
+                    )
+        weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
+        if (vectors is not None or several) and weights != tuple(spec.weight for spec in specs):
             raise ConfigError(
-                f"the collection {collection.name} has the configuration {own.to_json()}, found {wanted.to_json()}; "
-                "expected the same: leave it out, or build a new collection"
+                f"{owner} has {len(weights)} encoders of the weights {list(weights)}, found {len(specs)} of the weights "
+                f"{[spec.weight for spec in specs]}; expected the same: leave them out, or build a new collection"
             )
+        given = [spec.config for spec in specs] if several else [config] * len(weights)
+        for encoder, asked in zip(own.encoders, given, strict=True):
+            wanted = encoder.config if asked is None else config_for(encoder.vectors, asked)
+            if prior is not None or not wanted.prior_chosen:
+                wanted = replace(wanted, prior=encoder.config.prior if prior is None else prior)
+            if wanted != encoder.config:
+                raise ConfigError(
+                    f"{owner} has the configuration {encoder.config.to_json()}, found {wanted.to_json()}; "
+                    "expected the same: leave it out, or build a new collection"
+                )
 
     def drop(self, name: str) -> None:
         """Remove a collection with its documents, model and files.
@@ -459,10 +482,10 @@ class Home:
         name: str,
         corpus: Iterable[str],
         *,
-        vectors: str = DEFAULT_VECTORS,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
         overwrite: bool = False,
-    ) -> GemEncoder:
+    ) -> Encoder:
         """Fit an encoder on a corpus and keep it under a name.
 
         Parameters
@@ -490,17 +513,16 @@ class Home:
                 raise NameTakenError(
                     f"the model {name} exists already; expected a new name, or that it is to be overwritten"
                 )
-            with self._library.registered(vectors) as spec:
-                source = self.open_vectors(spec)
-                encoder = GemEncoder(source, config_for(source, config)).fit(corpus)
+            with self._registered(encoder_specs(vectors, config, DEFAULT_VECTORS)) as specs:
+                encoder = make_encoder(specs, self.open_vectors).fit(corpus)
                 with self._workspace.database.writing() as connection:
                     models = ModelRepository(connection)
                     if old is not None and old.id is not None:
                         models.remove(old.id)
-                    models.add(self._workspace.model_record(encoder, spec, name))
+                    models.add(record_of(encoder, [spec.vectors for spec in specs], name))
         return encoder
 
-    def model(self, name: str) -> GemEncoder:
+    def model(self, name: str) -> Encoder:
         """Return the encoder of that name.
 
         Raises
@@ -511,7 +533,7 @@ class Home:
         models = self._models()
         if name not in models:
             raise UnknownNameError("model", name, models, "fit one with: gem-index fit NAME FILE")
-        return self._workspace.encoder(models[name])
+        return open_encoder(self._workspace, models[name])
 
     def models(self) -> list[ModelRecord]:
         """Return the named models, by name."""

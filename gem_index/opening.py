@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.files import user_path
+from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.encoder import GemEncoder
-from gem_index.gem.recommended import config_for, recommended_encoder
+from gem_index.gem.model_file import read_model
+from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
 from gem_index.home import Home
 from gem_index.provider import GemProvider
-from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
@@ -35,13 +35,13 @@ class NamedProvider(GemProvider):
 
     Parameters
     ----------
-    encoder : GemEncoder
+    encoder : GemEncoder or CombinedEncoder
     settings : mapping
         JSON values: the arguments of :func:`open_provider` that open it again. They carry the fingerprint, so that other
         vectors, another fit or another configuration under the same names are refused.
     """
 
-    def __init__(self, encoder: GemEncoder, settings: Mapping[str, Any]) -> None:
+    def __init__(self, encoder: Encoder, settings: Mapping[str, Any]) -> None:
         super().__init__(encoder)
         self._settings = json.dumps(settings)
 
@@ -75,7 +75,7 @@ def open_provider(
     *,
     model: str | Path | None = None,
     collection: str | None = None,
-    config: GemConfig | Mapping[str, Any] | str | None = None,
+    config: ConfigLike | None = None,
     home: Home | str | Path | None = None,
     fingerprint: str | None = None,
 ) -> NamedProvider:
@@ -88,11 +88,13 @@ def open_provider(
         named. Beside a model or a collection: what it has to have been fitted on.
     model : str or Path, optional
         A model that ``gem-index fit`` keeps in the home, or a file that :meth:`GemEncoder.save` wrote, whose name ends in
-        ``.safetensors`` (it holds no word vectors: name them where they are not the bundled ones).
+        ``.safetensors`` (it holds no word vectors: name them where they are not the bundled ones, those of several encoders
+        in order with a comma and a space between).
     collection : str, optional
         The model of a collection in the home.
     config : GemConfig, mapping of its fields, or name of a preset, optional
         For ``vectors`` alone; by default what suits them (:func:`~gem_index.gem.recommended.recommended_config`).
+        ``{"encoders": [...]}``, instead of ``vectors``, for several encoders (:class:`~gem_index.CombinedEncoder`).
     home : Home, str or Path, optional
         Where names are looked up; the default home unless given. Not touched for bundled vectors and files, and never made.
     fingerprint : str, optional
@@ -140,24 +142,25 @@ def open_provider(
         encoder = _open_model(str(model), vectors, home)
         settings["model"] = str(model)
     else:
-        settings["vectors"] = vectors = vectors or DEFAULT_VECTORS
-        source = _source(vectors, home)
-        encoder = (
-            recommended_encoder(source)  # shares the background that it was chosen by
-            if config is None
-            else GemEncoder(source, config_for(source, config))
-        )
-        settings["config"] = encoder.config.to_fields()
+        specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
+        encoder = make_encoder(specs, lambda spec: _source(spec, home))
+        if isinstance(encoder, GemEncoder):
+            settings["vectors"] = vectors = specs[0].vectors
+            settings["config"] = encoder.config.to_fields()
+        else:
+            settings["config"] = {
+                "encoders": [
+                    {
+                        "vectors": spec.vectors,
+                        "config": part.config.to_fields(),
+                        "weight": spec.weight,
+                    }
+                    for spec, part in zip(specs, encoder.encoders, strict=True)
+                ]
+            }
     name = _described(settings)
     if vectors is not None and (model is not None or collection is not None):
-        found = _source(vectors, home).fingerprint
-        if found != encoder.vectors.fingerprint:
-            raise FingerprintMismatchError(
-                name,
-                encoder.vectors.fingerprint,
-                found,
-                f"leave out the vectors {quoted(vectors)}, or name those it was fitted with",
-            )
+        _check_vectors(name, encoder, [_source(part, home) for part in vectors.split(", ")])
     if fingerprint is not None and fingerprint != encoder.fingerprint:
         raise FingerprintMismatchError(
             f"what was saved with {name}",
@@ -205,16 +208,33 @@ def _says_so(spec: str) -> bool:
     return all(part.name in BUNDLED or "/" in part.name for part in split_spec(spec))
 
 
-def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> GemEncoder:
+def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
+    """Refuse vectors that are not those of each encoder."""
+    own = [part.vectors.fingerprint for part in encoder.encoders]
+    found = [source.fingerprint for source in named]
+    if found != own:
+        raise FingerprintMismatchError(
+            name,
+            ", ".join(own),
+            ", ".join(found),
+            "leave out the vectors, or name those it was fitted with",
+        )
+
+
+def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> Encoder:
     if not model.endswith(MODEL_FILE):
         return _home(home).model(model)
-    source = _source(vectors or DEFAULT_VECTORS, home)
-    return GemEncoder.load(user_path(model), source)
+    path = user_path(model)
+    if read_model(path)[0].weight is None:
+        return GemEncoder.load(path, _source(vectors or DEFAULT_VECTORS, home))
+    named = (vectors or DEFAULT_VECTORS).split(", ")
+    return CombinedEncoder.load(path, [_source(part, home) for part in named])
 
 
 def _described(settings: Mapping[str, Any]) -> str:
     kinds = ("collection", "model", "vectors")
-    return next(f"the {kind} {settings[kind]}" for kind in kinds if settings.get(kind))
+    named = (f"the {kind} {settings[kind]}" for kind in kinds if settings.get(kind))
+    return next(named, "the configuration")
 
 
 def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:

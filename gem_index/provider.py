@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption
 from gem_index.vectors.base import FloatArray
 
@@ -40,11 +40,11 @@ class GemProvider:
 
     Parameters
     ----------
-    encoder : GemEncoder
+    encoder : Encoder
         Fitted or not.
     """
 
-    def __init__(self, encoder: GemEncoder) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
 
     def __repr__(self) -> str:

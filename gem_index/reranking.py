@@ -10,7 +10,7 @@ import numpy as np
 
 from gem_index.documents import Document
 from gem_index.errors import InputError
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.notebook import html_table, shorten
 from gem_index.quoting import quoted
 from gem_index.text import check_text, check_texts
@@ -50,7 +50,7 @@ class RerankResults(list[RerankResult]):
 
 
 def rerank(
-    query: str, candidates: Sequence[Candidate], encoder: GemEncoder, top_n: int | None = None
+    query: str, candidates: Sequence[Candidate], encoder: Encoder, top_n: int | None = None
 ) -> RerankResults:
     """Order candidates by their cosine with a query, best first.
 
@@ -59,7 +59,7 @@ def rerank(
     query : str
     candidates : sequence of Candidate
         Equal scores keep the order of the input. A candidate without words scores 0; so do all where the query has none.
-    encoder : GemEncoder
+    encoder : Encoder
     top_n : int, optional
         How many to return, at least 1; all by default.
 

@@ -332,7 +332,7 @@ class VectorLibrary:
             models = {
                 model.id: model
                 for model in ModelRepository(connection).all()
-                if name in {part.name for part in split_spec(model.vectors)}
+                if any(name in _names(encoder.vectors) for encoder in model.encoders)
             }
             collections = [
                 f"collection {record.name}"
@@ -340,6 +340,10 @@ class VectorLibrary:
                 if record.model_id in models
             ]
         return collections + [f"model {model.name}" for model in models.values() if model.name]
+
+
+def _names(spec: str) -> set[str]:
+    return {part.name for part in split_spec(spec)}
 
 
 def _info(record: SourceRecord) -> VectorInfo:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.gem.batches import blocks_of_texts
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.npy import NpyWriter
 from gem_index.vectors.base import FloatArray
 
@@ -23,7 +23,7 @@ _Block = tuple[list[str], FloatArray]
 
 def write_vectors(
     path: Path,
-    encoder: GemEncoder,
+    encoder: Encoder,
     texts: Iterable[str],
     progress: Callable[[int], None] | None = None,
 ) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def write_vectors(
     path : Path
         Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``text`` and ``vector``). A file of that name is
         replaced once the new one is whole.
-    encoder : GemEncoder
+    encoder : Encoder
     texts : iterable of str
     progress : callable, optional
         Called with the number of texts encoded so far.

@@ -1,4 +1,4 @@
-"""A home on disk: its folders, its database, its write lock, and how a stored model becomes an encoder."""
+"""A home on disk: its folders, its database, its write lock, and its word vectors by name."""
 
 from __future__ import annotations
 
@@ -14,30 +14,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
-from gem_index.config import GemConfig
 from gem_index.errors import (
     CommitError,
     ConfigError,
-    CorruptionError,
-    FingerprintMismatchError,
     GemIndexError,
     HomeBusyError,
     HomeNotWritableError,
     InputError,
 )
 from gem_index.files import make_directory, publish_directory
-from gem_index.gem.components import Components
-from gem_index.gem.encoder import GemEncoder
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
 from gem_index.store.names import CollectionRepository, SourceRepository
-from gem_index.store.records import ModelRecord
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import open_source
 
@@ -286,64 +279,6 @@ class Workspace:
             for record in SourceRepository(connection).all()
         }
         return open_source(spec, folders)
-
-    def encoder(self, model: ModelRecord, connection: Connection | None = None) -> GemEncoder:
-        """Make the encoder that a stored model describes.
-
-        Raises
-        ------
-        FingerprintMismatchError
-            If its vectors' name now means other vectors.
-        CorruptionError
-            If the stored components are not those that were fitted.
-        """
-        vectors = self.open_vectors(model.vectors, connection)
-        if vectors.fingerprint != model.vectors_fingerprint:
-            raise FingerprintMismatchError(
-                f"the model on the vectors {quoted(model.vectors)}",
-                model.vectors_fingerprint,
-                vectors.fingerprint,
-                "add the vectors it was fitted with under that name again",
-            )
-        components = None
-        if model.directions is not None and model.singular_values is not None:
-            directions = np.frombuffer(model.directions, dtype="<f8")
-            components = Components(
-                directions.reshape(-1, model.dimension).astype(np.float64),
-                np.frombuffer(model.singular_values, dtype="<f8").astype(np.float64),
-                model.sentences,
-            )
-        encoder = GemEncoder(
-            vectors,
-            GemConfig.from_json(model.config),
-            components=components,
-            threads=self.settings.threads,
-        )
-        if components is not None and encoder.fingerprint != model.fingerprint:
-            raise CorruptionError(
-                f"the stored components {model.fingerprint[:12]} are not those that were fitted; fit anew"
-            )
-        return encoder
-
-    @staticmethod
-    def model_record(encoder: GemEncoder, vectors: str, name: str | None = None) -> ModelRecord:
-        """Return an encoder as it is stored; ``vectors`` is how the home names its vectors."""
-        fitted = encoder.fitted
-        components = encoder.components if fitted else None
-        return ModelRecord(
-            name=name,
-            fingerprint=encoder.fingerprint,
-            vectors=vectors,
-            vectors_fingerprint=encoder.vectors.fingerprint,
-            config=encoder.config.to_json(),
-            recipe=encoder.recipe,
-            dimension=encoder.dimension,
-            sentences=components.sentences if components else 0,
-            directions=components.directions.astype("<f8").tobytes() if components else None,
-            singular_values=components.singular_values.astype("<f8").tobytes()
-            if components
-            else None,
-        )
 
     def _not_writable(self, error: OSError) -> HomeNotWritableError:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()

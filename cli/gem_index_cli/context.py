@@ -17,6 +17,7 @@ from gem_index.errors import ConfigError, InputError, RecordError
 
 if TYPE_CHECKING:
     from gem_index import GemConfig, GemEncoder, Home
+    from gem_index.gem.combined import Encoder
     from gem_index.gem.specification import EncoderSpec
     from gem_index.progress import Progress
     from gem_index.reading import DocumentReader
@@ -221,17 +222,17 @@ class ConfigOptions:
 
     @property
     def vectors(self) -> str | None:
-        """The vectors that the configuration file names."""
+        """The vectors that the configuration file names for its one encoder."""
         specs = self.specifications()
-        return specs[0].vectors if specs else None
+        return specs[0].vectors if len(specs) == 1 else None
 
     def config(self) -> GemConfig | dict[str, Any] | None:
-        """Return the configuration: nothing for the recommended one, single settings to change that one.
+        """Return the configuration: nothing for the recommended one, single settings to change that one, several encoders.
 
         Raises
         ------
         ConfigError
-            If the configuration file combines several encoders.
+            If single settings stand beside a file that combines several encoders.
         """
         from gem_index import GemConfig
 
@@ -244,12 +245,23 @@ class ConfigOptions:
             changes["alphas"] = ""
         specs = self.specifications()
         if len(specs) > 1:
-            raise ConfigError(
-                f"{self.config_file} combines {len(specs)} encoders; expected one here: eval and the Python class "
-                "CombinedEncoder take several"
-            )
+            if changes:
+                raise ConfigError(
+                    f"found other settings beside {self.config_file}, which combines {len(specs)} encoders; "
+                    "expected it alone: change the file"
+                )
+            return {
+                "encoders": [
+                    {
+                        "vectors": spec.vectors,
+                        "config": spec.given().to_fields(),
+                        "weight": spec.weight,
+                    }
+                    for spec in specs
+                ]
+            }
         if specs:
-            return replace(specs[0].config, **changes)
+            return replace(specs[0].given(), **changes)
         if self.preset is not None:
             return GemConfig.preset(self.preset, **changes)
         return changes or None
@@ -269,7 +281,7 @@ class EncoderOptions:
         ),
     ] = None
 
-    def encoder(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
+    def encoder(self, context: typer.Context, config: ConfigOptions) -> Encoder:
         """Return the encoder.
 
         Raises
@@ -287,6 +299,23 @@ class EncoderOptions:
             config=config.config(),
             home=home_of(context) if context.obj.home is not None else None,
         ).encoder
+
+    def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
+        """Return the encoder for a command that takes one alone.
+
+        Raises
+        ------
+        ConfigError
+            If there are several.
+        """
+        from gem_index import GemEncoder
+
+        found = self.encoder(context, config)
+        if not isinstance(found, GemEncoder):
+            raise ConfigError(
+                f"found {len(found.encoders)} encoders side by side; expected one for this command"
+            )
+        return found
 
 
 @contextmanager

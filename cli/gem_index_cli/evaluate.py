@@ -57,40 +57,25 @@ def _candidates(
     background: bool,
 ) -> tuple[Candidates, dict[str, Any]]:
     """Return GEM and its baselines, and what the report says of them."""
-    from gem_index import CombinedEncoder, GemEncoder, open_vectors
-    from gem_index.evaluate.candidates import Encoder, candidates
+    from gem_index import GemEncoder
+    from gem_index.evaluate.candidates import candidates
 
     names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
-    specs = config.specifications()
-    if len(specs) > 1:
-        if config.changed or encoder.vectors or encoder.model or encoder.collection:
-            raise ConfigError(
-                f"found other options beside {config.config_file}, which combines {len(specs)} encoders; "
-                "expected it alone: change the file"
-            )
-        home = home_of(context) if context.obj.home is not None else None
-        sources = [open_vectors(spec.vectors, home) for spec in specs]
-
-        def combined() -> Encoder:
-            encoders = [
-                GemEncoder(source, spec.config) for source, spec in zip(sources, specs, strict=True)
-            ]
-            return CombinedEncoder(encoders, [spec.weight for spec in specs])
-
-        head: dict[str, Any] = {
-            "vectors": [spec.vectors for spec in specs],
-            "config": [json.loads(spec.config.to_json()) for spec in specs],
-            "weights": [spec.weight for spec in specs],
-        }
-        return candidates(combined, sources[0], names, background), head
     first = encoder.encoder(context, config)
     fitted = bool(encoder.model or encoder.collection)
-
-    def single() -> GemEncoder:
-        return first if fitted else GemEncoder(first.vectors, first.config)
-
-    found = candidates(single, first.vectors, names, fitted or background)
-    return found, _head(encoder, first.config, config)
+    found = candidates(
+        lambda: first if fitted else first.unfitted(),
+        first.encoders[0].vectors,
+        names,
+        fitted or background,
+    )
+    if isinstance(first, GemEncoder):
+        return found, _head(encoder, first.config, config)
+    configs = [json.loads(part.config.to_json()) for part in first.encoders]
+    head: dict[str, Any] = {"config": configs, "weights": list(first.weights)}
+    if fitted:
+        return found, {"model": encoder.model, "collection": encoder.collection, **head}
+    return found, {"vectors": [spec.vectors for spec in config.specifications()], **head}
 
 
 def _unfitted(
@@ -100,7 +85,7 @@ def _unfitted(
         raise ConfigError(
             "found --model or --collection; expected --vectors: this command fits again"
         )
-    found = encoder.encoder(context, config)
+    found = encoder.single(context, config)
     return found.vectors, found.config
 
 
@@ -343,7 +328,7 @@ def examples(
     from gem_index.evaluate.data import read_sts, sentences_of
     from gem_index.evaluate.examples import evaluate_examples
 
-    found = encoder.encoder(context, config)
+    found = encoder.single(context, config)
     if corpus:
         found.fit(sentences_of(read_sts(corpus)))
     head = _head(encoder, found.config, config)
@@ -365,7 +350,7 @@ def speed(
     from gem_index.evaluate.examples import evaluate_speed
 
     sentences = sentences_of(read_sts(files))
-    found = encoder.encoder(context, config).fit(sentences)
+    found = encoder.single(context, config).fit(sentences)
     head = _head(encoder, found.config, config)
     print_evaluation(evaluate_speed(found, sentences), head, as_json, markdown)
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +35,9 @@ from gem_index_cli.output import (
     say,
 )
 
+if TYPE_CHECKING:
+    from gem_index.store.records import ModelRecord
+
 __all__ = ["app", "register"]
 
 app = typer.Typer(help="The fitted models.", no_args_is_help=True)
@@ -59,22 +62,20 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on the texts in some files and keep it under a name."""
-    from gem_index.vectors.registry import DEFAULT_VECTORS
-
     encoder = home_of(context).fit_model(
         name,
         options.reader(inputs).texts(),
-        vectors=vectors or config.vectors or DEFAULT_VECTORS,
+        vectors=vectors or config.vectors,
         config=config.config(),
         overwrite=overwrite,
     )
-    components = encoder.components
+    components = [part.components for part in encoder.encoders]
     result = {
         "model": name,
         "fingerprint": encoder.fingerprint,
-        "sentences": components.sentences,
+        "sentences": components[0].sentences,
         "dimension": encoder.dimension,
-        "components": len(components.singular_values),
+        "components": sum(len(part.singular_values) for part in components),
     }
     if as_json:
         print_json(result)
@@ -264,6 +265,18 @@ def _not_a_question(source: str, line: int, found: object) -> RecordError:
     )
 
 
+def _config_of(model: ModelRecord) -> Any:
+    """Return a model's configuration, of several encoders with their vectors and weights."""
+    if not model.parts:
+        return json.loads(model.config)
+    return {
+        "encoders": [
+            {"vectors": part.vectors, "config": json.loads(part.config), "weight": part.weight}
+            for part in model.parts
+        ]
+    }
+
+
 @app.command("list")
 def list_models(
     context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
@@ -276,7 +289,7 @@ def list_models(
             "vectors": model.vectors,
             "sentences": model.sentences,
             "dimension": model.dimension,
-            "config": json.loads(model.config),
+            "config": _config_of(model),
         }
         for model in home_of(context).models()
     ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gem_index import Explanation, MatchedWord, MatchExplanation
     from gem_index.evaluate.tables import Evaluation
+    from gem_index.gem.combined import CombinedExplanation
 
 __all__ = [
     "print_evaluation",
@@ -164,8 +165,19 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
             say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
 
 
-def print_explanation(explanation: Explanation) -> None:
-    """Print each word with its three weights as bars."""
+def print_explanation(explanation: Explanation | CombinedExplanation) -> None:
+    """Print each word with its three weights as bars, for each encoder where there are several."""
+    from gem_index.gem.combined import CombinedExplanation
+
+    if not isinstance(explanation, CombinedExplanation):
+        _print_weights(explanation)
+        return
+    for place, part in enumerate(explanation.encoders, 1):
+        say(f"Encoder {place} of {len(explanation.encoders)}, weight {part.weight:g}")
+        _print_weights(part.explanation)
+
+
+def _print_weights(explanation: Explanation) -> None:
     from rich.text import Text
 
     if not explanation.words:

@@ -59,7 +59,7 @@ def tune(
     from gem_index.vectors.registry import DEFAULT_VECTORS
 
     def opened(spec: str) -> VectorSource:
-        return EncoderOptions(vectors=spec).encoder(context, ConfigOptions()).vectors
+        return EncoderOptions(vectors=spec).single(context, ConfigOptions()).vectors
 
     check_target(output, "best.json")
     specs = vectors or [DEFAULT_VECTORS]

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from gem_index.collection.counts import count_documents
 from gem_index.collection.drift import Drift, measure_drift
 from gem_index.collection.filters import FilterCache
+from gem_index.collection.models import open_unfitted, record_of
 from gem_index.collection.publish import publish
 from gem_index.collection.results import (
     CollectionStatus,
@@ -41,7 +42,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.files import user_path
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.progress import Progress, ProgressOption, counted, reporting
@@ -202,16 +203,12 @@ class Collection:
                     raise InputError(
                         f"the collection {self.name} holds no documents; expected some to fit on: add them first"
                     )
-                fresh = GemEncoder(
-                    self._workspace.open_vectors(model.vectors, connection),
-                    GemConfig.from_json(model.config),
-                    threads=self._workspace.settings.threads,
-                )
+                fresh = open_unfitted(self._workspace, model, connection)
                 folder = self._workspace.collection_folder(self._id)
                 unfinished = Unfinished(folder, record, seqs, fresh)
                 texts = _watched(documents.texts_after(0), len(seqs), show)
                 encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
-            record_of_new = self._workspace.model_record(encoder, model.vectors)
+            record_of_new = record_of(encoder, [part.vectors for part in model.encoders])
             publish(self._workspace, self._id, encoder, record_of_new, show, unfinished=unfinished)
 
     def compact(self, progress: ProgressOption = None) -> None:
@@ -267,7 +264,7 @@ class Collection:
             found = documents.by_seq(spread(seqs, sample).tolist())
             fresh = encoder
             if _fitted_on_others(record, documents):
-                fresh = GemEncoder(encoder.vectors, encoder.config, threads=encoder.threads)
+                fresh = encoder.unfitted()
                 with reporting(progress, "fit") as show:
                     fresh.fit(_watched(documents.texts_after(0), len(seqs), show))
         since = int((seqs > record.fitted_seq).sum())
@@ -341,8 +338,8 @@ class Collection:
         min_score : float, optional
             Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
         fusion : str
-            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by their ranks; see
-            :mod:`gem_index.collection.fusion`.
+            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
+            their ranks; see :mod:`gem_index.collection.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -369,8 +366,7 @@ class Collection:
             If another encoder made the query vector.
         InputError
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
-            fusion has another name, or the
-            filter is not of this form.
+            fusion has another name, or the filter is not of this form.
         """
         asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
         if why and not isinstance(query, str):
@@ -412,7 +408,7 @@ class Collection:
 
     def _search_once(
         self, asked: SearchRequest
-    ) -> tuple[list[Hit], dict[int, StoredDocument], GemEncoder]:
+    ) -> tuple[list[Hit], dict[int, StoredDocument], Encoder]:
         """Search one state of the collection."""
         with self._workspace.database.reading() as connection:
             record = self._record(connection)
@@ -489,7 +485,7 @@ class Collection:
         return _rerank(query, candidates, self.encoder, top_n)
 
     @property
-    def encoder(self) -> GemEncoder:
+    def encoder(self) -> Encoder:
         """The encoder of the collection's model."""
         with self._workspace.database.reading() as connection:
             return self._views.encoder(connection, self._record(connection))
@@ -503,15 +499,15 @@ class Collection:
             counts = count_documents(connection, self._id)
             last_seq = snapshot.last_seq if snapshot else 0
             since_fit = DocumentRepository(connection, self._id).count(record.fitted_seq)
-        config = GemConfig.from_json(model.config)
+        configs = [GemConfig.from_json(part.config) for part in model.encoders]
         files = json.loads(snapshot.files) if snapshot else {}
         return CollectionStatus(
             name=self.name,
             documents=counts.documents,
             fingerprint=model.fingerprint,
             vectors=model.vectors,
-            preset=config.preset_name,
-            prior=config.prior,
+            preset=", ".join(config.preset_name for config in configs),
+            prior=max(config.prior for config in configs),
             fitted=model.sentences,
             since_fit=since_fit,
             index=IndexStatus(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 
 __all__ = ["Drift", "measure_drift"]
 
@@ -26,7 +26,8 @@ class Drift:
     documents, since_fit : int
         All, and those that came after the fit.
     angles : tuple of float
-        Principal angles between the model's directions and those of the present texts, in degrees, ascending.
+        Principal angles between the model's directions and those of the present texts, of all its encoders, in degrees,
+        ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
     refit : bool
@@ -41,22 +42,20 @@ class Drift:
 
 
 def measure_drift(
-    encoder: GemEncoder, fresh: GemEncoder, texts: Sequence[str], documents: int, since_fit: int
+    encoder: Encoder, fresh: Encoder, texts: Sequence[str], documents: int, since_fit: int
 ) -> Drift:
     """Compare an encoder with one fitted on the present texts, on pairs of some of these texts."""
-    angles: tuple[float, ...] = ()
-    ours, theirs = encoder.components.directions, fresh.components.directions
-    if len(ours) and len(theirs):
-        # imported here: few commands need it
-        import scipy.linalg
+    angles: list[float] = []
+    for old, new in zip(encoder.encoders, fresh.encoders, strict=True):
+        ours, theirs = old.components.directions, new.components.directions
+        if len(ours) and len(theirs):
+            # imported here: few commands need it
+            import scipy.linalg
 
-        angles = tuple(
-            float(angle)
-            for angle in np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T))[::-1]
-        )
+            angles += np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T)).tolist()
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, len(texts), (2, _PAIRS))
-    old, new = encoder.encode(texts), fresh.encode(texts)
-    change = np.abs((old[left] * old[right]).sum(axis=1) - (new[left] * new[right]).sum(axis=1))
+    rows, anew = encoder.encode(texts), fresh.encode(texts)
+    change = np.abs((rows[left] * rows[right]).sum(axis=1) - (anew[left] * anew[right]).sum(axis=1))
     mean = float(change.mean())
-    return Drift(documents, since_fit, angles, mean, mean > _CHANGE)
+    return Drift(documents, since_fit, tuple(sorted(angles)), mean, mean > _CHANGE)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from gem_index.collection.unfinished import Unfinished
 from gem_index.errors import ConfigError
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, spread
 from gem_index.index.kinds import resolve_kind
 from gem_index.index.snapshot import Generation, Snapshot
@@ -36,7 +36,7 @@ _BLOCK = 4096
 def publish(
     workspace: Workspace,
     collection_id: int,
-    encoder: GemEncoder,
+    encoder: Encoder,
     model: ModelRecord | None = None,
     progress: Progress | None = None,
     *,
@@ -52,7 +52,7 @@ def publish(
     workspace : Workspace
         Locked for writing by the caller.
     collection_id : int
-    encoder : GemEncoder
+    encoder : Encoder
         What makes the vectors.
     model : ModelRecord, optional
         The encoder as it is stored, where it is a new one, fitted on the same texts.

@@ -24,8 +24,9 @@ __all__ = [
 class SearchResult:
     """A found document.
 
-    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine; ``lexical``
-    BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked for.
+    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
+    ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
+    for.
     """
 
     id: str
@@ -88,7 +89,8 @@ class IndexStatus:
 class CollectionStatus:
     """A collection at a glance.
 
-    ``fitted`` counts the texts that its components were fitted on, 0 while it uses background components; ``since_fit``
+    Of several encoders ``vectors`` and ``preset`` name each, ``prior`` is the largest. ``fitted`` counts the texts that its
+    components were fitted on, 0 while it uses background components; ``since_fit``
     the documents that came after; ``bytes`` is the size of its index files.
     """
 

@@ -11,18 +11,19 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.collection.models import open_encoder
 from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
@@ -45,6 +46,7 @@ _TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "
 _LONGEST = dict.fromkeys((*_TEXTS, "collection", "index"), 1000) | dict.fromkeys(_BINARY, 1 << 27)
 _LONGEST_LINE = 1 << 28
 _MOST_DIMENSIONS = 65_536
+_MOST_ENCODERS = 100
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def write_export(
     record: CollectionRecord,
     model: ModelRecord,
     documents: DocumentRepository,
-    encoder: GemEncoder,
+    encoder: Encoder,
     progress: Progress | None = None,
 ) -> int:
     """Write a collection to a ``.jsonl`` or ``.parquet`` file; whole, or not at all.
@@ -74,12 +76,9 @@ def write_export(
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
-    fields = asdict(model)
-    for name in ("id", "name"):  # of this home alone
-        fields[name] = None
-    for name in _BINARY:
-        if fields[name] is not None:
-            fields[name] = base64.b64encode(fields[name]).decode()
+    fields = _fields(model)
+    if model.parts:
+        fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
     head = {
         "format": _MAGIC,
         "version": _VERSION,
@@ -107,6 +106,19 @@ def write_export(
             f"cannot write {path}: {(error.strerror or str(error)).lower()}; expected a writable folder with room"
         ) from error
     return len(seqs)
+
+
+def _fields(model: ModelRecord) -> dict[str, Any]:
+    """Return a model as JSON values, without what it is called in this home."""
+    fields = {
+        "id": None,
+        "name": None,
+        **{name: getattr(model, name) for name in (*_TEXTS, *_BINARY, "dimension", "sentences")},
+    }
+    for name in _BINARY:
+        if fields[name] is not None:
+            fields[name] = base64.b64encode(fields[name]).decode()
+    return fields
 
 
 def _write_lines(file: Any, head: dict[str, Any], blocks: Iterator[Block], _: int) -> None:
@@ -234,12 +246,52 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 def _model(fields: dict[str, Any]) -> ModelRecord:
     """Return the model that an export carries, without a name; ValueError where it is not of the form that is written."""
+    if "parts" not in fields:
+        return _encoder(fields)
+    parts = fields["parts"]
+    if not isinstance(parts, list) or not 2 <= len(parts) <= _MOST_ENCODERS:
+        raise ValueError(f"the model's parts are {quoted(parts, 40)}, not 2 to {_MOST_ENCODERS}")
+    encoders = []
+    for part in parts:
+        weight = part.get("weight") if isinstance(part, dict) else None
+        if not isinstance(weight, float) or not 1e-9 <= weight <= 1e9:
+            raise ValueError(f"a part of the model is {quoted(part, 40)}, without a weight above 0")
+        encoders.append(_encoder({k: v for k, v in part.items() if k != "weight"}, weight))
+    known = {*_TEXTS, *_BINARY, "dimension", "sentences", "id", "name", "parts"}
+    if unknown := set(fields) - known:
+        raise ValueError(f"the model has the unknown field {quoted(min(unknown))}")
+    dimension = _field(fields, "dimension", int)
+    if dimension != sum(part.dimension for part in encoders):
+        raise ValueError(f"the model's dimension is {dimension}, not the sum of its parts'")
+    return ModelRecord(
+        name=None,
+        fingerprint=_hash(fields, "fingerprint"),
+        vectors=", ".join(part.vectors for part in encoders),
+        vectors_fingerprint="",
+        config="",
+        recipe="",
+        dimension=dimension,
+        sentences=encoders[0].sentences,
+        directions=None,
+        singular_values=None,
+        created_at=_field(fields, "created_at", str),
+        parts=tuple(encoders),
+    )
+
+
+def _hash(fields: dict[str, Any], name: str) -> str:
+    text: str = _field(fields, name, str)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError(f"{name} is {quoted(text, 40)}, not a SHA-256")
+    return text
+
+
+def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord:
     if unknown := set(fields) - {*_TEXTS, *_BINARY, "dimension", "sentences", "id", "name"}:
         raise ValueError(f"the model has the unknown field {quoted(min(unknown))}")
     text = {name: _field(fields, name, str) for name in _TEXTS}
     for name in ("fingerprint", "vectors_fingerprint"):
-        if not re.fullmatch("[0-9a-f]{64}", text[name]):
-            raise ValueError(f"{name} is {quoted(text[name], 40)}, not a SHA-256")
+        _hash(text, name)
     for part in split_spec(text["vectors"]):
         # a path would read a file of this machine because a stranger's export says so
         check_name("vectors", part.name)
@@ -264,6 +316,7 @@ def _model(fields: dict[str, Any]) -> ModelRecord:
         sentences=sentences,
         directions=directions,
         singular_values=values,
+        weight=weight,
     )
 
 
@@ -288,7 +341,7 @@ def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
     InputError
         If a document is damaged.
     """
-    encoder = workspace.encoder(export.model)
+    encoder = open_encoder(workspace, export.model)
     check_kind(export.index_kind, encoder.dimension)
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, InputError
 from gem_index.files import publish_directory
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.kinds import IndexKind
 from gem_index.store.records import CollectionRecord
@@ -38,7 +38,7 @@ class Unfinished:
         Its newest document and tombstone tell which documents there are.
     seqs : int64 array (n,)
         The documents; a seq names one content for ever.
-    encoder : GemEncoder
+    encoder : Encoder
         Not fitted yet: its vectors and configuration.
     """
 
@@ -47,19 +47,21 @@ class Unfinished:
         folder: Path,
         record: CollectionRecord,
         seqs: npt.NDArray[np.int64],
-        encoder: GemEncoder,
+        encoder: Encoder,
     ) -> None:
-        key = hashlib.sha256(f"{encoder.vectors.fingerprint} {encoder.config.to_json()} ".encode())
+        key = hashlib.sha256()
+        for part in encoder.encoders:
+            key.update(f"{part.vectors.fingerprint} {part.config.to_json()} ".encode())
         key.update(seqs.astype("<i8").tobytes())
         name = f"{record.last_seq}-{record.last_change}-{key.hexdigest()[:32]}"
         self._folder = folder / "unfinished" / name
 
-    def fitted(self, encoder: GemEncoder, fit: Callable[[], object]) -> GemEncoder:
+    def fitted(self, encoder: Encoder, fit: Callable[[], object]) -> Encoder:
         """Return the encoder that was fitted before the kill, or this one, after ``fit`` has fitted it."""
         model = self._folder / "model" / _MODEL
         if model.exists():
             try:
-                return GemEncoder.load(model, encoder.vectors, threads=encoder.threads)
+                return encoder.reloaded(model)
             except (CorruptionError, InputError) as error:
                 _LOG.warning("%s; fitting anew", error)
                 shutil.rmtree(self._folder)

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
+from gem_index.collection.models import open_encoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.index.lexical import LexicalTail, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
@@ -45,7 +46,7 @@ class View:
     ----------
     model_id : int
         Row of the model behind ``encoder``.
-    encoder : GemEncoder
+    encoder : Encoder
     directory : str or None
         The snapshot's directory; None while there is none in use.
     snapshot : Snapshot or None
@@ -62,7 +63,7 @@ class View:
     """
 
     model_id: int
-    encoder: GemEncoder
+    encoder: Encoder
     directory: str | None
     snapshot: Snapshot | None
     alive: Mask
@@ -224,7 +225,7 @@ class ViewKeeper:
         self._view: View | None = None
         self._lock = ForkSafeLock()
         self._seen: tuple[str | None, tuple[int, int]] | None = None
-        self._encoder: tuple[int, GemEncoder] | None = None
+        self._encoder: tuple[int, Encoder] | None = None
         self._encoder_lock = ForkSafeLock()
 
     def at(self, connection: Connection, record: CollectionRecord) -> View:
@@ -243,12 +244,12 @@ class ViewKeeper:
             self._seen = seen
             return self._view
 
-    def encoder(self, connection: Connection, record: CollectionRecord) -> GemEncoder:
+    def encoder(self, connection: Connection, record: CollectionRecord) -> Encoder:
         """Return the collection's encoder without touching its index; it is opened once, and remembers words."""
         with self._encoder_lock:
             if self._encoder is None or self._encoder[0] != record.model_id:
                 model = ModelRepository(connection).get(record.model_id)
-                self._encoder = record.model_id, self._workspace.encoder(model, connection)
+                self._encoder = record.model_id, open_encoder(self._workspace, model, connection)
             return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:

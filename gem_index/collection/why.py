@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.gem.matches import MatchedWord, MatchExplanation, explain_match
 from gem_index.index.lexical import terms_of
 
 __all__ = ["explain_hit"]
 
 
-def explain_hit(encoder: GemEncoder, query: str, text: str) -> MatchExplanation:
+def explain_hit(encoder: Encoder, query: str, text: str) -> MatchExplanation:
     """Return why a query and a text match; each word says whether word search finds it in the other text."""
     found = explain_match(encoder, query, text)
     return replace(

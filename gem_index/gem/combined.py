@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Self
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.encoder import Explanation, GemEncoder, blocks_for_fit
 from gem_index.gem.matches import MatchExplanation, explain_match
-from gem_index.text import check_texts
-from gem_index.vectors.base import FloatArray
+from gem_index.gem.model_file import read_model, write_model
+from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.text import check_text, check_texts
+from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["CombinedEncoder"]
+__all__ = ["CombinedEncoder", "CombinedExplanation", "Encoder", "WeighedExplanation"]
+
+
+@dataclass(frozen=True)
+class WeighedExplanation:
+    """What one of several encoders makes of a text, and what its cosine counts among theirs."""
+
+    weight: float
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
+class CombinedExplanation:
+    """Why a text's vector of several encoders is what it is: the weights of its words in each."""
+
+    text: str
+    fingerprint: str
+    encoders: tuple[WeighedExplanation, ...]
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<p>weight {part.weight:g}</p>{part.explanation._repr_html_()}"
+            for part in self.encoders
+        )
 
 
 class CombinedEncoder:
@@ -74,22 +102,42 @@ class CombinedEncoder:
         )
         return hashlib.sha256(f"combined encoder {'+'.join(parts)}".encode()).hexdigest()
 
-    def fit(self, corpus: Iterable[str]) -> Self:
-        """Fit every encoder; the corpus is read once and held in memory.
+    @property
+    def fitted(self) -> bool:
+        """Whether every encoder's components come from a corpus."""
+        return all(encoder.fitted for encoder in self.encoders)
+
+    def unfitted(self) -> Self:
+        """Return the same encoders before any fit."""
+        return type(self)([encoder.unfitted() for encoder in self.encoders], self.weights)
+
+    def fit(self, corpus: Iterable[str], *, progress: ProgressOption = None) -> Self:
+        """Fit every encoder; the corpus is read once, in constant memory.
 
         Raises
         ------
         InputError
-            If no text of the corpus has a word.
+            If no text of the corpus has a word and a prior is 0.
         """
         check_texts(corpus)
-        texts = list(corpus)
-        for encoder in self.encoders:
-            encoder.fit(texts)
+        statistics = [CorpusStatistics(encoder.dimension) for encoder in self.encoders]
+        with reporting(progress, "fit") as report:
+            for block in blocks_for_fit(counted(corpus, "fit", report)):
+                for encoder, sums in zip(self.encoders, statistics, strict=True):
+                    encoder.add_to(sums, block)
+        for encoder, sums in zip(self.encoders, statistics, strict=True):
+            encoder.fit_statistics(sums)
         return self
 
-    def encode(self, texts: Iterable[str]) -> FloatArray:
+    def encode(self, texts: Iterable[str], *, progress: ProgressOption = None) -> FloatArray:
         """Encode texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            n texts.
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
 
         Returns
         -------
@@ -99,16 +147,76 @@ class CombinedEncoder:
         check_texts(texts)
         if not isinstance(texts, Sequence):
             texts = list(texts)
-        rows: FloatArray = np.concatenate(
-            [
-                encoder.encode(texts) * np.float32(np.sqrt(weight))
-                for encoder, weight in zip(self.encoders, self.weights, strict=True)
-            ],
-            axis=1,
-        )
+        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+        begin, count = 0, len(self.encoders)
+        with reporting(progress, "encode") as report:
+            for done, (encoder, weight) in enumerate(zip(self.encoders, self.weights, strict=True)):
+                part = rows[:, begin : begin + encoder.dimension]
+                np.multiply(encoder.encode(texts), np.float32(np.sqrt(weight)), out=part)
+                begin += encoder.dimension
+                if report is not None:
+                    report("encode", len(texts) * (done + 1) // count, len(texts))
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, norms, out=rows, where=norms > 0)
         return rows
+
+    def explain(self, text: str) -> CombinedExplanation:
+        """Return the weight of each word of a text in each encoder."""
+        return CombinedExplanation(
+            check_text(text, "text"),
+            self.fingerprint,
+            tuple(
+                WeighedExplanation(weight, encoder.explain(text))
+                for encoder, weight in zip(self.encoders, self.weights, strict=True)
+            ),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write configurations, weights and components to a safetensors file, as :meth:`GemEncoder.save` does.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        write_model(
+            path,
+            [
+                encoder.stored(weight)
+                for encoder, weight in zip(self.encoders, self.weights, strict=True)
+            ],
+        )
+
+    @classmethod
+    def load(
+        cls, path: str | Path, vectors: Sequence[VectorSource], *, threads: int | None = None
+    ) -> Self:
+        """Read what :meth:`save` wrote; ``vectors`` are those of each encoder, in their order.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If some vectors are not those that the encoder in their place was fitted with.
+        ConfigError
+            If they are not as many as the encoders.
+        CorruptionError
+            If the file is not a model, or its content is not what was saved.
+        """
+        found = read_model(path)
+        if len(found) != len(vectors):
+            raise ConfigError(
+                f"{path} holds {len(found)} encoders, found {len(vectors)} word vectors; expected those of each, in order"
+            )
+        encoders = [
+            GemEncoder.from_stored(path, stored, source, threads=threads)
+            for stored, source in zip(found, vectors, strict=True)
+        ]
+        return cls(encoders, [1.0 if stored.weight is None else stored.weight for stored in found])
+
+    def reloaded(self, path: str | Path) -> Self:
+        """Return what :meth:`save` wrote, on the vectors of these encoders."""
+        first = self.encoders[0]
+        return self.load(path, [e.vectors for e in self.encoders], threads=first.threads)
 
     def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
         """Return what each word adds to the text's unit vector, float64 (n, dimension)."""
@@ -130,3 +238,7 @@ class CombinedEncoder:
         """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
         first, second = self.encode([a, b]).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
+
+
+Encoder: TypeAlias = GemEncoder | CombinedEncoder
+"""One encoder, or several side by side: what embeds the texts of a collection."""

@@ -13,25 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.config import GemConfig
-from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
+from gem_index.errors import ConfigError, CorruptionError, InputError
 from gem_index.gem.background import RECIPE, background_statistics, coarse_vectors
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.matches import MatchExplanation, explain_match
+from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_model
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["Explanation", "GemEncoder", "WordWeight"]
+__all__ = ["Explanation", "GemEncoder", "WordWeight", "blocks_for_fit"]
 
 # A block's size bounds memory and fixes the order in which a fit adds up, whatever the number of threads.
 _BLOCK = 32_768
 _BLOCK_CHARACTERS = 8_000_000
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
-_MAGIC = "gem-index model"
-_VERSION = "1"
 Result = TypeVar("Result")
 
 
@@ -127,6 +126,11 @@ class GemEncoder:
         return self.vectors.dimension
 
     @property
+    def encoders(self) -> tuple[Self, ...]:
+        """The encoder itself, as a :class:`~gem_index.gem.combined.CombinedEncoder` names those it is made of."""
+        return (self,)
+
+    @property
     def fitted(self) -> bool:
         """Whether the components come from a corpus rather than from the background."""
         return not self.recipe
@@ -148,7 +152,7 @@ class GemEncoder:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the vectors' fingerprint, the configuration and the components."""
-        state = hashlib.sha256(f"{_MAGIC} {self.vectors.fingerprint} ".encode())
+        state = hashlib.sha256(f"{MAGIC} {self.vectors.fingerprint} ".encode())
         state.update(self.config.to_json().encode())
         recipe = self.recipe
         state.update(recipe.encode() if recipe else self.components.identity())
@@ -170,11 +174,19 @@ class GemEncoder:
             Statistics of parts of a corpus merge into those of the whole.
         """
         statistics = CorpusStatistics(self.dimension)
-        for block in _blocks(corpus):
-            coarse = np.empty((len(block), self.dimension))
-            filled = self._in_parts(block, coarse, self._coarse_vectors)
-            statistics.add(coarse, sum(filled))
+        for block in blocks_for_fit(corpus):
+            self.add_to(statistics, block)
         return statistics
+
+    def add_to(self, statistics: CorpusStatistics, block: list[str]) -> None:
+        """Add a block of texts, as :func:`blocks_for_fit` cuts them, to the statistics of a corpus."""
+        coarse = np.empty((len(block), self.dimension))
+        filled = self._in_parts(block, coarse, self._coarse_vectors)
+        statistics.add(coarse, sum(filled))
+
+    def unfitted(self) -> Self:
+        """Return an encoder of the same vectors and configuration before any fit."""
+        return type(self)(self.vectors, self.config, threads=self.threads)
 
     def fit(self, corpus: Iterable[str], *, progress: ProgressOption = None) -> Self:
         """Replace the components by the principal directions of a corpus.
@@ -340,29 +352,13 @@ class GemEncoder:
         InputError
             If the file cannot be written.
         """
-        from safetensors import SafetensorError
-        from safetensors.numpy import save_file
+        write_model(path, [self.stored()])
 
-        components = self.components
-        tensors = {
-            "directions": np.ascontiguousarray(components.directions),
-            "singular_values": components.singular_values,
-        }
-        metadata = {
-            "magic": _MAGIC,
-            "version": _VERSION,
-            "config": self.config.to_json(),
-            "vectors": self.vectors.fingerprint,
-            "sentences": str(components.sentences),
-            "recipe": components.recipe,
-            "fingerprint": self.fingerprint,
-        }
-        try:
-            save_file(tensors, path, metadata=metadata)
-        except (SafetensorError, OSError) as error:
-            raise InputError(
-                f"cannot write {path}: {error}; expected a writable place with room"
-            ) from error
+    def stored(self, weight: float | None = None) -> StoredEncoder:
+        """Return what a model file holds of this encoder, with its weight among others."""
+        return StoredEncoder(
+            self.config, self.components, self.vectors.fingerprint, self.fingerprint, weight
+        )
 
     @classmethod
     def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:
@@ -375,42 +371,41 @@ class GemEncoder:
         CorruptionError
             If the file is not a model, or its content is not what was saved.
         """
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, "numpy") as file:
-                meta = file.metadata() or {}
-                if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
-                    raise CorruptionError(
-                        f"{path} is {meta.get('magic')!r} version {meta.get('version')!r}; "
-                        f"expected {_MAGIC!r} version {_VERSION!r}"
-                    )
-                components = Components(
-                    file.get_tensor("directions"),
-                    file.get_tensor("singular_values"),
-                    int(meta["sentences"]),
-                    meta["recipe"],
-                )
-        except FileNotFoundError as error:
-            raise InputError(f"cannot read {path}: no such file") from error
-        except (SafetensorError, OSError, KeyError) as error:
-            raise CorruptionError(f"{path} is not a gem-index model: {error}") from error
-        if meta["vectors"] != vectors.fingerprint:
-            raise FingerprintMismatchError(
-                f"the model {path}",
-                meta["vectors"],
-                vectors.fingerprint,
-                "open the vectors it was fitted with",
+        found = read_model(path)
+        if found[0].weight is not None:
+            raise ConfigError(
+                f"{path} holds {len(found)} encoders; expected one: open it with CombinedEncoder.load"
             )
-        config = GemConfig.from_json(meta["config"])
-        encoder = cls(vectors, config, components=components, threads=threads)
-        if encoder.fingerprint != meta["fingerprint"]:
+        return cls.from_stored(path, found[0], vectors, threads=threads)
+
+    @classmethod
+    def from_stored(
+        cls,
+        path: str | Path,
+        stored: StoredEncoder,
+        vectors: VectorSource,
+        *,
+        threads: int | None = None,
+    ) -> Self:
+        """Return the encoder that an entry of a model file describes; raises as :meth:`load`."""
+        stored.check_vectors(path, vectors.fingerprint)
+        encoder = cls(vectors, stored.config, components=stored.components, threads=threads)
+        if encoder.fingerprint != stored.fingerprint:
             raise CorruptionError(
                 f"{path} does not hold the components it was saved with; fit anew"
             )
         return encoder
 
+    def reloaded(self, path: str | Path) -> Self:
+        """Return what :meth:`save` wrote, on the vectors of this encoder."""
+        return self.load(path, self.vectors, threads=self.threads)
 
-def _blocks(texts: Iterable[str], most: int = _BLOCK) -> Iterator[list[str]]:
+
+def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
+    """Cut a corpus into the blocks in which a fit adds it up, so that equal corpora have equal components."""
+    return _blocks(corpus, _BLOCK)
+
+
+def _blocks(texts: Iterable[str], most: int) -> Iterator[list[str]]:
     check_texts(texts)
     return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)

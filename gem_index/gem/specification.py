@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import user_path
+from gem_index.gem.combined import CombinedEncoder, Encoder
+from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.recommended import config_for
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.vectors.base import VectorSource
 
-__all__ = ["EncoderSpec", "read_specification"]
+__all__ = ["ConfigLike", "EncoderSpec", "encoder_specs", "make_encoder", "read_specification"]
+
+ConfigLike: TypeAlias = GemConfig | Mapping[str, Any] | str
+"""A configuration: itself, some of its fields, the name of a preset, or ``{"encoders": [...]}`` for several encoders."""
 
 _FORM = (
     'expected {"vectors": "...", "config": {...}} as eval tune writes it, or '
@@ -23,11 +31,60 @@ _FORM = (
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """Vectors as ``--vectors`` takes them, a configuration, and a weight among other encoders."""
+    """Vectors as ``--vectors`` takes them, a configuration (None: what suits the vectors), and a weight among others."""
 
     vectors: str
-    config: GemConfig
+    config: ConfigLike | None = None
     weight: float = 1.0
+
+    def given(self) -> GemConfig:
+        """Return the configuration of a file, which is always one."""
+        return GemConfig.of(self.config or {})
+
+
+def encoder_specs(
+    vectors: str | None, config: ConfigLike | None, default: str
+) -> tuple[EncoderSpec, ...]:
+    """Return which encoders a caller asks for: one, or those that the configuration lists.
+
+    Parameters
+    ----------
+    vectors : str, optional
+        The vectors of the one encoder, ``default`` where none are named.
+    config : GemConfig, mapping or str, optional
+        See :data:`ConfigLike`.
+    default : str
+
+    Raises
+    ------
+    ConfigError
+        If vectors are named beside several encoders, or the list is not of the documented form.
+    """
+    if not isinstance(config, Mapping) or "encoders" not in config:
+        return (EncoderSpec(vectors or default, config),)
+    if vectors is not None:
+        raise ConfigError(
+            f"found the vectors {quoted(vectors)} beside encoders that name their own; expected one of them"
+        )
+    return tuple(_specs("the configuration", dict(config)))
+
+
+def make_encoder(
+    specs: Sequence[EncoderSpec],
+    open_vectors: Callable[[str], VectorSource],
+    settled: Callable[[GemConfig], GemConfig] = lambda config: config,
+    threads: int | None = None,
+) -> Encoder:
+    """Return the unfitted encoder of some specifications; ``settled`` decides what a configuration leaves open."""
+    encoders = []
+    for spec in specs:
+        source = open_vectors(spec.vectors)
+        encoders.append(
+            GemEncoder(source, settled(config_for(source, spec.config)), threads=threads)
+        )
+    if len(encoders) == 1:
+        return encoders[0]
+    return CombinedEncoder(encoders, [spec.weight for spec in specs])
 
 
 def read_specification(path: str | Path) -> list[EncoderSpec]:
@@ -45,13 +102,17 @@ def read_specification(path: str | Path) -> list[EncoderSpec]:
         raise InputError(
             f"cannot read {quoted_path(path)}: {quoted_error(error)}; expected a readable file"
         ) from error
+    return _specs(str(path), content)
+
+
+def _specs(place: str, content: Any) -> list[EncoderSpec]:
     entries = content.get("encoders", [content]) if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{path} holds no configuration; {_FORM}")
-    return [_spec(path, entry) for entry in entries]
+        raise ConfigError(f"{place} holds no configuration; {_FORM}")
+    return [_spec(place, entry) for entry in entries]
 
 
-def _spec(path: Path, entry: Any) -> EncoderSpec:
+def _spec(place: str, entry: Any) -> EncoderSpec:
     known = {"vectors", "config", "weight"}
     if (
         not isinstance(entry, dict)
@@ -62,6 +123,6 @@ def _spec(path: Path, entry: Any) -> EncoderSpec:
         or not isinstance(entry.get("weight", 1.0), int | float)
         or not 1e-9 <= entry.get("weight", 1.0) <= 1e9
     ):
-        raise ConfigError(f"{path} holds {quoted(entry, 80)}; {_FORM}")
+        raise ConfigError(f"{place} holds {quoted(entry, 80)}; {_FORM}")
     config = GemConfig.from_json(json.dumps(entry.get("config", {})))
     return EncoderSpec(entry["vectors"], config, float(entry.get("weight", 1.0)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from sqlalchemy import (
     Column,
     Connection,
     ScalarSelect,
+    Select,
     bindparam,
     delete,
     func,
@@ -20,6 +22,7 @@ from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecor
 from gem_index.store.schema import (
     collections,
     documents,
+    model_parts,
     models,
     snapshots,
     tombstones,
@@ -29,6 +32,7 @@ from gem_index.store.schema import (
 __all__ = ["CollectionRepository", "ModelRepository", "SourceRepository"]
 
 _SOURCE_COLUMNS = [column for column in vector_sources.c if column.name != "id"]
+_PART_COLUMNS = [column for column in model_parts.c if column.name not in ("id", "model_id")]
 _SNAPSHOT_COLUMNS = [column for column in snapshots.c if column.name != "id"]
 
 
@@ -76,13 +80,22 @@ class ModelRepository:
 
     def get(self, model_id: int) -> ModelRecord:
         """Return the model with this row id, which must exist."""
-        row = self._connection.execute(select(models).where(models.c.id == model_id))
-        return ModelRecord(**row.mappings().one())
+        return self._found(select(models).where(models.c.id == model_id))[0]
 
     def all(self) -> list[ModelRecord]:
         """Return every model, named ones and collections' own."""
-        rows = self._connection.execute(select(models).order_by(models.c.name, models.c.id))
-        return [ModelRecord(**row) for row in rows.mappings()]
+        return self._found(select(models).order_by(models.c.name, models.c.id))
+
+    def _found(self, query: Select[Any]) -> list[ModelRecord]:
+        rows = list(self._connection.execute(query).mappings())
+        parts: dict[int, list[ModelRecord]] = {row["id"]: [] for row in rows if not row["config"]}
+        if parts:
+            wanted = model_parts.c.model_id.in_(parts)
+            query = select(model_parts).where(wanted).order_by(model_parts.c.id)
+            for row in self._connection.execute(query).mappings():
+                values = {key: value for key, value in row.items() if key not in ("id", "model_id")}
+                parts[row["model_id"]].append(ModelRecord(name=None, **values))
+        return [ModelRecord(**row, parts=tuple(parts.get(row["id"], ()))) for row in rows]
 
     def named(self) -> dict[str, ModelRecord]:
         """Return the named models by name."""
@@ -90,10 +103,14 @@ class ModelRepository:
 
     def add(self, record: ModelRecord) -> int:
         """Store a model and return its row id."""
-        values = {key: value for key, value in asdict(record).items() if key != "id"}
+        values = {c.name: getattr(record, c.name) for c in models.c if c.name != "id"}
         result = self._connection.execute(insert(models).values(values))
         assert result.inserted_primary_key is not None
-        return int(result.inserted_primary_key[0])
+        model_id = int(result.inserted_primary_key[0])
+        for part in record.parts:
+            values = {c.name: getattr(part, c.name) for c in _PART_COLUMNS}
+            self._connection.execute(insert(model_parts).values(values | {"model_id": model_id}))
+        return model_id
 
     def remove(self, model_id: int) -> None:
         """Forget a model that no collection uses."""
@@ -117,7 +134,9 @@ class CollectionRepository:
         found = row.mappings().first()
         return None if found is None else CollectionRecord(**found)
 
-    def add(self, name: str, model_id: int, index_kind: str) -> CollectionRecord:
+    def add(
+        self, name: str, model_id: int, index_kind: str, reading: str = "{}"
+    ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
             "name": name,
@@ -126,6 +145,7 @@ class CollectionRepository:
             "fitted_seq": 0,
             "fitted_documents": 0,
             "created_at": now(),
+            "reading": reading,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -140,6 +160,12 @@ class CollectionRepository:
         """Let the collection's snapshots to come have an index of another kind."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(index_kind=kind)
+        )
+
+    def use_reading(self, collection_id: int, reading: str) -> None:
+        """Let files be read into the collection in another way from now on."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
 
     def use_model(

@@ -43,7 +43,11 @@ class SourceRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRecord:
-    """A configuration with components; the arrays are little-endian float64 bytes, None for background components."""
+    """A configuration with components; the arrays are little-endian float64 bytes, None for background components.
+
+    A model of several encoders has ``parts``, each with its ``weight``, in their order; of its own it has the
+    fingerprint, the dimension and the number of sentences alone.
+    """
 
     name: str | None
     fingerprint: str
@@ -57,6 +61,13 @@ class ModelRecord:
     singular_values: bytes | None
     created_at: str = field(default_factory=now)
     id: int | None = None
+    weight: float | None = None
+    parts: tuple[ModelRecord, ...] = ()
+
+    @property
+    def encoders(self) -> tuple[ModelRecord, ...]:
+        """The model itself, or those that it is made of."""
+        return self.parts or (self,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +76,7 @@ class CollectionRecord:
 
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three say whether a reader has anything new to look at: the directory of the snapshot in use, the newest document and
-    the newest tombstone.
+    the newest tombstone. ``reading`` is JSON: how files that are added are read.
     """
 
     id: int
@@ -75,6 +86,7 @@ class CollectionRecord:
     fitted_seq: int
     fitted_documents: int
     created_at: str
+    reading: str
     directory: str | None
     last_seq: int
     last_change: int

@@ -20,13 +20,14 @@ __all__ = [
     "collections",
     "documents",
     "metadata",
+    "model_parts",
     "models",
     "snapshots",
     "tombstones",
     "vector_sources",
 ]
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -63,13 +64,33 @@ models = Table(
     Column("fingerprint", Text, nullable=False),
     Column("vectors", Text, nullable=False),  # as the user named them: "a" or "a+b"
     Column("vectors_fingerprint", Text, nullable=False),
-    Column("config", Text, nullable=False),  # JSON
+    Column("config", Text, nullable=False),  # JSON; "" where there are model_parts
     Column("recipe", Text, nullable=False),  # "" when fitted, else the background recipe
     Column("dimension", Integer, nullable=False),
     Column("sentences", Integer, nullable=False),
     Column("directions", LargeBinary),  # float64 little-endian (K, d); NULL for background
     Column("singular_values", LargeBinary),  # float64 little-endian (K,)
     Column("created_at", Text, nullable=False),
+)
+
+model_parts = Table(
+    "model_parts",
+    metadata,
+    # the encoders of a model of several, side by side in the order of the ids; columns as in models
+    Column("id", Integer, primary_key=True),
+    Column("model_id", Integer, ForeignKey("models.id", ondelete="CASCADE"), nullable=False),
+    Column("weight", Float, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("vectors", Text, nullable=False),
+    Column("vectors_fingerprint", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("recipe", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("sentences", Integer, nullable=False),
+    Column("directions", LargeBinary),
+    Column("singular_values", LargeBinary),
+    Column("created_at", Text, nullable=False),
+    Index(None, "model_id"),
 )
 
 collections = Table(
@@ -82,6 +103,7 @@ collections = Table(
     Column("fitted_seq", Integer, nullable=False),  # the last document that the model was fitted on
     Column("fitted_documents", Integer, nullable=False),  # and how many there were
     Column("created_at", Text, nullable=False),
+    Column("reading", Text, nullable=False, server_default="{}"),  # JSON: how its files are read
     sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
 )
 
@@ -119,6 +141,7 @@ documents = Table(
     Column("text", Text, nullable=False),
     Column("metadata", Text, nullable=False),  # JSON
     Column("content_hash", LargeBinary, nullable=False),
+    Column("weights", Text),  # JSON: lengths and weights of its fields; NULL where all count alike
     UniqueConstraint("collection_id", "document_id"),
     Index(None, "collection_id", "seq"),
     sqlite_autoincrement=True,

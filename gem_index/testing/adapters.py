@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, UnknownNameError
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.opening import open_provider
 from gem_index.testing.processes import call_in_child, in_forked_child
@@ -66,7 +66,7 @@ class AdapterContract:
         """Return the adapter of a saved configuration."""
         return pickle.loads(saved)  # noqa: S301 - of our own making
 
-    def default_encoder(self) -> GemEncoder:
+    def default_encoder(self) -> Encoder:
         """Return the encoder that the adapter has to use where ``make`` is given nothing."""
         return open_provider().encoder
 
@@ -74,7 +74,7 @@ class AdapterContract:
         """Return the function that a row for each text comes from; a child process receives it pickled."""
         raise NotImplementedError("inherit EmbeddingProviderContract or RerankerContract")
 
-    def expected(self, encoder: GemEncoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def expected(self, encoder: Encoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the rows that the adapter of an encoder has to give."""
         raise NotImplementedError("inherit EmbeddingProviderContract or RerankerContract")
 
@@ -103,6 +103,22 @@ class AdapterContract:
         rows = self.rows(self.make(collection="faq", home=str(tmp_path)), TEXTS)
         encoder = home.collection("faq").encoder
         np.testing.assert_allclose(rows, self.expected(encoder, TEXTS), atol=1e-6)
+
+    def test_works_with_a_collection_of_several_encoders(self, tmp_path: Path) -> None:
+        """Their vectors side by side are one embedding."""
+        home = Home(tmp_path)
+        documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
+        encoders = [
+            {"vectors": "wordllama", "config": {"removed": 1}},
+            {"vectors": "wordllama-gem", "config": {"removal": "none"}, "weight": 0.5},
+        ]
+        home.build("faq", documents, config={"encoders": encoders})
+        adapter = self.make(collection="faq", home=str(tmp_path))
+        expected = self.expected(home.collection("faq").encoder, TEXTS)
+        np.testing.assert_allclose(self.rows(adapter, TEXTS), expected, atol=1e-6)
+        np.testing.assert_allclose(
+            self.rows(self.load(self.save(adapter)), TEXTS), expected, atol=1e-6
+        )
 
     def test_a_batch_equals_its_texts_one_by_one(self) -> None:
         """What else is given beside a text does not change its row."""

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.testing.adapters import TEXTS, WORDLESS, AdapterContract
 
 __all__ = ["EmbeddingProviderContract", "embed_documents", "embed_query"]
@@ -64,7 +64,7 @@ class EmbeddingProviderContract(AdapterContract):
         """Return ``embed``."""
         return type(self).embed
 
-    def expected(self, encoder: GemEncoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def expected(self, encoder: Encoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return an encoder's embeddings, (n, dimension)."""
         return encoder.encode(list(texts))
 

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.testing.adapters import TEXTS, WORDLESS, AdapterContract
 
 __all__ = ["RerankerContract"]
@@ -55,7 +55,7 @@ class RerankerContract(AdapterContract):
         """Return the function that ranks texts for one query, and gives their scores in the order of the texts."""
         return partial(_scores, type(self).rank, _QUERY)
 
-    def expected(self, encoder: GemEncoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def expected(self, encoder: Encoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the cosines of texts with the query, (n,)."""
         rows = encoder.encode([_QUERY, *texts])
         return np.asarray(rows[1:] @ rows[0])

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.combined import Encoder
 from gem_index.opening import open_provider
 from gem_index.text import tokenize
 
 __all__ = ["cosine_ranking", "fit_model", "write_word_vectors"]
 
 
-def fit_model(path: str | Path, corpus: Sequence[str]) -> GemEncoder:
+def fit_model(path: str | Path, corpus: Sequence[str]) -> Encoder:
     """Fit the bundled word vectors on a few texts, and save the model.
 
     Parameters
@@ -26,7 +26,7 @@ def fit_model(path: str | Path, corpus: Sequence[str]) -> GemEncoder:
 
     Returns
     -------
-    GemEncoder
+    Encoder
         The encoder that was saved.
     """
     encoder = open_provider(config={"removed": 1, "components": 3}).encoder.fit(corpus)

@@ -116,13 +116,17 @@ def test_several_encoders(gem, pairs, tmp_path):
     found = gem("eval", "sts", pairs, "--config", config, "--baselines", "-", "--json").json
     assert found["vectors"] == ["wordllama-gem", "wordllama"]
     assert found["weights"] == [1.0, 0.5]
-    for extra in (("--vectors", "wordllama"), ("--removed", "3"), ("--model", "none")):
+    for extra, problem in (
+        (("--vectors", "wordllama"), "beside encoders that name their own"),
+        (("--removed", "3"), "found other settings beside"),
+        (("--model", "none"), "found a configuration beside a fitted model"),
+    ):
         answer = gem("eval", "sts", pairs, "--config", config, *extra)
-        assert answer.status == 2
-        assert "found other options beside" in answer.err
-    refused = gem("build", "c", pairs, "--config", config)
+        assert (answer.status, answer.err.count("\n")) == (2, 1)
+        assert problem in answer.err
+    refused = gem("eval", "speed", pairs, "--config", config)
     assert refused.status == 2
-    assert "combines 2 encoders; expected one here" in refused.err
+    assert "found 2 encoders side by side; expected one for this command" in refused.err
 
 
 def test_sweeps_examples_and_speed(gem, pairs, tmp_path):

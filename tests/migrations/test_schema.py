@@ -60,6 +60,7 @@ def test_migrations_make_exactly_the_tables(path):
     }
     assert keys == {
         ("collections", "model_id", "models", None),
+        ("model_parts", "model_id", "models", "CASCADE"),
         ("snapshots", "collection_id", "collections", "CASCADE"),
         ("documents", "collection_id", "collections", "CASCADE"),
         ("tombstones", "collection_id", "collections", "CASCADE"),
@@ -86,7 +87,7 @@ def test_a_newer_database_is_refused_by_name(path):
         connection.execute(text("UPDATE alembic_version SET version_num = '0999'"))
     with pytest.raises(
         DatabaseVersionError,
-        match="has the schema 0999, this gem-index knows up to 0002; .*upgrade",
+        match="has the schema 0999, this gem-index knows up to 0003; .*upgrade",
     ):
         Database(path)
     with sqlite3.connect(path) as connection:

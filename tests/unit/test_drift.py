@@ -14,6 +14,7 @@ class Encoder:
     def __init__(self, vectors, directions):
         self.vectors = vectors
         self.components = Components(directions, np.ones(len(directions)), 1)
+        self.encoders = (self,)
 
     def encode(self, texts):
         return np.array([self.vectors[text] for text in texts], np.float32)

@@ -384,13 +384,13 @@ class TestDatabase:
 
     def test_a_page_that_is_damaged_is_told_by_whoever_comes_to_it(self, home, beside):
         collection = home.collection("faq")
-        collection.ingest(documents(2000, 30))
+        collection.ingest(documents(2500, 30))
         home.compact()
         home._workspace.database.close()
         beside.close()
         path = home.root / "gem-index.sqlite3"
         content = path.read_bytes()
-        page = content.index(b'{"even":true,"n":2016}') // 4096 * 4096
+        page = content.index(b'{"even":true,"n":2416}') // 4096 * 4096
         path.write_bytes(content[:page] + b"\xff" * 4096 + content[page + 4096 :])
         found = Home(home.root).collection("faq").documents()
         assert next(found).id == "d0"

@@ -6,9 +6,9 @@ import pytest
 from brute_force import documents
 from gate import Gate
 from gem_index import Document, Home
+from gem_index.collection import view
 from gem_index.collection.view import ViewKeeper
 from gem_index.index.lexical import terms_of
-from gem_index.workspace import Workspace
 
 
 @pytest.fixture
@@ -31,12 +31,7 @@ class TestThreads:
         assert len(found[0]) == 30
 
     def test_a_model_is_opened_once_for_all_threads(self, home, faq, gate, monkeypatch):
-        encoder = Workspace.encoder
-        monkeypatch.setattr(
-            Workspace,
-            "encoder",
-            gate.around(encoder),
-        )
+        monkeypatch.setattr(view, "open_encoder", gate.around(view.open_encoder))
         fresh = Home(home.root).collection("faq")
         found = gate.run_two(lambda: fresh.encoder)
         assert gate.entered == 1

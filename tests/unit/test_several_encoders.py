@@ -1,0 +1,245 @@
+"""Collections, models and providers over several encoders side by side: all that works for one."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from brute_force import documents, words_scores
+from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, Home, open_provider
+from gem_index.collection import unfinished
+from gem_index.errors import (
+    ConfigError,
+    CorruptionError,
+    FingerprintMismatchError,
+    InputError,
+)
+
+QUERY = "open a bank account"
+TWO = {
+    "encoders": [
+        {"vectors": "tiny", "config": {"components": 12, "removed": 5}},
+        {"vectors": "tiny", "config": {"removal": "none", "prior": 50}, "weight": 0.25},
+    ]
+}
+
+
+@pytest.fixture
+def home(home, vectors_folder):
+    home.add_vectors("tiny", vectors_folder)
+    return home
+
+
+@pytest.fixture
+def two(home):
+    home.build("two", documents(60), config=TWO)
+    return home.collection("two")
+
+
+def expected(home, texts):
+    """The encoder that a collection of these texts has, made by hand."""
+    vectors = home.open_vectors("tiny")
+    configs = [
+        GemConfig(components=12, removed=5, prior=10_000),
+        GemConfig(removal="none", prior=50),
+    ]
+    encoders = [GemEncoder(vectors, config).fit(texts) for config in configs]
+    return CombinedEncoder(encoders, [1.0, 0.25])
+
+
+class TestCollection:
+    def test_its_model_is_fitted_as_by_hand(self, home, two):
+        encoder = expected(home, [document.text for document in documents(60)])
+        status = two.status()
+        assert two.encoder.fingerprint == encoder.fingerprint == status.fingerprint
+        assert (status.vectors, status.preset) == ("tiny, tiny", "custom, transfer")
+        assert (status.prior, status.fitted, status.since_fit) == (10_000, 60, 0)
+        assert Home(home.root).collection("two").encoder.fingerprint == encoder.fingerprint
+
+    @pytest.mark.parametrize("kind", ["flat", "sq8"])
+    def test_searches_files_and_tail(self, home, two, kind):
+        two.use_index(kind)
+        two.refit()
+        two.ingest(documents(30, 60))
+        texts = [document.text for document in two.documents()]
+        rows = two.encoder.encode([QUERY, *texts])
+        cosines = rows[1:] @ rows[0]
+        hits = two.search(QUERY, k=5, mode="dense")
+        assert [hit.score for hit in hits] == pytest.approx(sorted(cosines)[:-6:-1], abs=1e-5)
+        _, match = words_scores(texts, QUERY, texts[:60])
+        fused = sorted((cosines + 2.25 * match) / 3.25)
+        assert [hit.score for hit in two.search(QUERY, k=5)] == pytest.approx(
+            fused[:-6:-1], abs=1e-5
+        )
+        (hit,) = two.search(QUERY, k=1, why=True)
+        assert hit.why.cosine == pytest.approx(hit.cosine, abs=1e-5)
+        assert hit.why.fingerprint == two.encoder.fingerprint
+
+    def test_refits_all_of_them(self, home, two):
+        two.ingest(documents(30, 60))
+        before = two.encoder.fingerprint
+        drift = two.drift()
+        two.refit()
+        texts = [document.text for document in two.documents()]
+        assert two.encoder.fingerprint == expected(home, texts).fingerprint != before
+        assert (drift.since_fit, len(drift.angles)) == (30, 24 + 12)
+        assert list(drift.angles) == sorted(drift.angles)
+        assert two.drift().score_change == 0
+
+    def test_goes_on_from_the_fit_of_a_refit_that_was_killed(self, home, two, monkeypatch):
+        two.ingest(documents(30, 60))
+        monkeypatch.setattr(unfinished.Unfinished, "checkpoint", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            two.refit()
+        monkeypatch.undo()
+        monkeypatch.setattr(CombinedEncoder, "fit", lambda *_: 1 / 0)
+        two.refit()
+        texts = [document.text for document in two.documents()]
+        assert two.encoder.fingerprint == expected(home, texts).fingerprint
+
+    @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+    def test_export_and_import(self, home, two, tmp_path, suffix):
+        path = tmp_path / f"two.{suffix}"
+        assert two.export(path) == 60
+        again = home.restore(path, "again")
+        assert again.encoder.fingerprint == two.encoder.fingerprint
+        assert again.search(QUERY) == two.search(QUERY)
+        again.refit()
+        assert again.encoder.fingerprint == two.encoder.fingerprint
+        with pytest.raises(InputError, match="unknown word vectors|no vectors|tiny"):
+            Home(tmp_path / "elsewhere").restore(path)
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            (lambda model: model["parts"].pop(), "parts are .*not 2 to 100"),
+            (lambda model: model["parts"][1].pop("weight"), "without a weight above 0"),
+            (lambda model: model["parts"][1].update(weight=-1.0), "without a weight above 0"),
+            (lambda model: model["parts"][1].update(vectors="/etc/passwd"), "vectors name"),
+            (lambda model: model["parts"][0].update(extra=1), "unknown field 'extra'"),
+            (lambda model: model.update(extra=1), "unknown field 'extra'"),
+            (lambda model: model.update(dimension=7), "not the sum of its parts"),
+            (lambda model: model.update(fingerprint="x"), "not a SHA-256"),
+        ],
+    )
+    def test_a_damaged_export_leaves_nothing(self, home, two, tmp_path, change, problem):
+        path = tmp_path / "two.jsonl"
+        two.export(path)
+        head, *rest = path.read_text().splitlines(keepends=True)
+        fields = json.loads(head)
+        change(fields["model"])
+        path.write_text(json.dumps(fields) + "\n" + "".join(rest))
+        with pytest.raises(InputError, match=problem):
+            home.restore(path, "again")
+        assert [status.name for status in home.collections()] == ["two"]
+
+    def test_backup_verify_compact_and_drop(self, home, two, tmp_path):
+        home.backup(tmp_path / "copy")
+        copy = Home(tmp_path / "copy")
+        assert copy.collection("two").search(QUERY) == two.search(QUERY)
+        assert copy.verify() == []
+        two.delete(["d0"])
+        home.compact("two")
+        assert home.verify() == []
+        with pytest.raises(InputError, match="collection two"):
+            home.remove_vectors("tiny")
+        home.drop("two")
+        home.remove_vectors("tiny")
+
+    def test_stored_components_that_changed_are_told(self, home, two):
+        with home._workspace.database.writing() as connection:
+            connection.exec_driver_sql("UPDATE model_parts SET weight = 0.5 WHERE weight = 0.25")
+        with pytest.raises(CorruptionError, match="are not those that were fitted"):
+            Home(home.root).collection("two").search(QUERY)
+
+    def test_a_later_build_agrees_or_is_refused(self, home, two):
+        report = home.build("two", documents(5, 60), config=TWO)
+        assert (report.added, report.documents) == (5, 65)
+        home.build("two", documents(5, 65))
+        first, second = TWO["encoders"]
+        for others, problem in (
+            ([first, {**second, "weight": 0.5}], "has 2 encoders of the weights"),
+            ([first], "has 2 encoders of the weights"),
+            ([first, second, second], "has 2 encoders of the weights"),
+            ([first, {**second, "config": {"removal": "sir"}}], "has the configuration"),
+        ):
+            with pytest.raises(ConfigError, match=problem):
+                home.build("two", documents(5, 70), config={"encoders": others})
+        with pytest.raises(FingerprintMismatchError):
+            other = {**second, "vectors": "wordllama"}
+            home.build("two", documents(5, 70), config={"encoders": [first, other]})
+        with pytest.raises(ConfigError, match="has 2 encoders of the weights"):
+            home.build("two", documents(5, 70), vectors="tiny")
+        assert len(two) == 70
+
+    def test_nothing_is_left_of_a_build_that_fails(self, home, vectors_folder):
+        path = str(vectors_folder)
+        encoders = [{"vectors": path}, {"vectors": path}, {"vectors": "no-such-vectors"}]
+        with pytest.raises(InputError, match="no-such-vectors"):
+            home.build("new", documents(5), config={"encoders": encoders})
+        assert home.collections() == []
+        assert {info.name for info in home.vectors()} == {"wordllama", "wordllama-gem", "tiny"}
+
+
+def test_a_model_of_several_is_kept_under_a_name(home):
+    texts = [document.text for document in documents(60)]
+    encoder = home.fit_model("both", texts, config=TWO)
+    assert encoder.fitted
+    assert home.model("both").fingerprint == encoder.fingerprint
+    (record,) = home.models()
+    assert [part.weight for part in record.parts] == [1.0, 0.25]
+    home.remove_model("both")
+    with home._workspace.database.reading() as connection:
+        assert not connection.exec_driver_sql("SELECT * FROM model_parts").all()
+
+
+class TestProvider:
+    def test_opens_from_a_configuration(self, home):
+        provider = open_provider(config=TWO, home=home)
+        again = open_provider(**provider.settings)
+        assert again.fingerprint == provider.fingerprint
+        assert provider.settings["config"]["encoders"][1]["weight"] == 0.25
+        rows = pickle.loads(pickle.dumps(provider)).embed_documents([QUERY])
+        np.testing.assert_array_equal(rows, provider.embed_documents([QUERY]))
+        with pytest.raises(ConfigError, match="beside encoders that name their own"):
+            open_provider("tiny", config=TWO, home=home)
+
+    def test_opens_the_model_of_a_collection_and_a_file(self, home, two, tmp_path):
+        provider = open_provider(collection="two", home=home)
+        assert provider.fingerprint == two.encoder.fingerprint
+        assert open_provider(**provider.settings).fingerprint == provider.fingerprint
+        path = tmp_path / "two.safetensors"
+        two.encoder.save(path)
+        found = open_provider(vectors="tiny, tiny", model=path, home=home)
+        assert found.fingerprint == provider.fingerprint
+        assert open_provider(**found.settings).fingerprint == provider.fingerprint
+        with pytest.raises(ConfigError, match="holds 2 encoders, found 1 word vectors"):
+            open_provider(vectors="tiny", model=path, home=home)
+        with pytest.raises(FingerprintMismatchError):
+            open_provider(vectors="tiny, wordllama", model=path, home=home)
+        with pytest.raises(ConfigError, match="holds 2 encoders; expected one"):
+            GemEncoder.load(path, home.open_vectors("tiny"))
+        path.write_bytes(path.read_bytes().replace(b"weight", b"wEight"))
+        with pytest.raises(CorruptionError, match="is not a gem-index model"):
+            open_provider(vectors="tiny, tiny", model=path, home=home)
+
+
+def test_each_encoder_explains_its_weights(home, two):
+    explanation = two.encoder.explain(QUERY)
+    assert (explanation.text, explanation.fingerprint) == (QUERY, two.encoder.fingerprint)
+    assert [part.weight for part in explanation.encoders] == [1.0, 0.25]
+    for part, encoder in zip(explanation.encoders, two.encoder.encoders, strict=True):
+        assert part.explanation == encoder.explain(QUERY)
+    assert explanation._repr_html_().count("<table") == 2
+
+
+def test_progress_is_reported_to_the_end(home, two):
+    told = []
+    two.encoder.encode(["a bank"] * 3, progress=lambda *found: told.append(found))
+    assert told == [("encode", 1, 3), ("encode", 3, 3)]
+    texts = [Document(id="a", text="a bank").text] * 5
+    fresh = two.encoder.unfitted()
+    assert not fresh.fitted
+    fresh.fit(texts, progress=lambda *found: told.append(found))
+    assert told[-1][0] == "fit"
