@@ -290,8 +290,10 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
         members = [
             info.filename for info in archive.infolist() if info.filename[-1:] not in ("", "/")
         ]
-        if member is None and len(members) == 1:
-            member = members[0]
+        # macOS packs notes about the files beside them
+        plain = [name for name in members if not name.startswith("__MACOSX/")]
+        if member is None and len(plain) == 1:
+            member = plain[0]
         if member is None or member not in members:
             held = ", ".join(quoted_path(name) for name in members[:8]) or "nothing"
             raise InputError(

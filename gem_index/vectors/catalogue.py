@@ -1,8 +1,8 @@
 """Well-known word vectors by name: where they are published, how large they are, their hash and their licence.
 
 Hashes of GloVe are those that torchtext and Embeddings.jl check downloads against, those of fastText Embeddings.jl's; sizes
-are those that published logs of downloads show. Where none was found the field is None, and a download is held only to the
-length that the server tells.
+are those that published logs of downloads show. SWE's repository tells hash and size in its Git LFS pointers. Where none was
+found the field is None, and a download is held only to the length that the server tells.
 """
 
 from __future__ import annotations
@@ -110,6 +110,14 @@ def _glove_6b(dimension: int) -> CatalogueEntry:
     return CatalogueEntry((file,), _PDDL, note, member=f"glove.6B.{dimension}d.txt")
 
 
+def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
+    # the commit that added the files: the newest one no longer declares them as Git LFS files
+    commit = "f58b541a876c41fe91d53b3bb925a86a358c8e15"
+    folder = f"https://github.com/twadada/swe4semantics/raw/{commit}/embeddings"
+    note = f"150,000 words, {dimension} dimensions, from GTE-base for sentence similarity"
+    return _one(f"{folder}/swe_gte{dimension}_en.txt.zip", size, sha256, "Apache 2.0", note)
+
+
 _PDDL = "PDDL 1.0"
 _CC_BY_SA_3 = "CC BY-SA 3.0"
 _CC_BY_SA_4 = "CC BY-SA 4.0"
@@ -178,6 +186,16 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "potion-base-32M": hub_entry("minishlab/potion-base-32M", "MIT", "model2vec, 512 dimensions"),
     "potion-retrieval-32M": hub_entry(
         "minishlab/potion-retrieval-32M", "MIT", "model2vec, 512 dimensions, tuned for retrieval"
+    ),
+    "swe-gte256-en": _swe(
+        256,
+        183_888_161,
+        "923018ddcdb34925eb5032c5bd5340c74937a71b69f80fdac7328f26c8c85fe5",
+    ),
+    "swe-gte512-en": _swe(
+        512,
+        367_588_865,
+        "3ba6f2260e0a828624ac013999f609517e6ef03fda2a00b02e01eeb044ab92d8",
     ),
 }
 """Names that ``gem-index vectors add`` knows without an address."""

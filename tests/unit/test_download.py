@@ -13,6 +13,7 @@ from gem_index.errors import ConfigError, DownloadError, UnknownNameError, Vecto
 from gem_index.vectors import download as module
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile
 from gem_index.vectors.download import download, hub_promise
+from gem_index.vectors.options import SourceOptions
 
 CONTENT = bytes(np.random.default_rng(0).integers(0, 256, 600_000, dtype=np.uint8))
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -366,6 +367,59 @@ class TestAddingFromAServer:
         assert info.origin.startswith(server.address)
         local = home.add_vectors("again", "glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
         assert local.fingerprint == info.fingerprint
+
+    @pytest.mark.parametrize("dimension", [256, 512])
+    def test_static_word_embeddings_for_sentences(
+        self, server, home, monkeypatch, tmp_path, dimension
+    ):
+        import zipfile
+
+        from gem_index import vector_origins
+
+        name = f"swe-gte{dimension}-en"
+        entry = CATALOGUE[name]
+        # the layout that the publisher's train.py writes, packed as macOS packs it
+        words = ["the", "river", "Paris", "new\u2581york"]
+        rows = np.random.default_rng(0).normal(size=(4, dimension)).astype(np.float32)
+        rows[0, 0] = 1e-7
+        lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, rows, strict=True)]
+        member = f"swe_gte{dimension}_en.txt"
+        with zipfile.ZipFile(tmp_path / "z", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, "".join(f"{line}\n" for line in lines))
+            archive.writestr(f"__MACOSX/._{member}", b"\x00\x05\x16\x07")
+        packed = (tmp_path / "z").read_bytes()
+        published = entry.files[0]
+        path = published.address.removeprefix("https://github.com")
+        stored = path.replace("/raw/", "/", 1)
+        server.redirects = {path: f"{server.address}/media{stored}"}
+
+        # what a server without Git LFS sends: the pointer, from which size and hash are taken
+        pointer = (
+            "version https://git-lfs.github.com/spec/v1\n"
+            f"oid sha256:{published.sha256}\nsize {published.size}\n"
+        )
+        server.content = {f"/media{stored}": pointer.encode()}
+        with pytest.raises(DownloadError, match=f"has 134 bytes; expected {published.size:,}"):
+            home.add_vectors(name, mirror=server.address + path)
+
+        file = vector_origins.replace(
+            published,
+            address=server.address + path,
+            size=len(packed),
+            sha256=hashlib.sha256(packed).hexdigest(),
+        )
+        changed = {**CATALOGUE, name: vector_origins.replace(entry, files=(file,))}
+        monkeypatch.setattr(vector_origins, "CATALOGUE", changed)
+        server.content = {f"/media{stored}": packed[:-1] + b"x"}
+        with pytest.raises(DownloadError, match=f"has the SHA-256 .*, expected {file.sha256}"):
+            home.add_vectors(name)
+        server.content = {f"/media{stored}": packed}
+        info = home.add_vectors(name, options=SourceOptions(case="fallback", oov="zero"))
+        assert (info.words, info.dimension, info.format) == (4, dimension, "glove")
+        assert (info.licence, info.origin) == ("Apache 2.0", file.address)
+        found, unknown = home.open_vectors(name).lookup(["the", "River", "paris", "zzyzzxq"])
+        np.testing.assert_array_equal(found, [*rows[:3], np.zeros(dimension)])
+        assert unknown.tolist() == [False, False, False, True]
 
     def test_an_unpacked_copy_of_well_known_vectors(self, home, tmp_path):
         (tmp_path / "unpacked.txt").write_bytes(GLOVE)

@@ -187,6 +187,20 @@ class TestInput:
         with pytest.raises(InputError, match=told), open_input("/proc/self/mem"):
             pass
 
+    def test_what_macos_adds_to_a_zip_file_is_passed_over_unless_it_is_named(self, tmp_path):
+        path = tmp_path / "x.txt.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.txt", "a bank")
+            archive.writestr("__MACOSX/._x.txt", "a note")
+        with open_input(str(path)) as file:
+            assert file.read() == b"a bank"
+        with open_input(f"{path}/__MACOSX/._x.txt") as file:
+            assert file.read() == b"a note"
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("y.txt", "a river")
+        with pytest.raises(InputError, match="expected one of them"), open_input(str(path)):
+            pass
+
     def test_a_zip_file_cannot_come_through_a_pipe(self, tmp_path, monkeypatch):
         with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
             archive.writestr("x.txt", "a bank")
