@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gem_index.progress import Progress, ProgressOption
     from gem_index.provider import EmbeddingProvider, GemProvider
     from gem_index.reranking import RerankResult, rerank
+    from gem_index.text import WeightedText
     from gem_index.vectors.base import VectorSource
 
 _HOMES = {
@@ -42,6 +43,7 @@ _HOMES = {
     "Home": "gem_index.home",
     "RerankResult": "gem_index.reranking",
     "VectorSource": "gem_index.vectors.base",
+    "WeightedText": "gem_index.text",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
@@ -75,6 +77,7 @@ __all__ = [
     "ProgressOption",
     "RerankResult",
     "VectorSource",
+    "WeightedText",
     "WordWeight",
     "__version__",
     "open_provider",

@@ -12,6 +12,7 @@ from gem_index.errors import InputError
 from gem_index.forking import cached_property
 from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
+from gem_index.text import WeightedText
 
 __all__ = ["Document", "content_hash"]
 
@@ -28,7 +29,7 @@ class Document:
     id : str or int
         Unique in its collection, 1 to 512 characters; an integer becomes its decimal text.
     text : str
-        What is embedded and searched.
+        What is embedded and searched; a :class:`~gem_index.WeightedText` where its parts count differently.
     metadata : mapping, optional
         JSON values under string keys, for filters and for the reader of a search result.
 
@@ -94,14 +95,23 @@ class Document:
 
     @property
     def content_hash(self) -> bytes:
-        """SHA-256 over text and metadata: equal where an upsert has nothing to do."""
-        return content_hash(self.text, self.metadata_json)
+        """SHA-256 over text, weights and metadata: equal where an upsert has nothing to do."""
+        return content_hash(self.text, self.metadata_json, self.weights_json)
+
+    @property
+    def weights_json(self) -> str | None:
+        """The lengths and weights of the text's parts as JSON, None where all count alike."""
+        if not isinstance(self.text, WeightedText):
+            return None
+        return _canonical(self.text.weights)
 
 
-def content_hash(text: str, metadata_json: str) -> bytes:
-    """Return the SHA-256 over a document's text and metadata as they are stored."""
+def content_hash(text: str, metadata_json: str, weights_json: str | None = None) -> bytes:
+    """Return the SHA-256 over a document's text, metadata and weights as they are stored."""
     state = hashlib.sha256(text.encode())
     state.update(b"\0" + metadata_json.encode())
+    if weights_json is not None:
+        state.update(b"\0" + weights_json.encode())
     return state.digest()
 
 

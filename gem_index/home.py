@@ -30,6 +30,7 @@ from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, 
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
+from gem_index.reading import DocumentReader
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
@@ -151,7 +152,6 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, or another configuration, than those given.
         """
-        check_name("collection", name)
         with self._workspace.write_lock():
             if self._find(name) is not None:
                 if not exist_ok:
@@ -169,6 +169,7 @@ class Home:
     def _create(
         self, name: str, specs: Sequence[EncoderSpec], prior: float | None, index: str | None
     ) -> Collection:
+        check_name("collection", name)
         with self._workspace.database.writing() as connection:
             encoder = make_encoder(
                 specs,
@@ -198,6 +199,10 @@ class Home:
                 "make one with: gem-index build NAME FILE",
             )
         return Collection(self._workspace, record)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a collection of that name."""
+        return is_name(name) and self._find(str(name)) is not None
 
     def collections(self) -> list[CollectionStatus]:
         """Return the status of every collection, by name."""
@@ -238,7 +243,8 @@ class Home:
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
             own where they are given; another index kind is taken from now on.
         documents : iterable of Document
-            Read once.
+            Read once. The choices of a :class:`~gem_index.reading.DocumentReader` are kept for what is added later
+            (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -253,6 +259,7 @@ class Home:
             what is missing.
         """
         check_texts(documents, "documents")
+        reading = documents.choices if isinstance(documents, DocumentReader) else None
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             new = self._find(name) is None
             documents = counted(documents, "store", show)
@@ -263,6 +270,8 @@ class Home:
                 self._check_agreement(old, vectors, config, prior)
                 check_kind(index or AUTOMATIC, old.encoder.dimension)
                 report = old.store(documents)
+            if reading is not None:
+                self.collection(name).read_as(reading)
             try:
                 with _stored(name, report.documents, f"gem-index refit {name}"):
                     collection = self.collection(name)

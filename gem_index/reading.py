@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
-from gem_index.errors import DuplicateIdError, InputError, MissingExtraError, RecordError
+from gem_index.errors import (
+    ConfigError,
+    DuplicateIdError,
+    InputError,
+    MissingExtraError,
+    RecordError,
+)
 from gem_index.files import COMPRESSED, open_input, recoded, split_member
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.text import WeightedText, check_weight
 
 __all__ = ["FORMATS", "DocumentReader", "read_json_lines", "read_objects"]
 
@@ -41,7 +48,8 @@ class DocumentReader:
     id_field : str, optional
         The field that holds the id; by default ``id`` where a record has it, else ``<file name>:<line>``.
     text_fields : sequence of str
-        The fields that hold the text; several are joined by a blank line.
+        The fields that hold the text; several are joined by a blank line. ``subject*2`` lets the words of the subject count
+        twice (:class:`~gem_index.text.WeightedText`); a name that holds an asterisk is given with a weight.
     on_problem : callable, optional
         Called with each bad record, which is then left out; without it the first one is raised. To leave out a second
         document of one id, all ids are held in memory; without it finding those is left to who stores them, see
@@ -58,6 +66,8 @@ class DocumentReader:
 
     Raises
     ------
+    ConfigError
+        If a field's weight is no number above 0.
     InputError
         While iterating: a file is missing, empty or of unknown format; RecordError where one record is wrong.
     """
@@ -70,6 +80,19 @@ class DocumentReader:
     max_record_bytes: int = 4 * 1024 * 1024
     encoding: str | None = None
     skipped: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._fields = [_text_field(named) for named in self.text_fields]
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """How the records are read, other than by default, as JSON values: the arguments that do it again."""
+        found: dict[str, Any] = {}
+        if self.id_field is not None:
+            found["id_field"] = self.id_field
+        if tuple(self.text_fields) != (LINE,):
+            found["text_fields"] = list(self.text_fields)
+        return found
 
     def __iter__(self) -> Iterator[Document]:
         places: dict[str, str] = {}
@@ -178,7 +201,7 @@ class DocumentReader:
             identifier = f"{Path(name).name}:{line}"
         else:
             raise RecordError(name, line, _missing(id_field, fields, "id"))
-        used = {id_field, *self.text_fields}
+        used = {id_field, *(key for key, _ in self._fields)}
         try:
             document = Document(
                 id=identifier,
@@ -190,15 +213,40 @@ class DocumentReader:
         return document
 
     def _text(self, name: str, line: int, fields: Fields) -> str:
-        present = [(key, fields[key]) for key in self.text_fields if fields.get(key) is not None]
+        present = [
+            (key, fields[key], weight)
+            for key, weight in self._fields
+            if fields.get(key) is not None
+        ]
         if not present:
-            raise RecordError(name, line, _missing(self.text_fields[0], fields, "text"))
-        for key, value in present:
+            raise RecordError(name, line, _missing(self._fields[0][0], fields, "text"))
+        for key, value, _ in present:
             if not isinstance(value, str):
                 raise RecordError(
                     name, line, f"the field {quoted(key)} is {quoted(value, 40)}; expected a string"
                 )
-        return "\n\n".join(value for _, value in present)
+        return WeightedText.joined([(value, weight) for _, value, weight in present])
+
+
+def _text_field(named: str) -> tuple[str, float]:
+    """Return the name and weight of ``NAME`` or ``NAME*WEIGHT``.
+
+    Raises
+    ------
+    ConfigError
+        If the weight is no number above 0.
+    """
+    name, star, weight = named.rpartition("*")
+    if not star:
+        return named, 1.0
+    try:
+        number: object = float(weight)
+    except ValueError:
+        number = weight
+    try:
+        return name, check_weight(number, f"the weight of the text field {quoted(name)}")
+    except InputError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import accumulate
+from typing import Any, Self
 
 import regex
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["check_text", "check_texts", "frequent_english", "token_spans", "tokenize"]
+__all__ = [
+    "WeightedText",
+    "check_text",
+    "check_texts",
+    "check_weight",
+    "counted_tokens",
+    "frequent_english",
+    "token_spans",
+    "token_weights",
+    "tokenize",
+]
 
 # NLTK matches with the ``regex`` package since 3.10.3: its \w also covers combining marks, without which words of many
 # scripts would fall apart. On ASCII the standard engine finds the same words, faster.
@@ -45,6 +59,97 @@ def token_spans(text: str) -> list[tuple[int, int]]:
     else:
         found = (match for match in _TOKEN.finditer(text) if any(map(str.isalnum, match[0])))
     return [match.span() for match in found]
+
+
+class WeightedText(str):
+    r"""A text whose parts count differently, such as a subject that counts twice beside its body.
+
+    It is a string like any other to whoever reads it. An encoder multiplies what a word adds to the vector by the weight of
+    its part; word search takes its words as often as the weight says, rounded, once at least.
+
+    Parameters
+    ----------
+    text : str
+    weights : sequence of (int, float)
+        Lengths in characters of consecutive parts, which make up the text, and their weights above 0.
+
+    Raises
+    ------
+    InputError
+        If a weight is no finite number above 0, or the lengths do not add up to the text's.
+
+    Examples
+    --------
+    >>> text = WeightedText.joined([("renew a visa", 2.0), ("where do I go?", 1.0)])
+    >>> text
+    'renew a visa\n\nwhere do I go?'
+    >>> text.weights
+    ((14, 2.0), (14, 1.0))
+    """
+
+    __slots__ = ("weights",)
+    weights: tuple[tuple[int, float], ...]
+
+    def __new__(cls, text: str, weights: Iterable[tuple[int, float]]) -> Self:  # noqa: D102 - documented above
+        self = super().__new__(cls, check_text(text, "text"))
+        found = []
+        for part in weights:
+            pair = tuple(part) if isinstance(part, list | tuple) else ()
+            if len(pair) != 2 or type(pair[0]) is not int or pair[0] < 0:
+                raise InputError(
+                    f"a part of a text is {quoted(part, 40)}; expected (length, weight)"
+                )
+            found.append((pair[0], check_weight(pair[1], "the weight of a part of a text")))
+        self.weights = tuple(found)
+        if sum(length for length, _ in found) != len(text):
+            raise InputError(
+                f"the parts {quoted(found, 60)} do not add up to the {len(text)} characters of the text; expected all of it"
+            )
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.weights)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[str, float]]) -> str:
+        """Return texts with weights joined by blank lines; a plain string where all weigh the same."""
+        text = "\n\n".join(part for part, _ in parts)
+        if len({weight for _, weight in parts}) <= 1:
+            return text
+        *first, (last, weight) = parts
+        return cls(text, [*((len(part) + 2, w) for part, w in first), (len(last), weight)])
+
+
+def check_weight(value: object, what: str) -> float:
+    """Return a weight as a float.
+
+    Raises
+    ------
+    InputError
+        If it is no finite number above 0.
+    """
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not 0 < value < math.inf:  # type: ignore[operator]
+        raise InputError(f"{what} is {quoted(value, 40)}; expected a number above 0")
+    return float(value)  # type: ignore[arg-type]
+
+
+def token_weights(text: WeightedText) -> list[float]:
+    """Return the weight of each token of :func:`tokenize`."""
+    ends = list(accumulate(length for length, _ in text.weights))
+    return [text.weights[bisect_right(ends, begin)][1] for begin, _ in token_spans(text)]
+
+
+def counted_tokens(text: str) -> list[str]:
+    """Return the tokens of a text, each as often as its part counts: to the nearest whole number, once at least."""
+    tokens = tokenize(text)
+    if not isinstance(text, WeightedText):
+        return tokens
+    return [
+        token
+        for token, weight in zip(tokens, token_weights(text), strict=True)
+        for _ in range(max(1, round(weight)))
+    ]
 
 
 def frequent_english() -> list[str]:

@@ -61,9 +61,11 @@ def build(
 
     A collection that exists takes the texts in by id and is fitted anew.
     """
-    reader = options.reader(inputs)
+    home = home_of(context)
+    kept = home.collection(collection).reading if collection in home else None
+    reader = options.reader(inputs, kept)
     with progress_bar("store") as progress, reader.naming_duplicates():
-        report = home_of(context).build(
+        report = home.build(
             collection,
             reader,
             vectors=vectors or config.vectors,
@@ -73,7 +75,7 @@ def build(
         )
     _print_ingest(report, reader.skipped, as_json)
     if not as_json:
-        status = home_of(context).collection(collection).status()
+        status = home.collection(collection).status()
         say(
             f"Model fitted on {status.fitted} texts with {status.vectors}.\n"
             f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
@@ -89,10 +91,14 @@ def add(
     options: InputOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts to a collection, or replace those whose id exists; the model stays as it is."""
-    reader = options.reader(inputs)
+    """Add texts to a collection, or replace those whose id exists; the model stays as it is.
+
+    Fields are read as they were for build unless options name others.
+    """
+    found = home_of(context).collection(collection)
+    reader = options.reader(inputs, found.reading)
     with reader.naming_duplicates():
-        report = home_of(context).collection(collection).ingest(reader)
+        report = found.ingest(reader)
     _print_ingest(report, reader.skipped, as_json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -115,7 +115,7 @@ class InputOptions:
     text_field: Annotated[
         list[str] | None,
         typer.Option(
-            help="Field that holds the text; several are joined by a blank line. Default: text.",
+            help="Field that holds the text; several are joined by a blank line, NAME*2 counts twice. Default: text.",
             show_default=False,
         ),
     ] = None
@@ -136,22 +136,42 @@ class InputOptions:
         str, typer.Option(help="On a bad record: stop (nothing is stored) or skip it and go on.")
     ] = "stop"
 
-    def reader(self, names: list[str]) -> DocumentReader:
-        """Return the reader of some files."""
+    def reader(self, names: list[str], kept: Mapping[str, Any] | None = None) -> DocumentReader:
+        """Return the reader of some files.
+
+        Parameters
+        ----------
+        names : list of str
+        kept : mapping, optional
+            How a collection's files are read where the options do not say it.
+        """
         from gem_index.reading import DocumentReader
         from gem_index.settings import load_settings
 
+        kept = kept or {}
+        given = {"id_field": self.id_field, "text_fields": self.text_field}
+        for name, before in kept.items():
+            if given[name] is not None and given[name] != before:
+                option = f"--{name.removesuffix('s').replace('_', '-')}"
+                print(  # noqa: T201
+                    f"Note: the collection was built with another {option}: {_listed(before)}.",
+                    file=sys.stderr,
+                )
         if self.on_error not in ("stop", "skip"):
             raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
         return DocumentReader(
             names,
             format=self.input_format,
-            id_field=self.id_field,
-            text_fields=tuple(self.text_field or ("text",)),
+            id_field=self.id_field or kept.get("id_field"),
+            text_fields=tuple(self.text_field or kept.get("text_fields", ("text",))),
             on_problem=_report_skipped if self.on_error == "skip" else None,
             max_record_bytes=load_settings().max_record_bytes,
             encoding=self.encoding,
         )
+
+
+def _listed(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
 
 
 def _report_skipped(problem: RecordError) -> None:

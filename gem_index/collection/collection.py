@@ -288,6 +288,20 @@ class Collection:
                 wanted = resolve_kind(kind, count_documents(connection, self._id).documents).name
         return snapshot is None or snapshot.kind != wanted
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
+        with self._workspace.database.reading() as connection:
+            found: dict[str, Any] = json.loads(self._record(connection).reading)
+        return found
+
+    def read_as(self, reading: Mapping[str, Any]) -> None:
+        """Keep how files are read, see :attr:`reading`."""
+        text = json.dumps(reading, sort_keys=True)
+        with self._workspace.write_lock(), self._workspace.database.writing() as connection:
+            if self._record(connection).reading != text:
+                CollectionRepository(connection).use_reading(self._id, text)
+
     def changed_since_fit(self) -> bool:
         """Tell whether the model was fitted on other documents than the present ones, or on none."""
         with self._workspace.database.reading() as connection:

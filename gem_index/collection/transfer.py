@@ -31,6 +31,7 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
+from gem_index.text import WeightedText
 from gem_index.vectors.registry import split_spec
 from gem_index.workspace import Workspace, check_name
 
@@ -39,8 +40,9 @@ __all__ = ["Export", "read_export", "restore_documents", "write_export"]
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
 _MAGIC = "gem-index collection"
-_VERSION = 1
+_VERSIONS = (1, 2)  # 2: of several encoders, or with weighted texts
 _ROWS = 1000
+_COLUMNS = ("id", "text", "metadata", "weights")
 _BINARY = ("directions", "singular_values")
 _TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "created_at")
 _LONGEST = dict.fromkeys((*_TEXTS, "collection", "index"), 1000) | dict.fromkeys(_BINARY, 1 << 27)
@@ -76,12 +78,13 @@ def write_export(
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
+    weighted = documents.weighted()
     fields = _fields(model)
     if model.parts:
         fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
     head = {
         "format": _MAGIC,
-        "version": _VERSION,
+        "version": 2 if weighted or model.parts else 1,
         "collection": record.name,
         "index": record.index_kind,
         "fingerprint": encoder.fingerprint,
@@ -131,6 +134,8 @@ def _write_lines(file: Any, head: dict[str, Any], blocks: Iterator[Block], _: in
                 "text": document.text,
                 "metadata": json.loads(document.metadata),
             }
+            if isinstance(document.text, WeightedText):
+                fields["weights"] = document.text.weights
             line = json.dumps(fields, ensure_ascii=False)
             file.write(f'{line[:-1]}, "vector": [{numbers}]}}\n'.encode())
 
@@ -142,7 +147,7 @@ def _write_parquet(
     kind = pyarrow.list_(pyarrow.float32(), dimension)
     text = pyarrow.string()
     schema = pyarrow.schema(
-        [("id", text), ("text", text), ("metadata", text), ("vector", kind)],
+        [("id", text), ("text", text), ("metadata", text), ("vector", kind), ("weights", text)],
         metadata={"gem_index": json.dumps(head)},
     )
     with parquet.ParquetWriter(file, schema) as writer:
@@ -153,6 +158,15 @@ def _write_parquet(
                 pyarrow.array([document.metadata for document in stored], text),
                 pyarrow.FixedSizeListArray.from_arrays(
                     pyarrow.array(vectors.reshape(-1)), type=kind
+                ),
+                pyarrow.array(
+                    [
+                        json.dumps(document.text.weights)
+                        if isinstance(document.text, WeightedText)
+                        else None
+                        for document in stored
+                    ],
+                    text,
                 ),
             ]
             writer.write_batch(pyarrow.record_batch(columns, schema=schema))
@@ -172,14 +186,19 @@ def read_export(path: Path) -> Export:
         try:
             table = parquet.ParquetFile(path)
             head_text = (table.schema_arrow.metadata or {})[b"gem_index"]
+            columns = [name for name in _COLUMNS if name in table.schema_arrow.names]
         except (pyarrow.ArrowException, OSError, ValueError, LookupError) as error:
             raise _not_an_export(path) from error
 
         def rows() -> Iterator[Any]:
             try:
-                for batch in table.iter_batches(_ROWS, columns=["id", "text", "metadata"]):
+                for batch in table.iter_batches(_ROWS, columns=columns):
                     for row in batch.to_pylist():
-                        yield row | {"metadata": parse_json(row["metadata"])}
+                        weights = row.get("weights")
+                        yield row | {
+                            "metadata": parse_json(row["metadata"]),
+                            "weights": None if weights is None else parse_json(weights),
+                        }
             except JsonError as error:
                 raise _damaged(path, f"the metadata of a document {error}") from error
             except (pyarrow.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
@@ -208,9 +227,10 @@ def read_export(path: Path) -> Export:
 def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
     if not isinstance(head, dict) or head.get("format") != _MAGIC:
         raise _not_an_export(path)
-    if head.get("version") != _VERSION:
+    if head.get("version") not in _VERSIONS:
         raise InputError(
-            f"{quoted_path(path)} is of version {quoted(head.get('version'))}; expected {_VERSION}: upgrade gem-index"
+            f"{quoted_path(path)} is of version {quoted(head.get('version'))}; expected at most {_VERSIONS[-1]}: "
+            "upgrade gem-index"
         )
     try:
         name, kind = _field(head, "collection", str), _field(head, "index", str)
@@ -223,7 +243,10 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
     def documents() -> Iterator[Document]:
         for row in rows():
             try:
-                yield Document(id=row["id"], text=row["text"], metadata=row["metadata"])
+                text = row["text"]
+                if isinstance(row, dict) and row.get("weights") is not None:
+                    text = WeightedText(text, row["weights"])
+                yield Document(id=row["id"], text=text, metadata=row["metadata"])
             except (InputError, LookupError, TypeError) as error:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error

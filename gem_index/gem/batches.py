@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
-from gem_index.text import tokenize
+from gem_index.text import WeightedText, token_weights, tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
@@ -28,11 +28,14 @@ class TokenBatch:
         The sentences' words, one sentence after the other, as indexes into ``words``.
     offsets : int64 array (sentences + 1,)
         Where each sentence begins in ``ids``.
+    counts : float64 array (tokens,), optional
+        How much each word counts, where some count differently (:class:`gem_index.text.WeightedText`).
     """
 
     words: list[str]
     ids: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> TokenBatch:
@@ -42,6 +45,7 @@ class TokenBatch:
         """
         from gem_index.kernels.tokens import number_words
 
+        weighted = [(i, t) for i, t in enumerate(texts) if isinstance(t, WeightedText)]
         joined_text = "".join(texts)
         if joined_text.isascii():
             split = np.zeros(len(texts), dtype=np.bool_)
@@ -65,9 +69,13 @@ class TokenBatch:
         words = np.empty((most, 2), dtype=np.int64)
         count = number_words(text, starts, split, table, ids, offsets, words)
         spans = words[:count].tolist()
-        return cls(
-            [joined[begin:end].decode() for begin, end in spans], ids[: offsets[-1]], offsets
-        )
+        counts = None
+        if weighted:
+            counts = np.ones(offsets[-1])
+            for i, weighted_text in weighted:
+                counts[offsets[i] : offsets[i + 1]] = token_weights(weighted_text)
+        found = [joined[begin:end].decode() for begin, end in spans]
+        return cls(found, ids[: offsets[-1]], offsets, counts)
 
     @classmethod
     def of_tokens(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:

@@ -315,7 +315,9 @@ class GemEncoder:
 
     def _weigh(self, batch: TokenBatch) -> WeighedSentences:
         rows, _ = self.vectors.lookup(batch.words)
-        return WeighedSentences.of(batch.ids, batch.offsets, rows, self.components, self.config)
+        return WeighedSentences.of(
+            batch.ids, batch.offsets, rows, self.components, self.config, batch.counts
+        )
 
     def _in_parts(
         self,

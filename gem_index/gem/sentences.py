@@ -36,6 +36,8 @@ class WeighedSentences:
         The directions of each sentence, best first.
     weights : float64 array (tokens, 3)
         alpha_n, alpha_s and alpha_u of each word.
+    counts : float64 array (tokens,), optional
+        How much each word counts because of the part of the text that it is in.
     """
 
     ids: Ids
@@ -44,10 +46,17 @@ class WeighedSentences:
     projections: F64
     selected: Ids64
     weights: F64
+    counts: F64 | None = None
 
     @classmethod
     def of(
-        cls, ids: Ids, offsets: Ids64, rows: F32, components: Components, config: GemConfig
+        cls,
+        ids: Ids,
+        offsets: Ids64,
+        rows: F32,
+        components: Components,
+        config: GemConfig,
+        counts: F64 | None = None,
     ) -> WeighedSentences:
         """Weigh the words of sentences."""
         from gem_index.kernels.sentences import project, select_directions
@@ -65,12 +74,13 @@ class WeighedSentences:
             from gem_index.kernels.careful import weigh_dependent_sentences
 
             weigh_dependent_sentences(*batch, weights, dependent)
-        return cls(ids, offsets, rows, projections, selected, weights)
+        return cls(ids, offsets, rows, projections, selected, weights, counts)
 
     def alpha(self, config: GemConfig) -> F64:
-        """Return each word's weight (tokens,), the sum of those scores that the configuration uses (Eq. 10)."""
+        """Return each word's weight (tokens,): the sum of those scores that are used (Eq. 10), times its count."""
         used = [self.weights[:, "nsu".index(letter)] for letter in config.alphas]
-        return np.sum(used, axis=0) if used else np.ones(len(self.ids))
+        alpha = np.sum(used, axis=0) if used else np.ones(len(self.ids))
+        return alpha if self.counts is None else alpha * self.counts
 
     def compose(self, components: Components, config: GemConfig, out: F32) -> None:
         """Fill out (sentences, d) with the sentences' unit vectors (Eqs. 10 and 11)."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.quoting import quoted_error
-from gem_index.text import tokenize
+from gem_index.text import counted_tokens
 
 __all__ = ["LexicalIndex", "LexicalTail", "match_weights", "terms_of"]
 
@@ -70,7 +70,7 @@ def _named(ids: list[int]) -> Any:
 
 def terms_of(text: str) -> list[str]:
     """Return the stemmed words of a text, in order."""
-    terms: list[str] = _analyser().analyze(" ".join(tokenize(text)))
+    terms: list[str] = _analyser().analyze(" ".join(counted_tokens(text)))
     return terms
 
 
@@ -206,7 +206,7 @@ class LexicalIndex:
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
-                tokens = tokenize(text)
+                tokens = counted_tokens(text)
                 terms += len(tokens)
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,6 +17,7 @@ from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.where import compile_where
+from gem_index.text import WeightedText
 
 __all__ = ["DocumentRepository", "OnExisting", "UpsertCounts"]
 
@@ -24,7 +26,13 @@ OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
-_STORED = (documents.c.seq, documents.c.document_id, documents.c.text, documents.c.metadata)
+_STORED = (
+    documents.c.seq,
+    documents.c.document_id,
+    documents.c.text,
+    documents.c.metadata,
+    documents.c.weights,
+)
 
 
 @dataclass
@@ -110,6 +118,7 @@ class DocumentRepository:
                     "text": document.text,
                     "metadata": document.metadata_json,
                     "content_hash": document.content_hash,
+                    "weights": document.weights_json,
                 }
             )
         self._bury(replaced)
@@ -166,11 +175,12 @@ class DocumentRepository:
 
     def texts_after(self, seq: int) -> Iterator[tuple[int, str]]:
         """Iterate over (seq, text) in ascending order of seq, beginning after the given one."""
-        query = select(documents.c.seq, documents.c.text).order_by(documents.c.seq).limit(_BATCH)
+        columns = (documents.c.seq, documents.c.text, documents.c.weights)
+        query = select(*columns).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
             query.where(self._mine, documents.c.seq > seq)
         ).all():
-            yield from ((row.seq, row.text) for row in rows)
+            yield from ((seq, _text(text, weights)) for seq, text, weights in rows)
             seq = rows[-1].seq
 
     def damaged(self) -> Iterator[str]:
@@ -181,7 +191,7 @@ class DocumentRepository:
             query.where(self._mine, documents.c.seq > seq)
         ).all():
             for row in rows:
-                if content_hash(row.text, row.metadata) != row.content_hash:
+                if content_hash(row.text, row.metadata, row.weights) != row.content_hash:
                     yield row.document_id
             seq = rows[-1].seq
 
@@ -234,9 +244,11 @@ class DocumentRepository:
         for begin in range(0, len(seqs), _BATCH):
             wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH])
             rows = self._connection.execute(
-                select(documents.c.seq, documents.c.text).where(self._mine, wanted)
+                select(documents.c.seq, documents.c.text, documents.c.weights).where(
+                    self._mine, wanted
+                )
             )
-            found.update((seq, text) for seq, text in rows)
+            found.update((seq, _text(text, weights)) for seq, text, weights in rows)
         return [found[seq] for seq in seqs]
 
     def seqs_of(self, ids: Sequence[str]) -> dict[str, int]:
@@ -256,5 +268,19 @@ class DocumentRepository:
                     self._mine, documents.c.seq.in_(seqs[begin : begin + _BATCH])
                 )
             )
-            found |= {row["seq"]: StoredDocument(**row) for row in rows.mappings()}
+            found |= {
+                seq: StoredDocument(
+                    seq=seq, document_id=name, text=_text(text, weights), metadata=metadata
+                )
+                for seq, name, text, metadata, weights in rows
+            }
         return found
+
+    def weighted(self) -> bool:
+        """Tell whether parts of some text count differently."""
+        query = select(documents.c.seq).where(self._mine, documents.c.weights.is_not(None))
+        return self._connection.scalar(query.limit(1)) is not None
+
+
+def _text(text: str, weights: str | None) -> str:
+    return text if weights is None else WeightedText(text, json.loads(weights))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,7 +18,8 @@ def run_page(path: str | Path) -> dict[str, Any]:
     """Run the ``python`` blocks of a Markdown page, in order, as one program.
 
     A ``text`` block says what the block before it prints, and each block that prints has one; of numbers the first two
-    decimals count.
+    decimals count. With the environment variable ``REWRITE_PAGES`` a block that says something else is rewritten
+    instead: read what changed before you keep it.
 
     Parameters
     ----------
@@ -34,6 +36,7 @@ def run_page(path: str | Path) -> dict[str, Any]:
         If a block prints something else than the page says, or the page has no block.
     """
     page = Path(path).read_text(encoding="utf-8")
+    rewritten, rewrite = page, bool(os.environ.get("REWRITE_PAGES"))
     names: dict[str, Any] = {"__name__": "__page__"}
     printed, blocks = "", 0
     for match in _BLOCK.finditer(page):
@@ -41,6 +44,9 @@ def run_page(path: str | Path) -> dict[str, Any]:
         if kind == "python":
             assert not printed, f"{path} does not say that a block prints\n{printed}"
         else:
+            if rewrite and _rounded(printed) != _rounded(content):
+                rewritten = rewritten.replace(content, printed, 1)
+                content = printed
             assert _rounded(printed) == _rounded(content), (
                 f"{path} says\n{content}and the block before it prints\n{printed}"
             )
@@ -53,6 +59,8 @@ def run_page(path: str | Path) -> dict[str, Any]:
         printed, blocks = out.getvalue(), blocks + 1
     assert not printed, f"{path} does not say that a block prints\n{printed}"
     assert blocks, f"{path} holds no python block to run"
+    if rewritten != page:
+        Path(path).write_text(rewritten, encoding="utf-8")
     return names
 
 

@@ -177,6 +177,11 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("build", "new", "FILE", "--text-field", "body"), "no field 'body'"),
         (("build", "new", "FILE", "--id-field", "key"), "no field 'key'"),
         (
+            ("build", "new", "FILE", "--text-field", "text*0"),
+            "the weight of the text field 'text' is 0.0; expected a number above 0",
+        ),
+        (("add", "faq", "FILE", "--text-field", "text*x"), "the text field 'text' is 'x'"),
+        (
             ("explain", "x", "--model", "model", "--collection", "faq"),
             "found a model and a collection",
         ),

@@ -14,6 +14,57 @@ from gem_index import GemEncoder, Home
 from gem_index_cli.main import main, run
 
 
+def test_fields_that_count_more(gem, tmp_path):
+    """A choice of build is kept for what comes later; another one is taken, and said."""
+    posts = tmp_path / "posts.csv"
+    posts.write_text("n,subject,body\n1,renew a visa,where do I go\n2,a bank account,renew it\n")
+    weights = ("--text-field", "subject*2", "--text-field", "body")
+    assert gem("build", "posts", posts, "--id-field", "n", *weights, "--json").status == 0
+    (hit,) = gem("search", "posts", "visa", "-k", "1", "--json").json
+    assert (hit["id"], hit["text"]) == ("1", "renew a visa\n\nwhere do I go")
+    more = tmp_path / "more.csv"
+    more.write_text("n,subject,body\n3,tea in a cup,visa visa\n1,renew a visa,where do I go\n")
+    added = gem("add", "posts", more, "--json")
+    assert (added.err, added.json["added"], added.json["unchanged"]) == ("", 1, 1)
+    again = gem("build", "posts", more, "--json")
+    assert (again.err, again.json["unchanged"]) == ("", 2)
+    other = gem("add", "posts", more, "--text-field", "subject", "--json")
+    assert other.err == (
+        "Note: the collection was built with another --text-field: subject*2, body.\n"
+    )
+    assert other.json["updated"] == 2
+
+
+def test_a_collection_over_several_encoders(gem, faq_file, tmp_path):
+    config = tmp_path / "best.json"
+    config.write_text(
+        '{"encoders": [{"vectors": "wordllama-gem", "config": {"removed": 2}},'
+        ' {"vectors": "wordllama", "config": {"removal": "none"}, "weight": 0.5}]}'
+    )
+    built = gem("build", "faq", faq_file, "--config", config)
+    assert (built.status, built.err) == (0, "")
+    assert "with wordllama-gem, wordllama.\nPreset custom, transfer, prior 10000" in built.out
+    (status,) = gem("status", "--json").json["collections"]
+    assert (status["vectors"], status["fitted"]) == ("wordllama-gem, wordllama", 5)
+    assert gem("search", "faq", "visa", "--json").json[0]["id"] == "v1"
+    explained = gem("explain", "a visa", "--collection", "faq", "--json").json
+    assert explained["fingerprint"] == status["fingerprint"]
+    assert [part["weight"] for part in explained["encoders"]] == [1.0, 0.5]
+    words = [part["explanation"]["words"] for part in explained["encoders"]]
+    assert [word["token"] for word in words[1]] == ["a", "visa"]
+    assert words[0] != words[1]
+    shown = gem("explain", "a visa", "--collection", "faq").out
+    assert "Encoder 1 of 2, weight 1\n" in shown
+    assert "Encoder 2 of 2, weight 0.5\n" in shown
+    assert gem("fit", "both", faq_file, "--config", config, "--json").status == 0
+    (model,) = gem("models", "list", "--json").json
+    assert [part["weight"] for part in model["config"]["encoders"]] == [1.0, 0.5]
+    same = gem("similarity", "a visa", "visa", "--model", "both", "--json").json["score"]
+    assert same == gem("similarity", "a visa", "visa", "--model", "both", "--json").json["score"]
+    pairs = ("similarity", "a visa", "visa", "--config", config, "--json")
+    assert 0 < gem(*pairs).json["score"] <= 1
+
+
 def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
     built = gem("build", "faq", faq_file, "--json")
     assert (built.status, built.err) == (0, "")

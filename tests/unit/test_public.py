@@ -115,6 +115,14 @@ class TestPages:
         ):
             run_page(page)
 
+    def test_a_page_is_rewritten_where_that_is_asked_for(self, tmp_path, monkeypatch):
+        page = tmp_path / "page.md"
+        block = "```python\nprint({})\n```\n\n```text\n{}\n```\n"
+        page.write_text("Before.\n\n" + block.format(1, 1) + block.format(2, 3))
+        monkeypatch.setenv("REWRITE_PAGES", "1")
+        run_page(page)
+        assert page.read_text() == "Before.\n\n" + block.format(1, 1) + block.format(2, 2)
+
     def test_errors_carry_the_pages_line(self, tmp_path):
         page = tmp_path / "page.md"
         page.write_text("# A page\n\n```python\nfine = 1\nfine / 0\n```\n")

@@ -166,8 +166,8 @@ class TestCollection:
         ):
             with pytest.raises(ConfigError, match=problem):
                 home.build("two", documents(5, 70), config={"encoders": others})
+        other = {**second, "vectors": "wordllama"}
         with pytest.raises(FingerprintMismatchError):
-            other = {**second, "vectors": "wordllama"}
             home.build("two", documents(5, 70), config={"encoders": [first, other]})
         with pytest.raises(ConfigError, match="has 2 encoders of the weights"):
             home.build("two", documents(5, 70), vectors="tiny")
