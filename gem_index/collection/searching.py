@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -164,14 +164,14 @@ class Search:
         """Return the k best hits, or all that reach a score."""
         hits = self._reaching()
         if self._asked.mode == "dense":
-            return [replace(hit, cosine=hit.score) for hit in hits]
+            return [Hit(hit.seq, hit.score, cosine=hit.score) for hit in hits]
         if self._asked.mode == "lexical":
-            return [replace(hit, bm25=hit.score) for hit in hits]
+            return [Hit(hit.seq, hit.score, bm25=hit.score) for hit in hits]
         if not self._terms:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         bm25 = dict(self._lexical(self._plain, max(len(seqs), 1), seqs))
-        return [replace(hit, bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
+        return [Hit(hit.seq, hit.score, hit.cosine, bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _reaching(self) -> list[Hit]:
         k, min_score = self._asked.k, self._asked.min_score

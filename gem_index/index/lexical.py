@@ -257,24 +257,17 @@ class LexicalIndex:
         """
         import tantivy
 
-        query = tantivy.Query.boolean_query(
-            [
-                (
-                    tantivy.Occur.Should,
-                    tantivy.Query.boost_query(
-                        tantivy.Query.term_query(_schema(), _TEXT, term, "freq"), weight
-                    ),
-                )
-                for term, weight in terms.items()
-            ]
-        )
+        query_of, should, schema = tantivy.Query, tantivy.Occur.Should, _schema()
+        each = []
+        for term, weight in terms.items():
+            one = query_of.term_query(schema, _TEXT, term, "freq")
+            each.append((should, one if weight == 1 else query_of.boost_query(one, weight)))
+        query = query_of.boolean_query(each)
         if len(wanted) <= min(_NAMED_IDS, len(self) // 2):
             named = _named(wanted.tolist())
-            query = tantivy.Query.boolean_query(
-                [
-                    (tantivy.Occur.Must, query),
-                    (tantivy.Occur.Must, tantivy.Query.const_score_query(named, 0.0)),
-                ]
+            must = tantivy.Occur.Must
+            query = query_of.boolean_query(
+                [(must, query), (must, query_of.const_score_query(named, 0.0))]
             )
         asked = k
         while True:

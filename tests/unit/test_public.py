@@ -103,7 +103,10 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
 class TestPages:
     """The runner of pages itself."""
 
-    def test_blocks_are_one_program_and_text_blocks_are_what_is_printed(self, tmp_path):
+    def test_blocks_are_one_program_and_text_blocks_are_what_is_printed(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.delenv("REWRITE_PAGES", raising=False)
         page = tmp_path / "page.md"
         page.write_text(
             "```python\nx = 1\n```\n\n```python\nprint(x / 3)\n```\n\n```text\n0.3399\n```\n"
