@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError
-from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.encoder import Explanation, GemEncoder, blocks_for_fit
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
@@ -110,6 +110,14 @@ class CombinedEncoder:
     def unfitted(self) -> Self:
         """Return the same encoders before any fit."""
         return type(self)([encoder.unfitted() for encoder in self.encoders], self.weights)
+
+    def with_components(self, components: Sequence[Components]) -> Self:
+        """Return the same encoders with components fitted before, one for each."""
+        encoders = [
+            encoder.with_components([found])
+            for encoder, found in zip(self.encoders, components, strict=True)
+        ]
+        return type(self)(encoders, self.weights)
 
     def fit(self, corpus: Iterable[str], *, progress: ProgressOption = None) -> Self:
         """Fit every encoder; the corpus is read once, in constant memory.

@@ -188,6 +188,11 @@ class GemEncoder:
         """Return an encoder of the same vectors and configuration before any fit."""
         return type(self)(self.vectors, self.config, threads=self.threads)
 
+    def with_components(self, components: Sequence[Components]) -> Self:
+        """Return an encoder of the same vectors and configuration with components fitted before, one for each encoder."""
+        (found,) = components
+        return type(self)(self.vectors, self.config, components=found, threads=self.threads)
+
     def fit(self, corpus: Iterable[str], *, progress: ProgressOption = None) -> Self:
         """Replace the components by the principal directions of a corpus.
 

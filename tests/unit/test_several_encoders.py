@@ -234,6 +234,13 @@ def test_each_encoder_explains_its_weights(home, two):
     assert explanation._repr_html_().count("<table") == 2
 
 
+def test_components_fitted_before_make_the_encoder_again(home, two):
+    parts = [part.components for part in two.encoder.encoders]
+    assert two.encoder.unfitted().with_components(parts).fingerprint == two.encoder.fingerprint
+    first = two.encoder.encoders[0]
+    assert first.unfitted().with_components(parts[:1]).fingerprint == first.fingerprint
+
+
 def test_progress_is_reported_to_the_end(home, two):
     told = []
     two.encoder.encode(["a bank"] * 3, progress=lambda *found: told.append(found))

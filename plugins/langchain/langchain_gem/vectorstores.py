@@ -329,12 +329,14 @@ def _choice(embedding: Embeddings | None) -> dict[str, Any]:
             "the embedding is of a fitted model; expected GemEmbeddings of word vectors: "
             "a collection is fitted on its own texts"
         )
-    return {"vectors": str(embedding.vectors), "config": embedding.provider.encoder.config}
+    (encoder,) = embedding.provider.encoder.encoders  # word vectors are named: it is one
+    return {"vectors": str(embedding.vectors), "config": encoder.config}
 
 
 def _check_agreement(embedding: GemEmbeddings, home: Home) -> None:
     """Refuse a home that has other vectors under the name of the embeddings'."""
-    own = embedding.provider.encoder.vectors.fingerprint
+    (encoder,) = embedding.provider.encoder.encoders
+    own = encoder.vectors.fingerprint
     found = open_vectors(str(embedding.vectors), home).fingerprint
     if found != own:
         raise FingerprintMismatchError(

@@ -121,10 +121,12 @@ def _load(
 
 def _meta_of(provider: NamedProvider) -> dict[str, Any]:
     settings = provider.settings
-    named = settings.get("model") or settings.get("collection") or settings["vectors"]
-    source = provider.encoder.vectors
-    bundled = source.fingerprint in {open_vectors(name).fingerprint for name in _BUNDLED}
-    numbers = _numbers_of(source)
+    named = settings.get("model") or settings.get("collection") or settings.get("vectors")
+    named = named or "+".join(part["vectors"] for part in settings["config"]["encoders"])
+    sources = {part.vectors.fingerprint: part.vectors for part in provider.encoder.encoders}
+    bundled = sources.keys() <= {open_vectors(name).fingerprint for name in _BUNDLED}
+    counts = [_numbers_of(source) for source in sources.values()]
+    numbers = None if None in counts else sum(filter(None, counts))
     return {
         "loader": _load,
         "loader_kwargs": settings,

@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gem_index import Components, GemConfig, GemEncoder, ProgressOption, open_provider
+from gem_index import (
+    CombinedEncoder,
+    Components,
+    GemConfig,
+    GemEncoder,
+    ProgressOption,
+    open_provider,
+)
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 
 __all__ = ["GemVectorizer"]
@@ -38,7 +45,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Attributes
     ----------
-    encoder_ : GemEncoder
+    encoder_ : GemEncoder or CombinedEncoder
         After ``fit``.
 
     Examples
@@ -111,7 +118,12 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _present_config(self) -> GemConfig:
         if isinstance(self.config, GemConfig | str):
             return GemConfig.of(self.config)
-        return open_provider(self.vectors, config=self.config, home=self.home).encoder.config
+        encoders = open_provider(self.vectors, config=self.config, home=self.home).encoder.encoders
+        if len(encoders) > 1:
+            raise ValueError(
+                f"the configuration has {len(encoders)} encoders; expected one whose parameters are set: set config itself"
+            )
+        return encoders[0].config
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Fit the principal directions on n texts.
@@ -153,10 +165,10 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.model is None and self.collection is None
 
     @property
-    def _encoder(self) -> GemEncoder:
+    def _encoder(self) -> GemEncoder | CombinedEncoder:
         """The fitted encoder; before a fit the one that the parameters name, held for as long as they stay."""
         if hasattr(self, "encoder_"):
-            fitted: GemEncoder = self.encoder_
+            fitted: GemEncoder | CombinedEncoder = self.encoder_
             return fitted
         named = self._named
         if getattr(self, "_unfitted", ({}, None))[0] != named:
@@ -167,7 +179,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         return self._encoder.dimension
 
-    def _open(self, named: dict[str, Any] | None = None) -> GemEncoder:
+    def _open(self, named: dict[str, Any] | None = None) -> GemEncoder | CombinedEncoder:
         """Open what the parameters name, those of a fit where they are given, anew: a fit changes it."""
         return open_provider(**named or self._named).encoder
 
@@ -185,7 +197,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         state = dict(super().__getstate__())
         state.pop("_unfitted", None)
         fitted = state.pop("encoder_", None) is not None
-        components = encoder.components if fitted and self._fits else None
+        saved = fitted and self._fits
+        components = [part.components for part in encoder.encoders] if saved else None
         return {**state, "_saved": (fitted, components, encoder.fingerprint)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -196,12 +209,12 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         FingerprintMismatchError
             If they, or the configuration of a model, are others than those that were saved.
         """
-        saved: tuple[bool, Components | None, str] = state.pop("_saved")
+        saved: tuple[bool, list[Components] | None, str] = state.pop("_saved")
         super().__setstate__(state)
         fitted, components, fingerprint = saved
         encoder = self._open(state.get("_fitted_with"))
         if components is not None:
-            encoder = GemEncoder(encoder.vectors, encoder.config, components=components)
+            encoder = encoder.with_components(components)
         if encoder.fingerprint != fingerprint:
             name = self.collection or self.model or self.vectors or "the bundled vectors"
             raise FingerprintMismatchError(

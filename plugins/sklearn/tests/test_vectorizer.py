@@ -354,6 +354,27 @@ class TestMachinery:
         )
 
 
+class TestSeveralEncoders:
+    CONFIG = {  # noqa: RUF012 - read alone
+        "encoders": [
+            {"vectors": "wordllama", "config": {"removed": 1}},
+            {"vectors": "wordllama-gem", "config": {"removal": "none"}, "weight": 0.5},
+        ]
+    }
+
+    def test_are_fitted_and_saved_as_one(self):
+        vectorizer = GemVectorizer(config=self.CONFIG).fit(TEXTS)
+        rows = vectorizer.transform(TEXTS)
+        assert rows.shape == (len(TEXTS), 512)
+        again = pickle.loads(pickle.dumps(vectorizer))
+        np.testing.assert_array_equal(again.transform(TEXTS), rows)
+        assert clone(vectorizer).get_params()["config"] == self.CONFIG
+
+    def test_one_field_of_theirs_is_nobodys(self):
+        with pytest.raises(ValueError, match="the configuration has 2 encoders; expected one"):
+            GemVectorizer(config=self.CONFIG).set_params(config__window=3)
+
+
 class TestSaving:
     def test_joblib_and_another_process(self, tmp_path):
         vectorizer = GemVectorizer(config="cqa").fit(TEXTS)
