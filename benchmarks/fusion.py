@@ -17,11 +17,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gem_index import GemEncoder, open_vectors
-from gem_index.collection.fusion import fuse_ranks
-from gem_index.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest
 from gem_index.evaluate.suite import read_suite
+from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
+from gem_index.index.fusion import fuse_ranks
 from gem_index.index.lexical import terms_of
 
 F64 = npt.NDArray[np.float64]

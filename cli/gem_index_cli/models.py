@@ -100,7 +100,7 @@ def encode(
     as_json: AsJson = False,
 ) -> None:
     """Write the vectors of the texts in some files, a row a text, in their order."""
-    from gem_index.vector_output import write_vectors
+    from gem_index.gem.vector_output import write_vectors
 
     if fit and (encoder.model or encoder.collection):
         raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")

@@ -20,7 +20,7 @@ from gem_index_cli.context import (
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
 
 if TYPE_CHECKING:
-    from gem_index.vector_library import VectorInfo
+    from gem_index.home.vector_library import VectorInfo
     from gem_index.vectors.options import SourceOptions
     from gem_index.vectors.stored import Findings
 

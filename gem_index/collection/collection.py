@@ -32,7 +32,6 @@ from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
 from gem_index.collection.view import StaleStateError, ViewKeeper
 from gem_index.collection.why import explain_hit
-from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
@@ -43,18 +42,19 @@ from gem_index.errors import (
 )
 from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
+from gem_index.gem.config import GemConfig
+from gem_index.gem.reranking import Candidate, RerankResults
+from gem_index.gem.reranking import rerank as _rerank
 from gem_index.index.dense import spread
 from gem_index.index.kinds import check_kind, resolve_kind
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reranking import Candidate, RerankResults
-from gem_index.reranking import rerank as _rerank
 from gem_index.store.database import FORK_GATE
 from gem_index.store.documents import DocumentRepository, OnExisting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, StoredDocument
+from gem_index.store.workspace import Workspace
 from gem_index.text import check_text, check_texts
-from gem_index.workspace import Workspace
 
 __all__ = ["Collection"]
 
@@ -353,7 +353,7 @@ class Collection:
             Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
         fusion : str
             How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
-            their ranks; see :mod:`gem_index.collection.fusion`.
+            their ranks; see :mod:`gem_index.index.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.

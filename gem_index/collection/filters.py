@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gem_index.forking import ForkSafeLock
+from gem_index.index.hits import Ids
 from gem_index.store.documents import DocumentRepository
 
 __all__ = ["FilterCache"]
 
-Ids = npt.NDArray[np.int64]
 
 _MOST_IDS = 4_000_000  # 32 MB
 _MOST_FILTERS = 1000

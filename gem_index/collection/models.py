@@ -1,4 +1,4 @@
-"""How a stored model becomes an encoder, and an encoder a stored model."""
+"""How a home's word vectors are opened, a stored model becomes an encoder, and an encoder a stored model."""
 
 from __future__ import annotations
 
@@ -7,16 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 from sqlalchemy import Connection
 
-from gem_index.config import GemConfig
 from gem_index.errors import CorruptionError, FingerprintMismatchError
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.components import Components
+from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.quoting import quoted
+from gem_index.store.names import SourceRepository
 from gem_index.store.records import ModelRecord
-from gem_index.workspace import Workspace
+from gem_index.store.workspace import Workspace
+from gem_index.vectors.base import VectorSource
+from gem_index.vectors.registry import open_source
 
-__all__ = ["open_encoder", "open_unfitted", "record_of"]
+__all__ = ["open_encoder", "open_unfitted", "open_vectors", "record_of"]
+
+
+def open_vectors(
+    workspace: Workspace, spec: str, connection: Connection | None = None
+) -> VectorSource:
+    """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""
+    if connection is None:
+        with workspace.database.reading() as connection:
+            return open_vectors(workspace, spec, connection)
+    folders = {
+        record.name: workspace.vectors_folder / record.location
+        for record in SourceRepository(connection).all()
+    }
+    return open_source(spec, folders)
 
 
 def open_encoder(
@@ -42,7 +59,7 @@ def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connecti
     """Make the encoder that a fit of a stored model begins with, on what the names of its vectors mean today."""
     encoders = [
         GemEncoder(
-            workspace.open_vectors(part.vectors, connection),
+            open_vectors(workspace, part.vectors, connection),
             GemConfig.from_json(part.config),
             threads=workspace.settings.threads,
         )
@@ -58,7 +75,7 @@ def _together(model: ModelRecord, encoders: Sequence[GemEncoder]) -> Encoder:
 
 
 def _encoder(workspace: Workspace, model: ModelRecord, connection: Connection | None) -> GemEncoder:
-    vectors = workspace.open_vectors(model.vectors, connection)
+    vectors = open_vectors(workspace, model.vectors, connection)
     if vectors.fingerprint != model.vectors_fingerprint:
         raise FingerprintMismatchError(
             f"the model on the vectors {quoted(model.vectors)}",

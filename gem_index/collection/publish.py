@@ -25,7 +25,7 @@ from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, SnapshotRecord
-from gem_index.workspace import Workspace
+from gem_index.store.workspace import Workspace
 
 __all__ = ["publish"]
 

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores
-from gem_index.collection.view import Hits, View
+from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
+from gem_index.index.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores
+from gem_index.index.hits import Hits
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository

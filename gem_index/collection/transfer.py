@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.collection.models import open_encoder
-from gem_index.config import GemConfig
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
 from gem_index.gem.combined import Encoder
+from gem_index.gem.config import GemConfig
 from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
@@ -31,9 +31,9 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
+from gem_index.store.workspace import Workspace, check_name
 from gem_index.text import WeightedText
 from gem_index.vectors.registry import split_spec
-from gem_index.workspace import Workspace, check_name
 
 __all__ = ["Export", "read_export", "restore_documents", "write_export"]
 

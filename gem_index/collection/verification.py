@@ -11,7 +11,7 @@ from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.workspace import Workspace
+from gem_index.store.workspace import Workspace
 
 __all__ = ["index_problems"]
 

@@ -12,24 +12,22 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
+from gem_index.arrays import Mask
 from gem_index.collection.models import open_encoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder
+from gem_index.index.hits import Hits, Ids, best_of, members
 from gem_index.index.lexical import LexicalTail, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, SnapshotRecord
-from gem_index.workspace import Workspace
+from gem_index.store.workspace import Workspace
 
-__all__ = ["Hits", "StaleStateError", "View", "ViewKeeper", "best_of"]
+__all__ = ["StaleStateError", "View", "ViewKeeper"]
 
 _LOG = logging.getLogger(__name__)
-
-Ids = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Hits = list[tuple[int, float]]
 
 _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
 
@@ -103,7 +101,7 @@ class View:
             if allowed is None:
                 found += tail
             else:
-                accepted = _member(self.tail_ids, allowed)
+                accepted = members(self.tail_ids, allowed)
                 found += [pair for pair, ok in zip(tail, accepted, strict=True) if ok]
         return best_of(found, depth)
 
@@ -118,7 +116,7 @@ class View:
         if self.snapshot is None or not len(self.snapshot.ids):
             return []
         ids, kind = self.snapshot.ids, self.snapshot.kind
-        mask = self.alive if allowed is None else self.alive & _member(ids, allowed)
+        mask = self.alive if allowed is None else self.alive & members(ids, allowed)
         if not mask.any():
             return []
         if not kind.exact and allowed is not None and len(allowed) <= _ENCODED_AT_ONCE:
@@ -141,7 +139,7 @@ class View:
     ) -> npt.NDArray[np.float32]:
         """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`search`."""
         found = np.empty(len(seqs), dtype=np.float32)
-        in_tail = _member(seqs, self.tail_ids)
+        in_tail = members(seqs, self.tail_ids)
         found[in_tail] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[in_tail])] @ query
         rest = seqs[~in_tail]
         if len(rest):
@@ -194,20 +192,6 @@ class View:
     @cached_property
     def _tail_words(self) -> LexicalTail:
         return LexicalTail(self.tail_ids, self.tail_texts)
-
-
-def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best of some (seq, score), best first, equal scores by seq."""
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
-
-
-def _member(ids: Ids, allowed: Ids) -> Mask:
-    """Return which ids are among the allowed ones; both ascend."""
-    mask = np.zeros(len(ids), dtype=np.bool_)
-    places = np.searchsorted(ids, allowed)
-    places = places[places < len(ids)]
-    mask[places] = ids[places] == allowed[: len(places)]
-    return mask
 
 
 class ViewKeeper:
@@ -272,8 +256,8 @@ class ViewKeeper:
         if dead:
             gone = np.unique(np.array(dead, dtype=np.int64))
             if view.snapshot is not None:
-                alive = alive & ~_member(view.snapshot.ids, gone)
-            kept = ~_member(tail_ids, gone)
+                alive = alive & ~members(view.snapshot.ids, gone)
+            kept = ~members(tail_ids, gone)
             tail_ids, tail_vectors = tail_ids[kept], tail_vectors[kept]
             tail_texts = tuple(compress(tail_texts, kept))
         last_seq = view.last_seq

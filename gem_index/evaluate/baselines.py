@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from gem_index.arrays import F64
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.evaluate.lexical_baselines import Bm25, TfIdf, check_pairs, corpus_blocks
 from gem_index.gem.batches import TokenBatch
@@ -28,7 +29,6 @@ __all__ = [
     "cosines",
 ]
 
-F64 = npt.NDArray[np.float64]
 
 _NOTHING = 1e-6  # what is left of a vector counts as nothing below this share of it: it would be rounding noise
 

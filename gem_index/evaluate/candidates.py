@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from gem_index.arrays import F64
 from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import BASELINES, Scorer, cosines
 from gem_index.evaluate.lexical_baselines import TfIdf
@@ -15,7 +13,6 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GEM", "Candidates", "Encoder", "EncoderScorer", "candidates", "with_lexical"]
 
-F64 = npt.NDArray[np.float64]
 Candidates = Mapping[str, Callable[[], Scorer]]
 
 GEM = "GEM"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F64
 from gem_index.errors import ConfigError, InputError
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import Question
@@ -16,7 +16,6 @@ from gem_index.evaluate.tables import Evaluation, Table
 
 __all__ = ["PARTS", "evaluate_cqa", "pair_texts", "ranked_by", "score_run"]
 
-F64 = npt.NDArray[np.float64]
 
 PARTS = ("subject+body", "subject", "body", "subject+subject+body")
 """Which text of a question is compared; the last counts the words of the subject twice."""

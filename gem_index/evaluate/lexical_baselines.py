@@ -9,16 +9,15 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from gem_index.arrays import F64
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.gem.batches import TokenBatch, blocks_of_texts
 from gem_index.text import tokenize
 
 __all__ = ["Bm25", "TfIdf", "check_pairs", "corpus_blocks"]
 
-F64 = npt.NDArray[np.float64]
 
 # A block's size bounds memory; a data set of some thousand sentences is one, whose words are looked up once.
 _BLOCK = 8192

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F64, I64
+
 __all__ = [
     "Interval",
     "RankingScores",
@@ -19,8 +21,6 @@ __all__ = [
     "resampled_pearson",
 ]
 
-F64 = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 _CUT = 10  # the official scorer looks at the first ten
 
@@ -55,8 +55,8 @@ class RankingScores:
 
     average_precision: F64
     reciprocal_rank: F64
-    found: Counts
-    possible: Counts
+    found: I64
+    possible: I64
 
     @property
     def map(self) -> float:

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.fusion import fuse_scores
+from gem_index.arrays import F32, F64
 from gem_index.errors import InputError, RecordError
 from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.files import open_input, user_path
+from gem_index.index.fusion import fuse_scores
+from gem_index.index.hits import Hits
 from gem_index.index.lexical import LexicalIndex, match_weights, terms_of
 from gem_index.reading import read_objects
 
@@ -31,9 +33,6 @@ __all__ = [
     "read_beir",
 ]
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Hits = list[tuple[int, float]]
 
 _LAYOUT = (
     "expected a folder in BEIR's layout: corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and "

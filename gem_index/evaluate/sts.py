@@ -7,9 +7,7 @@ from pathlib import PurePosixPath
 from statistics import mean
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from gem_index.arrays import F64
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import ScoredPairs
 from gem_index.evaluate.metrics import correlations, paired_bootstrap, resampled_pearson
@@ -17,7 +15,6 @@ from gem_index.evaluate.tables import Evaluation, Table
 
 __all__ = ["evaluate_sts", "scores_of"]
 
-F64 = npt.NDArray[np.float64]
 
 _PAPER = (
     ("GEM + L.F.P. (paper)", 83.5, 78.4),

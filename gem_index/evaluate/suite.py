@@ -13,8 +13,8 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F64, I64
 from gem_index.errors import ConfigError, InputError
 from gem_index.evaluate.baselines import MeanEncoder, cosines
 from gem_index.evaluate.candidates import Encoder
@@ -31,8 +31,6 @@ from gem_index.vectors.base import VectorSource
 
 __all__ = ["Candidate", "Suite", "evaluate_suite", "read_suite"]
 
-F64 = npt.NDArray[np.float64]
-Samples = npt.NDArray[np.int64]
 
 _FORM = (
     'expected [[set]] tables with task = "sts", "cqa", "retrieval" or "lookup", path = "..." and perhaps a name, and '
@@ -55,7 +53,7 @@ class Result:
     """What was measured on the items of one set: a score on any sample of them."""
 
     items: int
-    on: Callable[[Samples], F64]
+    on: Callable[[I64], F64]
 
     @property
     def score(self) -> float:

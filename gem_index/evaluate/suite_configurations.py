@@ -11,7 +11,7 @@ from gem_index.errors import ConfigError
 from gem_index.evaluate.suite import Candidate
 from gem_index.gem.specification import EncoderSpec, make_encoder, read_specification
 from gem_index.home import Home
-from gem_index.opening import open_vectors
+from gem_index.home.opening import open_vectors
 from gem_index.quoting import quoted
 from gem_index.vectors.registry import DEFAULT_VECTORS
 

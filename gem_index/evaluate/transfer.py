@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I64
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.evaluate.metrics import correlations, pearson
 from gem_index.evaluate.transfer_data import (
@@ -23,12 +23,9 @@ from gem_index.evaluate.transfer_data import (
 
 __all__ = ["GRID", "TASKS", "TransferResult", "evaluate_transfer"]
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
 Encode = Callable[[Sequence[str]], F32]
-Progress = Callable[[int, int], None]
+Counted = Callable[[int, int], None]
 Tick = Callable[[], object]
-Rows = npt.NDArray[np.int64]
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST", "TREC", "MRPC", "SICK-R", "SICK-E")
 """The tasks, in the order of the paper's Table 3."""
@@ -73,7 +70,7 @@ class TransferResult:
 
 
 def evaluate_transfer(
-    task: str, folder: Path, encode: Encode, progress: Progress | None = None
+    task: str, folder: Path, encode: Encode, progress: Counted | None = None
 ) -> TransferResult:
     """Train and test a linear model on the vectors of a task's sentences, as SentEval does (Conneau & Kiela 2018).
 
@@ -141,7 +138,7 @@ class _Sample:
     features: F32
     gold: F64
 
-    def __getitem__(self, rows: Rows) -> _Sample:
+    def __getitem__(self, rows: I64) -> _Sample:
         return _Sample(self.features[rows], self.gold[rows])
 
 
@@ -206,7 +203,7 @@ def _predict(model: Model, train: _Sample, test: _Sample, c: float) -> F64:
     return fitted.predict(y)
 
 
-def _folds(sample: _Sample, number: int) -> Iterable[tuple[Rows, Rows]]:
+def _folds(sample: _Sample, number: int) -> Iterable[tuple[I64, I64]]:
     from sklearn.model_selection import StratifiedKFold  # type: ignore[import-untyped, unused-ignore]
 
     folds = StratifiedKFold(n_splits=number, shuffle=True, random_state=_SEED)

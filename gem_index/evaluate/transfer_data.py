@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F64
 from gem_index.errors import InputError, RecordError
 
 __all__ = ["SCORES", "Examples", "check_classes", "read_examples", "target_distributions"]
 
-F64: TypeAlias = npt.NDArray[np.float64]
 Example: TypeAlias = tuple[tuple[str, ...], float]  # one text or two, and the class or the score
 
 SCORES = np.arange(1.0, 6.0)

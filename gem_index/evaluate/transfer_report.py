@@ -11,11 +11,11 @@ from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.evaluate.transfer import TASKS, TransferResult, evaluate_transfer
+from gem_index.progress import Progress
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["evaluate_tasks"]
 
-Progress = Callable[[str, int, int], None]
 
 _PAPER = {
     "GEM + L.F.P. (paper)": "79.8 82.5 93.8 89.9 84.7 91.4 75.4/82.9 86.5 86.2",

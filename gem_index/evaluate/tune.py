@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gem_index.config import GemConfig
 from gem_index.evaluate.tables import Evaluation, Table
+from gem_index.gem.config import GemConfig
+from gem_index.progress import Progress
 from gem_index.vectors.options import LARGEST_FACTOR, SMALLEST_FACTOR
 from gem_index.vectors.registry import join_spec, split_spec
 
@@ -17,7 +18,6 @@ FACTORS = (0.1, 0.3, 0.5, 0.7, 1.5, 2.0, 3.0)
 """What each source's weight is multiplied by; of a single source it is the scale."""
 
 Score = Callable[[GemConfig, str], float]
-Progress = Callable[[str, int, int], None]
 
 GRID: dict[str, tuple[Any, ...]] = {
     "window": (3, 5, 6, 7, 8, 9, 12),

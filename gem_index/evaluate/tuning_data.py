@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import mean
 
-from gem_index.config import GemConfig
 from gem_index.evaluate.candidates import GEM, EncoderScorer
 from gem_index.evaluate.cqa import evaluate_cqa
 from gem_index.evaluate.data import read_questions, read_sts
 from gem_index.evaluate.metrics import pearson
 from gem_index.evaluate.sts import scores_of
 from gem_index.evaluate.tune import Score
+from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.vectors.base import VectorSource
 

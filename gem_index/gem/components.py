@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F64
 from gem_index.errors import ConfigError
 
 __all__ = ["Components", "CorpusStatistics"]
 
-F64 = npt.NDArray[np.float64]
 
 _RANK_TOLERANCE = 1e-6
 

@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, CorruptionError, InputError
 from gem_index.gem.background import RECIPE, background_statistics, coarse_vectors
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.gem.config import GemConfig
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_model
 from gem_index.gem.sentences import WeighedSentences

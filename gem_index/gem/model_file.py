@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.config import GemConfig
 from gem_index.errors import CorruptionError, FingerprintMismatchError, InputError
 from gem_index.gem.components import Components
+from gem_index.gem.config import GemConfig
 
 __all__ = ["MAGIC", "StoredEncoder", "read_model", "write_model"]
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from gem_index.config import GemConfig
+from gem_index.arrays import F32, F64, I32, I64
 from gem_index.gem.components import Components
+from gem_index.gem.config import GemConfig
 
 __all__ = ["WeighedSentences"]
 
 _NOTHING_LEFT = 1e-12  # of a squared length, as in kernels.sentences
-
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,19 +35,19 @@ class WeighedSentences:
         How much each word counts because of the part of the text that it is in.
     """
 
-    ids: Ids
-    offsets: Ids64
+    ids: I32
+    offsets: I64
     rows: F32
     projections: F64
-    selected: Ids64
+    selected: I64
     weights: F64
     counts: F64 | None = None
 
     @classmethod
     def of(
         cls,
-        ids: Ids,
-        offsets: Ids64,
+        ids: I32,
+        offsets: I64,
         rows: F32,
         components: Components,
         config: GemConfig,
@@ -109,7 +104,7 @@ class WeighedSentences:
         scaled: F64 = words * (0.0 if nothing_left else 1.0 / after)
         return scaled
 
-    def _removed(self, config: GemConfig) -> Ids64:
+    def _removed(self, config: GemConfig) -> I64:
         """Return which directions each sentence loses (sentences, r)."""
         if config.removal == "sir":
             count = self.selected.shape[1]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.config import GemConfig
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
+from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.json_input import read_json_file

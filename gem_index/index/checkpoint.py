@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.dense import DenseIndex
+from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 
 __all__ = ["Checkpoint"]
 
-Ids = npt.NDArray[np.int64]
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # seconds between two of them,

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32, Mask
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.kinds import IndexKind
 from gem_index.quoting import quoted_error
 
 __all__ = ["TRAINING_VECTORS", "DenseIndex", "spread"]
 
-F32 = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
 
 TRAINING_VECTORS = 65_536
 """At most so many vectors are shown to an index that learns before it is filled."""

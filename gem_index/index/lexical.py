@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, GemIndexError
+from gem_index.index.hits import Hits, Ids, among
 from gem_index.quoting import quoted_error
 from gem_index.text import counted_tokens
 
 __all__ = ["LexicalIndex", "LexicalTail", "match_weights", "terms_of"]
-
-Ids = npt.NDArray[np.int64]
-Hits = list[tuple[int, float]]
 
 _ANALYSER = "gem_index"
 _TEXT, _ID = "text", "id"
@@ -275,7 +272,7 @@ class LexicalIndex:
                 most = min(asked, max(len(self), 1))
                 hits = self._searcher.search(query, most, count=False).hits
                 ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
-            alive = _among(np.array(ids, dtype=np.int64), wanted)
+            alive = among(np.array(ids, dtype=np.int64), wanted)
             found = [
                 (int(identifier), float(score))
                 for identifier, (score, _), ok in zip(ids, hits, alive, strict=True)
@@ -340,15 +337,7 @@ class LexicalTail:
             scores[places] += weight * (1 + _K1) * times / (times + norm)
         found = scores > 0
         if accepted is not None:
-            found &= _among(self._ids, accepted)
+            found &= among(self._ids, accepted)
         places = np.flatnonzero(found)
         best = places[np.argsort(-scores[places], kind="stable")][:k]
         return [(int(self._ids[place]), float(scores[place])) for place in best]
-
-
-def _among(ids: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
-    """Return which ids are among the wanted ones, which ascend."""
-    if not len(wanted):
-        return np.zeros(len(ids), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
-    return np.asarray(wanted[places] == ids)

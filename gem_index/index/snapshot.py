@@ -15,13 +15,13 @@ from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.dense import DenseIndex
+from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 
 __all__ = ["FileTable", "Generation", "Snapshot"]
 
 FileTable: TypeAlias = Mapping[str, Mapping[str, str | int]]
-Ids: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK = 4096
 _MAGIC = "gem-index snapshot"

@@ -11,18 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I32, I64, Mask
 from gem_index.kernels.compiled import compiled, compiled_part
 from gem_index.kernels.windows import PIECE, Workspace, dot, load, workspace
 
 __all__ = ["weigh_dependent_sentences"]
 
-Flags = npt.NDArray[np.bool_]
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
 
 _RANK_TOLERANCE = 1e-6
 """A residual of at most this share of its vector counts as none (spec section 4)."""
@@ -35,7 +30,7 @@ bound of each vector's squared residual against all others, and so limits the ro
 class _Span(NamedTuple):
     """Scratch arrays for the window of one word; w is its size."""
 
-    context: Ids64  # (w,) the words of the window that count, without v_i
+    context: I64  # (w,) the words of the window that count, without v_i
     factor: F64  # (w, w) Cholesky factor of their Gram matrix
     share: F64  # (w,) coefficients of v_i in terms of them
     basis: F64  # (w, d) orthonormal vectors of their span, then unit vectors less their parts along those
@@ -45,7 +40,7 @@ class _Span(NamedTuple):
 
 
 @compiled_part
-def _context_of(sentence: Ids, gram: F64, i: int, low: int, high: int, context: Ids64) -> int:
+def _context_of(sentence: I32, gram: F64, i: int, low: int, high: int, context: I64) -> int:
     """Fill context with the words of low..high but i, each once and without zero vectors; return how many."""
     size = 0
     for j in range(low, high):
@@ -144,7 +139,7 @@ def _residual_by_gram_schmidt(work: Workspace, i: int, size: int, span: _Span) -
 
 
 @compiled_part
-def _weigh_carefully(sentence: Ids, window: int, work: Workspace, span: _Span) -> None:
+def _weigh_carefully(sentence: I32, window: int, work: Workspace, span: _Span) -> None:
     """Fill ``work.weights``; the span of the context is computed for each word separately."""
     n = sentence.shape[0]
     gram = work.gram
@@ -172,15 +167,15 @@ def _weigh_carefully(sentence: Ids, window: int, work: Workspace, span: _Span) -
 
 @compiled
 def weigh_dependent_sentences(
-    ids: Ids,
-    offsets: Ids64,
+    ids: I32,
+    offsets: I64,
     rows: F32,
     projections: F64,
     sigma: F64,
-    selected: Ids64,
+    selected: I64,
     window: int,
     weights: F64,
-    dependent: Flags,
+    dependent: Mask,
 ) -> None:
     """Weigh the words of the sentences that :func:`gem_index.kernels.windows.weigh_sentences` marked; same parameters."""
     d, count = rows.shape[1], selected.shape[1]

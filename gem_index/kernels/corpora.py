@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I32, I64
 from gem_index.kernels.compiled import compiled
 
 __all__ = ["coarse_vectors"]
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
-
 
 @compiled
-def coarse_vectors(ids: Ids, offsets: Ids64, rows: F32, power: float, out: F64) -> None:
+def coarse_vectors(ids: I32, offsets: I64, rows: F32, power: float, out: F64) -> None:
     """Fill out (sentences, d) with g = sum_j sigma_j^t u_j (Eq. 7).
 
     Each left singular vector u_j points toward the sum of the sentence's words (spec section 3). Up to d words, the SVD

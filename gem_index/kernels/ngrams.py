@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import I64
 from gem_index.kernels.compiled import compiled, compiled_part
 
 __all__ = ["hash_ngrams"]
 
 Bytes = npt.NDArray[np.uint8]
-Ids64 = npt.NDArray[np.int64]
 
 
 @compiled_part
@@ -23,12 +23,12 @@ def _hashed(key: np.uint64, byte: np.uint8) -> np.uint64:
 @compiled
 def hash_ngrams(
     text: Bytes,
-    offsets: Ids64,
+    offsets: I64,
     shortest: int,
     longest: int,
     buckets: int,
-    out: Ids64,
-    counts: Ids64,
+    out: I64,
+    counts: I64,
 ) -> int:
     """Fill out with the buckets of the words' n-grams, word by word, and return how many there are.
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I64
 from gem_index.kernels.compiled import compiled
 
 __all__ = ["EXACT_POWERS", "parse_lines"]
 
 Bytes = npt.NDArray[np.uint8]
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids64 = npt.NDArray[np.int64]
 
 EXACT_POWERS: F64 = np.array([10.0**k for k in range(23)])
 """The powers of ten that float64 holds exactly."""
@@ -23,7 +21,7 @@ _PLUS, _MINUS, _POINT = 43, 45, 46
 
 
 @compiled
-def parse_lines(text: Bytes, powers: F64, words: Ids64, rows: F32) -> int:
+def parse_lines(text: Bytes, powers: F64, words: I64, rows: F32) -> int:
     """Parse lines ``word v_1 ... v_d``, each ended by a line feed.
 
     A number of up to 15 digits whose power of ten is within 10^22 is the quotient or product of two exact float64 numbers,

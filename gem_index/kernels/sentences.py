@@ -8,17 +8,13 @@ so bytes do not change with batch size or threads.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I32, I64
 from gem_index.kernels.compiled import compiled
 from gem_index.kernels.windows import dot
 
 __all__ = ["compose_sentences", "project", "select_directions"]
 
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
 
 _NOTHING_LEFT = 1e-12
 """Of a squared length: what remains below is rounding."""
@@ -39,7 +35,7 @@ def project(rows: F32, directions: F64) -> F64:
 
 @compiled
 def select_directions(
-    ids: Ids, offsets: Ids64, projections: F64, sigma: F64, plain_ranking: bool, selected: Ids64
+    ids: I32, offsets: I64, projections: F64, sigma: F64, plain_ranking: bool, selected: I64
 ) -> None:
     """Fill selected (sentences, h) with the directions of the largest o_k, best first (Eq. 8; ties: smaller k first).
 
@@ -71,13 +67,13 @@ def select_directions(
 
 @compiled
 def compose_sentences(
-    ids: Ids,
-    offsets: Ids64,
+    ids: I32,
+    offsets: I64,
     rows: F32,
     alpha: F64,
     projections: F64,
     directions: F64,
-    removed: Ids64,
+    removed: I64,
     share: float,
     out: F32,
 ) -> None:

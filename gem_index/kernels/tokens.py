@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import I32, I64
 from gem_index.kernels.compiled import compiled, compiled_part
 
 __all__ = ["number_words"]
 
 Bytes = npt.NDArray[np.uint8]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
 
 _LINE_FEED = 10
 _UNDERSCORE = 95
@@ -37,12 +36,12 @@ def _same(text: Bytes, a: int, b: int, length: int) -> bool:
 @compiled
 def number_words(
     text: Bytes,
-    starts: Ids64,
+    starts: I64,
     split: npt.NDArray[np.bool_],
-    table: Ids,
-    ids: Ids,
-    offsets: Ids64,
-    words: Ids64,
+    table: I32,
+    ids: I32,
+    offsets: I64,
+    words: I64,
 ) -> int:
     """Find the words of some texts and number them by first appearance.
 

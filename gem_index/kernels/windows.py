@@ -11,17 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32, F64, I32, I64, Mask
 from gem_index.kernels.compiled import compiled, compiled_part
 
 __all__ = ["PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
 
-Flags = npt.NDArray[np.bool_]
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int32]
-Ids64 = npt.NDArray[np.int64]
 
 _CAREFUL_BELOW = 1e-4
 """Of |v|^2: the sliding inverse leaves a smaller squared residual to the careful path."""
@@ -39,14 +34,14 @@ class Workspace(NamedTuple):
     weights: F64  # (n, 3)
     inverse: F64  # (w, w) X
     meaning: F64  # (w, h) T = X E
-    members: Ids64  # (w,) the word in each row of X, by its last position in the window
+    members: I64  # (w,) the word in each row of X, by its last position in the window
     products: F64  # (w,) inner products with the members
     share: F64  # (w,) coefficients in terms of the members
     query: F64  # (h,)
 
 
 @compiled_part
-def workspace(offsets: Ids64, dimension: int, count: int, window: int) -> Workspace:
+def workspace(offsets: I64, dimension: int, count: int, window: int) -> Workspace:
     """Allocate for the longest of some sentences."""
     longest = 1
     for s in range(offsets.shape[0] - 1):
@@ -101,11 +96,11 @@ def _banded_gram(words: F64, window: int, gram: F64) -> None:
 
 @compiled_part
 def load(
-    sentence: Ids,
+    sentence: I32,
     rows: F32,
     projections: F64,
     sigma: F64,
-    selected: Ids64,
+    selected: I64,
     window: int,
     work: Workspace,
 ) -> None:
@@ -129,7 +124,7 @@ def _enter(
     aligned: F64,
     inverse: F64,
     meaning: F64,
-    members: Ids64,
+    members: I64,
     products: F64,
     share: F64,
     query: F64,
@@ -170,7 +165,7 @@ def _enter(
 
 
 @compiled_part
-def _leave(a: int, size: int, inverse: F64, meaning: F64, members: Ids64) -> None:
+def _leave(a: int, size: int, inverse: F64, meaning: F64, members: I64) -> None:
     """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
     count = meaning.shape[1]
     last = size - 1
@@ -192,7 +187,7 @@ def _leave(a: int, size: int, inverse: F64, meaning: F64, members: Ids64) -> Non
 
 
 @compiled_part
-def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
+def _slide(sentence: I32, window: int, work: Workspace) -> bool:
     """Fill ``work.weights`` by sliding the window; False where a word is left to the careful path.
 
     A word that stands in its window more than once is a member once, and none of its occurrences brings anything new.
@@ -248,15 +243,15 @@ def _slide(sentence: Ids, window: int, work: Workspace) -> bool:
 
 @compiled
 def weigh_sentences(
-    ids: Ids,
-    offsets: Ids64,
+    ids: I32,
+    offsets: I64,
     rows: F32,
     projections: F64,
     sigma: F64,
-    selected: Ids64,
+    selected: I64,
     window: int,
     weights: F64,
-    dependent: Flags,
+    dependent: Mask,
 ) -> None:
     """Weigh the words of sentences (spec section 4); sentences that need care are only marked.
 

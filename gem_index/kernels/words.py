@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32, I64
 from gem_index.kernels.compiled import compiled
 
 __all__ = ["find_words", "hash_words", "sum_rows"]
 
-F32 = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
-Ids64 = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
 
 @compiled
-def hash_words(text: Bytes, offsets: Ids64, out: Keys) -> None:
+def hash_words(text: Bytes, offsets: I64, out: Keys) -> None:
     """Fill out (words,) with the FNV-1a hash (64 bits) of each word: word i is text[offsets[i]:offsets[i + 1] - 1]."""
     for i in range(out.shape[0]):
         key = np.uint64(14695981039346656037)
@@ -28,13 +27,13 @@ def hash_words(text: Bytes, offsets: Ids64, out: Keys) -> None:
 @compiled
 def find_words(
     wanted: Bytes,
-    wanted_offsets: Ids64,
+    wanted_offsets: I64,
     wanted_keys: Keys,
     text: Bytes,
-    offsets: Ids64,
+    offsets: I64,
     keys: Keys,
-    rows: Ids64,
-    out: Ids64,
+    rows: I64,
+    out: I64,
 ) -> None:
     """Fill out (wanted,) with the row of each wanted word, -1 where the vocabulary does not hold it.
 
@@ -71,7 +70,7 @@ def find_words(
 
 
 @compiled
-def sum_rows(table: F32, rows: Ids64, counts: Ids64, out: F32) -> None:
+def sum_rows(table: F32, rows: I64, counts: I64, out: F32) -> None:
     """Add to out (n, d) the rows of a table (R, d) that belong to each: counts[i] of them, one after the other in rows."""
     place = 0
     for i in range(out.shape[0]):

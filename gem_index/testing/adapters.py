@@ -17,7 +17,7 @@ from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
-from gem_index.opening import open_provider
+from gem_index.home.opening import open_provider
 from gem_index.testing.processes import call_in_child, in_forked_child
 from gem_index.testing.samples import fit_model, write_word_vectors
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.gem.combined import Encoder
-from gem_index.opening import open_provider
+from gem_index.home.opening import open_provider
 from gem_index.text import tokenize
 
 __all__ = ["cosine_ranking", "fit_model", "write_word_vectors"]

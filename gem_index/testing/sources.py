@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gem_index.config import GemConfig
+from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.vectors.base import VectorSource
 

@@ -23,7 +23,7 @@ from gem_index.vectors.catalogue import RemoteFile
 
 __all__ = ["checked_address", "download", "hub_folder", "hub_promise", "is_address"]
 
-Progress = Callable[[int, int], None]
+Counted = Callable[[int, int], None]
 
 _BLOCK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
@@ -125,7 +125,7 @@ class _Partial:
         self.note.unlink(missing_ok=True)
 
 
-def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -> Path:
+def download(file: RemoteFile, folder: Path, progress: Counted | None = None) -> Path:
     """Download a file into a folder and return its path.
 
     What arrives is kept under a temporary name; after a cut, also in an earlier process, it goes on where it stopped, if
@@ -195,7 +195,7 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
     return target
 
 
-def _fetch(file: RemoteFile, partial: _Partial, progress: Progress | None) -> None:
+def _fetch(file: RemoteFile, partial: _Partial, progress: Counted | None) -> None:
     """Ask once for what is missing, and take what comes."""
     if not partial.tag and file.sha256 is None:
         partial.forget()  # neither a version to ask for nor a hash to hold the whole to

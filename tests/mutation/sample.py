@@ -20,12 +20,12 @@ from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, WorkerOutcome, WorkResult
 
 PARTS = {
-    "gem": ("gem_index/gem/", "gem_index/config.py", "gem_index/provider.py"),
+    "gem": ("gem_index/gem/",),
     "kernels": ("gem_index/kernels/", "gem_index/text.py"),
     "collection": ("gem_index/collection/",),
     "index": ("gem_index/index/",),
-    "store": ("gem_index/store/", "gem_index/workspace.py", "gem_index/home.py"),
-    "vectors": ("gem_index/vectors/", "gem_index/vector", "gem_index/npy.py"),
+    "store": ("gem_index/store/", "gem_index/home/"),
+    "vectors": ("gem_index/vectors/", "gem_index/npy.py"),
     "command line": ("cli/",),
     "files, input, re-ranking": ("gem_index/",),  # what no line above names
 }

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive
-from gem_index.config import GemConfig
 from gem_index.gem.components import Components, CorpusStatistics
+from gem_index.gem.config import GemConfig
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.kernels.corpora import coarse_vectors
 from gem_index.kernels.sentences import select_directions

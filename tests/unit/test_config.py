@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from gem_index.config import GemConfig
 from gem_index.errors import ConfigError
+from gem_index.gem.config import GemConfig
 from gem_index.settings import load_settings
 
 

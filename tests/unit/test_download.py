@@ -355,13 +355,13 @@ class TestAddingFromAServer:
             home.add_vectors("glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
         assert home.vectors()[2:] == []
 
-        from gem_index import vector_origins
+        from gem_index.vectors import sources
 
-        file = vector_origins.replace(
+        file = sources.replace(
             entry.files[0], size=len(packed), sha256=hashlib.sha256(packed).hexdigest()
         )
-        changed = {**CATALOGUE, "glove.6B.100d": vector_origins.replace(entry, files=(file,))}
-        monkeypatch.setattr(vector_origins, "CATALOGUE", changed)
+        changed = {**CATALOGUE, "glove.6B.100d": sources.replace(entry, files=(file,))}
+        monkeypatch.setattr(sources, "CATALOGUE", changed)
         info = home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
         assert (info.words, info.licence) == (3, "PDDL 1.0")
         assert info.origin.startswith(server.address)
@@ -374,7 +374,7 @@ class TestAddingFromAServer:
     ):
         import zipfile
 
-        from gem_index import vector_origins
+        from gem_index.vectors import sources
 
         name = f"swe-gte{dimension}-en"
         entry = CATALOGUE[name]
@@ -402,14 +402,14 @@ class TestAddingFromAServer:
         with pytest.raises(DownloadError, match=f"has 134 bytes; expected {published.size:,}"):
             home.add_vectors(name, mirror=server.address + path)
 
-        file = vector_origins.replace(
+        file = sources.replace(
             published,
             address=server.address + path,
             size=len(packed),
             sha256=hashlib.sha256(packed).hexdigest(),
         )
-        changed = {**CATALOGUE, name: vector_origins.replace(entry, files=(file,))}
-        monkeypatch.setattr(vector_origins, "CATALOGUE", changed)
+        changed = {**CATALOGUE, name: sources.replace(entry, files=(file,))}
+        monkeypatch.setattr(sources, "CATALOGUE", changed)
         server.content = {f"/media{stored}": packed[:-1] + b"x"}
         with pytest.raises(DownloadError, match=f"has the SHA-256 .*, expected {file.sha256}"):
             home.add_vectors(name)

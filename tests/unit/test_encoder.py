@@ -13,7 +13,7 @@ from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchEr
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.vector_output import write_vectors
+from gem_index.gem.vector_output import write_vectors
 from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [

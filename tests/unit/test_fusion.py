@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.collection.fusion import fuse_ranks, fuse_scores
-from gem_index.collection.view import best_of
+from gem_index.index.fusion import fuse_ranks, fuse_scores
+from gem_index.index.hits import best_of
 from gem_index.index.lexical import match_weights
 
 DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]

@@ -3,7 +3,7 @@ import pytest
 
 from gem_index import Document, GemConfig, GemEncoder, rerank
 from gem_index.errors import InputError
-from gem_index.reranking import cosines
+from gem_index.gem.reranking import cosines
 
 
 @pytest.fixture(scope="module")

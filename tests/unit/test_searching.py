@@ -7,9 +7,9 @@ from brute_force import documents, words_scores
 from gem_index import Document
 from gem_index.collection import collection as module
 from gem_index.collection import searching
-from gem_index.collection.fusion import fuse_ranks
 from gem_index.collection.searching import SearchRequest
 from gem_index.errors import ConfigError, InputError
+from gem_index.index.fusion import fuse_ranks
 
 QUERY = "open a bank account by phone"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.collection import Collection
-from gem_index.collection.models import open_encoder, record_of
+from gem_index.collection.models import open_encoder, open_vectors, record_of
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.transfer import read_export, restore_documents
 from gem_index.documents import Document
@@ -27,6 +27,7 @@ from gem_index.files import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
+from gem_index.home.vector_library import VectorInfo, VectorLibrary
 from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
@@ -34,14 +35,13 @@ from gem_index.reading import DocumentReader
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.store.workspace import Workspace, check_name, has_database, is_name
 from gem_index.text import check_texts
-from gem_index.vector_library import VectorInfo, VectorLibrary
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.stored import damaged_files
-from gem_index.workspace import Workspace, check_name, has_database, is_name
 
 __all__ = ["Home"]
 
@@ -173,7 +173,7 @@ class Home:
         with self._workspace.database.writing() as connection:
             encoder = make_encoder(
                 specs,
-                lambda spec: self._workspace.open_vectors(spec, connection),
+                lambda spec: open_vectors(self._workspace, spec, connection),
                 lambda config: config.for_collection(prior),
             )
             check_kind(index or AUTOMATIC, encoder.dimension)
@@ -577,7 +577,7 @@ class Home:
         UnknownNameError
             If a part is neither; near names are suggested.
         """
-        return self._workspace.open_vectors(spec)
+        return open_vectors(self._workspace, spec)
 
     def vectors(self) -> list[VectorInfo]:
         """Return the bundled and the registered word vectors."""

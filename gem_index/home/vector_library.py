@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gem_index.collection.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files import COMPRESSED, user_path
+from gem_index.progress import Progress
 from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
 from gem_index.store.records import SourceRecord
-from gem_index.vector_origins import FoundSource, Progress, found_source
+from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.cutting import cut_to_words
@@ -23,6 +25,7 @@ from gem_index.vectors.formats import KeyedVectorsLike, write_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import BUNDLED, is_path, join_spec, plugins, split_spec
+from gem_index.vectors.sources import FoundSource, StoredSource, found_source
 from gem_index.vectors.stored import (
     Findings,
     findings_of,
@@ -32,7 +35,6 @@ from gem_index.vectors.stored import (
     vector_file,
 )
 from gem_index.vectors.subword import wordllama_file
-from gem_index.workspace import Workspace, check_name
 
 __all__ = ["VectorInfo", "VectorLibrary"]
 
@@ -89,7 +91,7 @@ class VectorLibrary:
         if name in installed:
             package = installed[name].dist
             origin = installed[name].value if package is None else package.name
-            source = self._workspace.open_vectors(name)
+            source = open_vectors(self._workspace, name)
             return _info_of_source(name, source, "plugin", f"PyPI {origin}", "unknown")
         raise UnknownNameError("vectors", name, {*known, *installed}, "see: gem-index vectors list")
 
@@ -171,7 +173,7 @@ class VectorLibrary:
             As for :meth:`add`.
         """
         self._check_free(name)
-        source = self._workspace.open_vectors(vectors)
+        source = open_vectors(self._workspace, vectors)
         file = cut_to_words(source, vectors, texts, frequent)
         parts = {part.name for part in split_spec(vectors)}
         known = [info for info in self.all() if info.name in parts]
@@ -195,7 +197,8 @@ class VectorLibrary:
         """
         registered = self._registered()
         if name in registered:
-            file = open_stored(registered[name][1]).as_file(name, registered[name][0].format)
+            stored = registered[name]
+            file = open_stored(stored.folder).as_file(name, stored.format)
         elif name in BUNDLED:
             file = wordllama_file()
         else:
@@ -324,8 +327,13 @@ class VectorLibrary:
     def _folder(self, record: SourceRecord) -> Path:
         return self._workspace.vectors_folder / record.location
 
-    def _registered(self) -> dict[str, tuple[SourceRecord, Path]]:
-        return {record.name: (record, self._folder(record)) for record in self.records()}
+    def _registered(self) -> dict[str, StoredSource]:
+        return {
+            record.name: StoredSource(
+                self._folder(record), record.format, record.origin, record.licence
+            )
+            for record in self.records()
+        }
 
     def _users(self, name: str) -> list[str]:
         with self._workspace.database.reading() as connection:

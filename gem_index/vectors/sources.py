@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
 from gem_index.files import COMPRESSED, sha256_of_file, user_path
+from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.store.records import SourceRecord
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
 from gem_index.vectors.download import (
     checked_address,
@@ -28,9 +28,7 @@ from gem_index.vectors.registry import BUNDLED, is_path, plugins
 from gem_index.vectors.stored import open_stored, vector_file
 from gem_index.vectors.subword import wordllama_file
 
-__all__ = ["FoundSource", "Progress", "found_source"]
-
-Progress = Callable[[str, int, int], None]
+__all__ = ["FoundSource", "StoredSource", "found_source"]
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -44,11 +42,21 @@ class FoundSource:
     licence: str = "unknown"
 
 
+@dataclass(frozen=True)
+class StoredSource:
+    """Word vectors that a home keeps: the folder, and what is known of where they came from."""
+
+    folder: Path
+    format: str
+    origin: str
+    licence: str
+
+
 @contextmanager
 def found_source(
     source: str | Path | KeyedVectorsLike,
     *,
-    registered: Mapping[str, tuple[SourceRecord, Path]],
+    registered: Mapping[str, StoredSource],
     downloads: Path,
     format: str | None = None,
     mirror: str | None = None,
@@ -62,7 +70,7 @@ def found_source(
         A file or folder, a web address, the name of registered, bundled or well-known vectors, of an installed spaCy
         pipeline, or ``owner/name`` of a model on the hub.
     registered : mapping
-        The home's vectors by name, each with its folder.
+        The home's vectors by name.
     downloads : Path
         The folder for what is downloaded.
     format : str, optional
@@ -101,9 +109,9 @@ def found_source(
         yield FoundSource(vector_file(name, format), str(user_path(name).absolute()))
         return
     elif name in registered:
-        record, folder = registered[name]
-        file = open_stored(folder).as_file(name, record.format)
-        yield FoundSource(file, record.origin, record.licence)
+        stored = registered[name]
+        file = open_stored(stored.folder).as_file(name, stored.format)
+        yield FoundSource(file, stored.origin, stored.licence)
         return
     elif name in BUNDLED:
         yield FoundSource(wordllama_file(), "PyPI wordllama", "MIT")

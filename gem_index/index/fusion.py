@@ -9,11 +9,9 @@ from heapq import nlargest
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.view import Hits, best_of
+from gem_index.index.hits import Hits, Ids, best_of
 
 __all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "fuse_ranks", "fuse_scores"]
-
-Ids = npt.NDArray[np.int64]
 
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search brings its two lists together: by their scores or by their ranks."""

@@ -12,15 +12,15 @@ from gem_index.files import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.model_file import read_model
+from gem_index.gem.provider import GemProvider
 from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
-from gem_index.home import Home
-from gem_index.provider import GemProvider
+from gem_index.home.home import Home
 from gem_index.settings import load_settings
+from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
 from gem_index.vectors.stored import open_unstored
-from gem_index.workspace import has_database
 
 __all__ = ["NamedProvider", "open_provider", "open_vectors"]
 

@@ -1,4 +1,4 @@
-"""A home on disk: its folders, its database, its write lock, and its word vectors by name."""
+"""A home on disk: its folders, its database, its write lock, backups, and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection
 
 from gem_index.errors import (
     CommitError,
@@ -31,8 +30,6 @@ from gem_index.settings import Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
 from gem_index.store.names import CollectionRepository, SourceRepository
-from gem_index.vectors.base import VectorSource
-from gem_index.vectors.registry import open_source
 
 __all__ = ["Workspace", "check_name", "has_database", "is_name"]
 
@@ -268,17 +265,6 @@ class Workspace:
             if collection.directory is not None
         ]
         return folders
-
-    def open_vectors(self, spec: str, connection: Connection | None = None) -> VectorSource:
-        """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""
-        if connection is None:
-            with self.database.reading() as connection:
-                return self.open_vectors(spec, connection)
-        folders = {
-            record.name: self.vectors_folder / record.location
-            for record in SourceRepository(connection).all()
-        }
-        return open_source(spec, folders)
 
     def _not_writable(self, error: OSError) -> HomeNotWritableError:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()
