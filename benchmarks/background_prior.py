@@ -1,4 +1,4 @@
-"""How much a small corpus gains from the background prior (spec section 7): STS Benchmark test, Pearson x 100.
+"""How much a small corpus gains from the background prior (docs/algorithm.md, section 7): STS Benchmark test, Pearson x 100.
 
     python -m benchmarks.background_prior --vectors FOLDER --stsbenchmark FOLDER [--samples 10]
 

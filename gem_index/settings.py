@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 
 __all__ = ["Settings", "available_threads", "load_settings"]
 
 
-class Settings(BaseSettings):
+@dataclass(frozen=True)
+class Settings:
     """Settings, each read from the environment variable ``GEM_INDEX_<NAME>``."""
 
-    model_config = SettingsConfigDict(env_prefix="GEM_INDEX_", frozen=True)
-
-    home: Path = Field(default_factory=lambda: platformdirs.user_data_path("gem-index"))
+    home: Path
     """The folder that holds the database, vectors and indexes."""
 
-    threads: int = Field(default_factory=lambda: available_threads(), ge=1, le=1024)
+    threads: int
     """Threads for fitting and encoding; by default the processors this process may use."""
 
-    max_record_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
+    max_record_bytes: int = 4 * 1024 * 1024
     """The longest line of an input file, in bytes; a longer one is refused by name."""
 
     synchronous: Literal["full", "normal"] = "full"
     """``full``: a batch is on the disk when it is acknowledged. ``normal`` is faster; a power cut may take back the last
     acknowledged batches, whole ones, a crash of the process none."""
 
-    lock_timeout: float = Field(default=60.0, ge=0)
+    lock_timeout: float = 60.0
     """Seconds to wait while another process writes to the home."""
 
 
@@ -52,11 +53,28 @@ def load_settings() -> Settings:
     ConfigError
         If a variable holds a value out of its range.
     """
-    try:
-        return Settings()
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"])
-        raise ConfigError(
-            f"GEM_INDEX_{name.upper()} is {first['input']!r}: {first['msg']}"
-        ) from error
+    found: dict[str, Any] = {}
+    for name, (kind, valid, expected) in _VARIABLES.items():
+        text = os.environ.get(f"GEM_INDEX_{name.upper()}")
+        if text is None:
+            continue
+        try:
+            found[name] = kind(text)
+        except ValueError:
+            found[name] = None
+        if found[name] is None or not valid(found[name]):
+            raise ConfigError(
+                f"GEM_INDEX_{name.upper()} is {quoted(text)}; expected {expected}: change or unset it"
+            )
+    found.setdefault("home", platformdirs.user_data_path("gem-index"))
+    found.setdefault("threads", available_threads())
+    return Settings(**found)
+
+
+_VARIABLES: dict[str, tuple[Callable[[str], Any], Callable[[Any], bool], str]] = {
+    "home": (Path, lambda _: True, "a folder"),
+    "threads": (int, lambda n: 1 <= n <= 1024, "a whole number from 1 to 1024"),
+    "max_record_bytes": (int, lambda n: n >= 1024, "a whole number of at least 1024"),
+    "synchronous": (str, lambda text: text in ("full", "normal"), "full or normal"),
+    "lock_timeout": (float, lambda n: 0 <= n < math.inf, "seconds, at least 0"),
+}

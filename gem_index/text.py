@@ -1,4 +1,4 @@
-"""Text to tokens (spec section 1): NLTK's ``wordpunct_tokenize``, lower-cased, without punctuation."""
+"""Text to tokens (docs/algorithm.md, section 1): NLTK's ``wordpunct_tokenize``, lower-cased, without punctuation."""
 
 from __future__ import annotations
 

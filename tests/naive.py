@@ -22,11 +22,13 @@ Array: TypeAlias = NDArray[np.float64]
 Ranking: TypeAlias = Literal["singular", "plain"]
 Removal: TypeAlias = Literal["sdr", "sir", "none"]
 
-TOLERANCE = 1e-6  # what is at most this share of its whole counts as nothing (spec section 4)
+TOLERANCE = (
+    1e-6  # what is at most this share of its whole counts as nothing (docs/algorithm.md, section 4)
+)
 
 
 def tokenize(text: str) -> list[str]:
-    r"""Split a text into lower-case words (spec section 1).
+    r"""Split a text into lower-case words (docs/algorithm.md, section 1).
 
     Parameters
     ----------
@@ -44,12 +46,12 @@ def tokenize(text: str) -> list[str]:
 
 
 def row_of_unknown(word: str, rows: int) -> int:
-    """Return the row that stands for an unknown word in a source of so many rows (spec section 2)."""
+    """Return the row that stands for an unknown word in a source of so many rows (docs/algorithm.md, section 2)."""
     return int.from_bytes(hashlib.sha256(word.encode("utf-8")).digest(), "big") % rows
 
 
 def coarse_vector(S: Array, power: float) -> Array:
-    """Return g = sum_j sigma_j^t u_j, each u_j turned toward the sum of the words (Eq. 7, spec section 3).
+    """Return g = sum_j sigma_j^t u_j, each u_j turned toward the sum of the words (Eq. 7, docs/algorithm.md, section 3).
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def coarse_vector(S: Array, power: float) -> Array:
 
 
 def principal_directions(coarse: Array, K: int) -> tuple[Array, Array]:
-    """Return the top K left singular vectors of X^c = [g_1 ... g_N] and its singular values (spec section 3).
+    """Return the top K left singular vectors of X^c = [g_1 ... g_N] and its singular values (docs/algorithm.md, section 3).
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def principal_directions(coarse: Array, K: int) -> tuple[Array, Array]:
 def select_directions(
     S: Array, directions: Array, sigma: Array, h: int, ranking: Ranking
 ) -> list[int]:
-    """Return which h directions correlate most with the sentence, ties to the smaller k (Eq. 8, spec section 4).
+    """Return which h directions correlate most with the sentence, ties to the smaller k (Eq. 8; algorithm.md, section 4).
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def orthonormal_basis(vectors: Array) -> Array:
 def word_weights(
     S: Array, i: int, window: int, directions_selected: Array, sigma_selected: Array
 ) -> tuple[float, float, float]:
-    """Return alpha_n, alpha_s and alpha_u of word i (Eqs. 4, 6 and 9, spec section 4).
+    """Return alpha_n, alpha_s and alpha_u of word i (Eqs. 4, 6 and 9, docs/algorithm.md, section 4).
 
     Parameters
     ----------
@@ -184,7 +186,7 @@ def word_weights(
 def weights(
     S: Array, directions: Array, sigma: Array, *, window: int, removed: int, ranking: Ranking
 ) -> Array:
-    """Return alpha_n, alpha_s and alpha_u of every word, shape (n, 3) (spec section 4).
+    """Return alpha_n, alpha_s and alpha_u of every word, shape (n, 3) (docs/algorithm.md, section 4).
 
     Parameters
     ----------
@@ -220,7 +222,7 @@ def encode(
     alphas: str,
     share: float = 1.0,
 ) -> Array:
-    """Return the unit vector of a sentence (Eqs. 10 and 11, spec section 4).
+    """Return the unit vector of a sentence (Eqs. 10 and 11, docs/algorithm.md, section 4).
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def publish(
         names = CollectionRepository(connection)
         documents = DocumentRepository(connection, collection_id)
         seqs = documents.seqs()
-        record = next(other for other in names.all() if other.id == collection_id)
+        record = names.get(collection_id)
 
         def report(stage: str, last: int) -> None:
             if progress is not None:

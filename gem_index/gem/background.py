@@ -1,4 +1,4 @@
-"""Background statistics: what is common to any text, from word frequency alone (spec section 7)."""
+"""Background statistics: what is common to any text, from word frequency alone (docs/algorithm.md, section 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus: mergeable statistics of its coarse vectors, and its principal directions (spec section 3)."""
+"""The corpus: mergeable statistics of its coarse vectors, and its principal directions (docs/algorithm.md, section 3)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class CorpusStatistics:
             K. Fewer come back where d or the sentences are fewer, and directions that the corpus does not have
             (sigma_k at most 1e-6 of sigma_1) are left out: they would be rounding noise.
         background : CorpusStatistics, optional
-            Pseudo-sentences that are mixed in (spec section 7).
+            Pseudo-sentences that are mixed in (docs/algorithm.md, section 7).
         prior : float
             How many of them count.
         """

@@ -18,7 +18,7 @@ Removal = Literal["sdr", "sir", "none"]
 Ranking = Literal["singular", "plain"]
 
 NEW_COLLECTION_PRIOR = 10_000.0
-"""Pseudo-sentences of background that a new collection starts with (spec section 7)."""
+"""Pseudo-sentences of background that a new collection starts with (docs/algorithm.md, section 7)."""
 
 
 class _NotChosen(float):
@@ -46,13 +46,13 @@ class GemConfig:
         ones, or none.
     share : float
         How much of its part along those directions leaves the sentence vector, 0 to 1: all of it in the paper, c less
-        ``share`` * D D^T c here (spec section 4).
+        ``share`` * D D^T c here (docs/algorithm.md, section 4).
     alphas : str
         The weights that are summed, any subset of ``"nsu"`` (novelty, significance, uniqueness); ``""`` weights every
         word 1.
     prior : float
-        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (spec section 7). Where none is
-        given an encoder mixes in none, and a new collection 10,000.
+        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (docs/algorithm.md, section 7).
+        Where none is given an encoder mixes in none, and a new collection 10,000.
 
     Raises
     ------

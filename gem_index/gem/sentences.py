@@ -1,4 +1,4 @@
-"""From word ids to weights and vectors: the steps of spec section 4, each a kernel over a whole batch."""
+"""From word ids to weights and vectors: the steps of docs/algorithm.md, section 4, each a kernel over a whole batch."""
 
 from __future__ import annotations
 

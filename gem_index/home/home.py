@@ -139,7 +139,7 @@ class Home:
             for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
         prior : float, optional
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
-            10,000: a new collection is too small to show its own common directions (spec section 7).
+            10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
         exist_ok : bool

@@ -25,7 +25,7 @@ from gem_index.vectors.formats import KeyedVectorsLike, write_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import BUNDLED, is_path, join_spec, plugins, split_spec
-from gem_index.vectors.sources import FoundSource, StoredSource, found_source
+from gem_index.vectors.sources import FoundSource, StoredSource, find_source
 from gem_index.vectors.stored import (
     Findings,
     findings_of,
@@ -137,7 +137,7 @@ class VectorLibrary:
             If a download fails; what arrived is kept, to go on with.
         """
         self._check_free(name)
-        with found_source(
+        with find_source(
             name if source is None else source,
             registered=self._registered(),
             downloads=self._workspace.root / "downloads",

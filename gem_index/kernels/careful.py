@@ -20,7 +20,7 @@ __all__ = ["weigh_dependent_sentences"]
 
 
 _RANK_TOLERANCE = 1e-6
-"""A residual of at most this share of its vector counts as none (spec section 4)."""
+"""A residual of at most this share of its vector counts as none (docs/algorithm.md, section 4)."""
 
 _SINGULAR_BELOW = 1e-8
 """If the determinant of the Gram matrix of unit vectors is at most this, Gram-Schmidt is used. The determinant is a lower

@@ -1,4 +1,4 @@
-"""The inner loop of fitting: coarse vectors of sentences (spec section 3)."""
+"""The inner loop of fitting: coarse vectors of sentences (docs/algorithm.md, section 3)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ __all__ = ["coarse_vectors"]
 def coarse_vectors(ids: I32, offsets: I64, rows: F32, power: float, out: F64) -> None:
     """Fill out (sentences, d) with g = sum_j sigma_j^t u_j (Eq. 7).
 
-    Each left singular vector u_j points toward the sum of the sentence's words (spec section 3). Up to d words, the SVD
-    comes from the n x n Gram matrix S^T S = V L V^T, where u_j = S v_j / sigma_j; beyond, from the d x d matrix S S^T.
+    Each left singular vector u_j points toward the sum of the sentence's words (docs/algorithm.md, section 3).
+    Up to d words, the SVD comes from the n x n Gram matrix S^T S = V L V^T, where u_j = S v_j / sigma_j; beyond, from the
+    d x d matrix S S^T.
     """
     d = rows.shape[1]
     for s in range(offsets.shape[0] - 1):

@@ -1,4 +1,4 @@
-"""A sentence's directions, and its vector from the weights of its words (spec section 4).
+"""A sentence's directions, and its vector from the weights of its words (docs/algorithm.md, section 4).
 
 Sentences come as word ids: sentence s is ``ids[offsets[s]:offsets[s + 1]]``, word id i has the vector ``rows[i]``. Every
 result depends on the sentence alone, never on its neighbours in a batch: reductions run in one fixed order per sentence,

@@ -1,4 +1,4 @@
-"""The weights of a sentence's words from inner products alone (spec section 5).
+"""The weights of a sentence's words from inner products alone (docs/algorithm.md, section 5).
 
 The window slides over the sentence with the inverse X of its words' Gram matrix, and T = X E with E their projections: a
 word that enters borders X, a word that leaves takes its Schur complement out. What is new in word i has the squared length
@@ -253,7 +253,7 @@ def weigh_sentences(
     weights: F64,
     dependent: Mask,
 ) -> None:
-    """Weigh the words of sentences (spec section 4); sentences that need care are only marked.
+    """Weigh the words of sentences (docs/algorithm.md, section 4); sentences that need care are only marked.
 
     A very long sentence is weighed piece by piece; a piece takes ``window`` words more on either side, so that it weighs
     its own words as the whole sentence would.

@@ -128,6 +128,11 @@ class CollectionRepository:
         rows = self._connection.execute(_COLLECTION.order_by(collections.c.name))
         return [CollectionRecord(**row) for row in rows.mappings()]
 
+    def get(self, collection_id: int) -> CollectionRecord:
+        """Return the collection with this row id, which must exist."""
+        row = self._connection.execute(_COLLECTION.where(collections.c.id == collection_id))
+        return CollectionRecord(**row.mappings().one())
+
     def find(self, name: str) -> CollectionRecord | None:
         """Return the collection of that name, if there is one."""
         row = self._connection.execute(_COLLECTION_BY_NAME, {"wanted": name})

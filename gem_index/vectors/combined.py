@@ -1,4 +1,4 @@
-"""Several sources side by side: the paper's L.F.P. is LexVec + fastText + PSL (spec section 2)."""
+"""Several sources side by side: the paper's L.F.P. is LexVec + fastText + PSL (docs/algorithm.md, section 2)."""
 
 from __future__ import annotations
 

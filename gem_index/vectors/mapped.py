@@ -1,4 +1,4 @@
-"""Word vectors as rows with a vocabulary, mapped from disk; unknown words by SHA-256 (spec section 2)."""
+"""Word vectors as rows with a vocabulary, mapped from disk; unknown words by SHA-256 (docs/algorithm.md, section 2)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _CONTRACTED = {tail: f"'{tail}" for tail in ("s", "t", "ve", "re", "ll", "d", "m
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Options of one source of word vectors (spec section 2); part of its fingerprint.
+    """Options of one source of word vectors (docs/algorithm.md, section 2); part of its fingerprint.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from gem_index.vectors.registry import BUNDLED, is_path, plugins
 from gem_index.vectors.stored import open_stored, vector_file
 from gem_index.vectors.subword import wordllama_file
 
-__all__ = ["FoundSource", "StoredSource", "found_source"]
+__all__ = ["FoundSource", "StoredSource", "find_source"]
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -53,7 +53,7 @@ class StoredSource:
 
 
 @contextmanager
-def found_source(
+def find_source(
     source: str | Path | KeyedVectorsLike,
     *,
     registered: Mapping[str, StoredSource],
@@ -67,8 +67,8 @@ def found_source(
     Parameters
     ----------
     source : str, Path or gensim KeyedVectors
-        A file or folder, a web address, the name of registered, bundled or well-known vectors, of an installed spaCy
-        pipeline, or ``owner/name`` of a model on the hub.
+        The name of registered or bundled vectors, a file or folder, the name of well-known vectors or of an installed spaCy
+        pipeline, a web address, or ``owner/name`` of a model on the hub; what comes first here is taken first.
     registered : mapping
         The home's vectors by name.
     downloads : Path
@@ -91,57 +91,100 @@ def found_source(
         yield FoundSource(read_vectors(source), type(source).__name__)
         return
     name = str(source)
+    if mirror is not None and not is_address(mirror):
+        entry = _well_known(name)
+        yield FoundSource(_local_copy(entry, mirror, format), _origin(entry, name), entry.licence)
+        return
+    if mirror is None:
+        for resolve in (_registered, _bundled, _path, _packaged, _pipeline):
+            found = resolve(name, registered, format)
+            if found is not None:
+                yield found
+                return
+        entry = _remote(name, registered)
+    else:
+        entry = _mirrored(_well_known(name), mirror)
+    with _downloaded(entry, downloads, progress) as folder:
+        yield FoundSource(_inside(entry, folder, format), _origin(entry, name), entry.licence)
+
+
+# What is on this machine, in the order in which a name is looked up; each returns None where it knows nothing of it.
+
+Registered = Mapping[str, StoredSource]
+
+
+def _registered(name: str, registered: Registered, _format: str | None) -> FoundSource | None:
+    if name not in registered:
+        return None
+    stored = registered[name]
+    file = open_stored(stored.folder).as_file(name, stored.format)
+    return FoundSource(file, stored.origin, stored.licence)
+
+
+def _bundled(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
+    return FoundSource(wordllama_file(), "PyPI wordllama", "MIT") if name in BUNDLED else None
+
+
+def _path(name: str, _registered: Registered, format: str | None) -> FoundSource | None:
+    if not is_path(name):
+        return None
+    return FoundSource(vector_file(name, format), str(user_path(name).absolute()))
+
+
+def _packaged(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
     entry = CATALOGUE.get(name)
-    if mirror is not None:
-        if entry is None and not _HUB_ID.fullmatch(name):
-            raise ConfigError(
-                f"found a mirror beside {quoted(name)}, which is no well-known name; expected one of "
-                f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
-            )
-        entry = entry or hub_entry(name)
-        if not is_address(mirror):
-            yield FoundSource(
-                _local_copy(entry, mirror, format), _origin(entry, name), entry.licence
-            )
-            return
-        entry = _mirrored(entry, mirror)
-    elif is_path(name):
-        yield FoundSource(vector_file(name, format), str(user_path(name).absolute()))
-        return
-    elif name in registered:
-        stored = registered[name]
-        file = open_stored(stored.folder).as_file(name, stored.format)
-        yield FoundSource(file, stored.origin, stored.licence)
-        return
-    elif name in BUNDLED:
-        yield FoundSource(wordllama_file(), "PyPI wordllama", "MIT")
-        return
-    elif is_address(name):
+    if entry is None or entry.packaged is None:
+        return None
+    file = entry.packaged_file()
+    return FoundSource(file, file.origin, entry.licence)
+
+
+def _pipeline(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
+    if name in CATALOGUE or is_address(name) or not find_pipeline(name):
+        return None
+    return FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
+
+
+def _remote(name: str, registered: Registered) -> CatalogueEntry:
+    """Return what has to be downloaded: an address, well-known vectors, or a model on the hub.
+
+    Raises
+    ------
+    ConfigError
+        If an installed package offers vectors of that name.
+    UnknownNameError
+        If it is nothing that is known.
+    """
+    if is_address(name):
         address = checked_address(name)
-        entry = CatalogueEntry((RemoteFile(address, _file_name(name)),), "unknown", "")
-    elif entry is not None and entry.packaged is not None:
-        file = entry.packaged_file()
-        yield FoundSource(file, file.origin, entry.licence)
-        return
-    elif entry is None and find_pipeline(name):
-        yield FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
-        return
-    elif entry is None and name in plugins():
+        return CatalogueEntry((RemoteFile(address, _file_name(name)),), "unknown", "")
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    if name in plugins():
         raise ConfigError(
             f"{name} is offered by an installed package and used as it is; expected a file or name "
             "to copy: cut it to words with gem-index vectors fit-vocabulary"
         )
-    elif entry is None and _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
-        entry = hub_entry(name)
-    elif entry is None:
-        raise UnknownNameError(
-            "file, address or known vectors",
-            name,
-            {*registered, *BUNDLED, *CATALOGUE, *plugins()},
-            "name an existing file or folder",
+    if _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
+        return hub_entry(name)
+    raise UnknownNameError(
+        "file, address or known vectors",
+        name,
+        {*registered, *BUNDLED, *CATALOGUE, *plugins()},
+        "name an existing file or folder",
+    )
+
+
+def _well_known(name: str) -> CatalogueEntry:
+    """Return the entry of vectors that a mirror may hold; ConfigError where they are neither well known nor on the hub."""
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    if not _HUB_ID.fullmatch(name):
+        raise ConfigError(
+            f"found a mirror beside {quoted(name)}, which is no well-known name; expected one of "
+            f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
         )
-    with _downloaded(entry, downloads, progress) as folder:
-        yield FoundSource(_inside(entry, folder, format), _origin(entry, name), entry.licence)
+    return hub_entry(name)
 
 
 def _looks_like_a_path(name: str) -> bool:

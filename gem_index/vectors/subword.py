@@ -1,4 +1,4 @@
-"""Sources that compose a word from pieces; the bundled default is wordllama's table (spec section 2)."""
+"""Sources that compose a word from pieces; the bundled default is wordllama's table (docs/algorithm.md, section 2)."""
 
 from __future__ import annotations
 

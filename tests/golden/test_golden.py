@@ -1,4 +1,4 @@
-"""The reference numbers of an independent float64 implementation (spec section 6)."""
+"""The reference numbers of an independent float64 implementation (docs/algorithm.md, section 6)."""
 
 import json
 

@@ -110,10 +110,32 @@ def test_threads_are_all_processors_where_a_process_cannot_be_asked(monkeypatch)
     assert load_settings().threads == os.cpu_count()
 
 
-def test_a_bad_setting_is_named(monkeypatch):
-    monkeypatch.setenv("GEM_INDEX_THREADS", "many")
-    with pytest.raises(ConfigError, match="GEM_INDEX_THREADS is 'many'"):
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("THREADS", "many", "a whole number from 1 to 1024"),
+        ("THREADS", "0", "a whole number from 1 to 1024"),
+        ("THREADS", "1025", "a whole number from 1 to 1024"),
+        ("MAX_RECORD_BYTES", "1023", "a whole number of at least 1024"),
+        ("SYNCHRONOUS", "FULL", "full or normal"),
+        ("LOCK_TIMEOUT", "-1", "seconds, at least 0"),
+        ("LOCK_TIMEOUT", "nan", "seconds, at least 0"),
+        ("LOCK_TIMEOUT", "", "seconds, at least 0"),
+    ],
+)
+def test_a_bad_setting_is_named(monkeypatch, name, value, expected):
+    monkeypatch.setenv(f"GEM_INDEX_{name}", value)
+    with pytest.raises(ConfigError, match=f"GEM_INDEX_{name} is '{value}'; expected {expected}"):
         load_settings()
+
+
+def test_every_setting_is_read(monkeypatch):
+    for name, value in (("LOCK_TIMEOUT", "0"), ("MAX_RECORD_BYTES", "2048"), ("THREADS", "1024")):
+        monkeypatch.setenv(f"GEM_INDEX_{name}", value)
+    monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
+    found = load_settings()
+    assert (found.lock_timeout, found.max_record_bytes) == (0.0, 2048)
+    assert (found.threads, found.synchronous) == (1024, "normal")
 
 
 def test_fields_leave_a_prior_open_that_was_not_chosen():

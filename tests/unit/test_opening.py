@@ -203,6 +203,8 @@ def test_a_name_means_the_same_at_every_door(home, vectors_folder, tmp_path, mon
         home.fit_model("m", ["a bank"], vectors="two").vectors,
     ):
         assert source.fingerprint == registered
+    assert home.add_vectors("copy", "two").dimension == home.open_vectors("two").dimension
+    assert home.add_vectors("file", "./two").dimension == 3
     assert open_vectors("./two").dimension == open_vectors(str(tmp_path / "two")).dimension == 3
     home.drop("c")
     home.remove_model("m")
