@@ -67,7 +67,7 @@ class DocumentReader:
     Raises
     ------
     ConfigError
-        If a field's weight is no number above 0.
+        If a field's weight is no number from 0.01 to 100.
     InputError
         While iterating: a file is missing, empty or of unknown format; RecordError where one record is wrong.
     """
@@ -234,7 +234,7 @@ def _text_field(named: str) -> tuple[str, float]:
     Raises
     ------
     ConfigError
-        If the weight is no number above 0.
+        If the weight is no number from 0.01 to 100.
     """
     name, star, weight = named.rpartition("*")
     if not star:
@@ -246,7 +246,7 @@ def _text_field(named: str) -> tuple[str, float]:
     try:
         return name, check_weight(number, f"the weight of the text field {quoted(name)}")
     except InputError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(f"{error} (a name that holds an asterisk is given as NAME*1)") from error
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

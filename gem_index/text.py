@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,12 +70,12 @@ class WeightedText(str):
     ----------
     text : str
     weights : sequence of (int, float)
-        Lengths in characters of consecutive parts, which make up the text, and their weights above 0.
+        Lengths in characters of consecutive parts, which make up the text, and their weights, 0.01 to 100.
 
     Raises
     ------
     InputError
-        If a weight is no finite number above 0, or the lengths do not add up to the text's.
+        If a weight is no number from 0.01 to 100, or the lengths do not add up to the text's.
 
     Examples
     --------
@@ -92,6 +91,10 @@ class WeightedText(str):
 
     def __new__(cls, text: str, weights: Iterable[tuple[int, float]]) -> Self:  # noqa: D102 - documented above
         self = super().__new__(cls, check_text(text, "text"))
+        if not isinstance(weights, Iterable):
+            raise InputError(
+                f"the parts of a text are {quoted(weights, 40)}; expected (length, weight) of each"
+            )
         found = []
         for part in weights:
             pair = tuple(part) if isinstance(part, list | tuple) else ()
@@ -114,23 +117,30 @@ class WeightedText(str):
     def joined(cls, parts: Sequence[tuple[str, float]]) -> str:
         """Return texts with weights joined by blank lines; a plain string where all weigh the same."""
         text = "\n\n".join(part for part, _ in parts)
+        for _, weight in parts:
+            check_weight(weight, "the weight of a part of a text")
         if len({weight for _, weight in parts}) <= 1:
             return text
         *first, (last, weight) = parts
         return cls(text, [*((len(part) + 2, w) for part, w in first), (len(last), weight)])
 
 
+_LIGHTEST, _HEAVIEST = 0.01, 100.0  # word search repeats a word as often as it counts
+
+
 def check_weight(value: object, what: str) -> float:
-    """Return a weight as a float.
+    """Return the weight of a part of a text as a float.
 
     Raises
     ------
     InputError
-        If it is no finite number above 0.
+        If it is no number from 0.01 to 100.
     """
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not 0 < value < math.inf:  # type: ignore[operator]
-        raise InputError(f"{what} is {quoted(value, 40)}; expected a number above 0")
+    if not good or not _LIGHTEST <= value <= _HEAVIEST:  # type: ignore[operator]
+        raise InputError(
+            f"{what} is {quoted(value, 40)}; expected a number above 0, from {_LIGHTEST:g} to {_HEAVIEST:g}"
+        )
     return float(value)  # type: ignore[arg-type]
 
 

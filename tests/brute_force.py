@@ -69,7 +69,7 @@ def words_scores(texts, query, known=None):
         share = {term: counts[term] / (counts[term] + norm) for term in idf}
         bm25 = sum(idf[term] * 2.2 * share[term] for term in idf)
         weight = {
-            term: idf[term] ** 2 * (4 if re.search(r"\d", term) and term[1:] else 1) for term in idf
+            term: idf[term] ** 2 * (2 if re.search(r"\d", term) and term[1:] else 1) for term in idf
         }
         total = sum(weight.values())
         match = sum(weight[term] * share[term] for term in idf) / total if total else 0.0

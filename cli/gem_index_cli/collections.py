@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gem_index.errors import FilterError
+from gem_index.text import WeightedText
 from gem_index_cli.context import (
     AsJson,
     AsJsonLines,
@@ -201,6 +202,9 @@ def search(
     if as_json or as_json_lines:
         # with the query each hit is all that rerank needs to know
         hits = [asdict(hit) | {"query": query} for hit in found]
+        for hit, result in zip(hits, found, strict=True):
+            if isinstance(result.text, WeightedText):
+                hit["weights"] = result.text.weights
         if not why:
             for hit in hits:
                 del hit["why"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
-from gem_index.index.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores
+from gem_index.index.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores, fused
 from gem_index.index.hits import Hits
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
@@ -122,6 +122,11 @@ def _unit(
     return (row / norm).astype(np.float32)
 
 
+def _least(hits: Hits, depth: int) -> float:
+    """Return what a document outside of a list scores at most: the last score, minus infinity where all are in it."""
+    return hits[-1][1] if len(hits) >= depth else -math.inf
+
+
 class Search:
     """One search: what is asked for, of one state of the collection."""
 
@@ -176,39 +181,49 @@ class Search:
 
     def _reaching(self) -> list[Hit]:
         k, min_score = self._asked.k, self._asked.min_score
-        if min_score is None:
-            assert k is not None
-            return self._search(k)
-        asked = k or _RANGE
+        if k is not None:
+            hits, _ = self._search(k)
+            return hits if min_score is None else [hit for hit in hits if hit.score >= min_score]
+        assert min_score is not None
+        asked = _RANGE
         while True:
-            hits = self._search(asked)
-            good = [hit for hit in hits if hit.score >= min_score]
-            if k is not None or len(good) < len(hits) or len(hits) < asked:
-                return good
+            hits, rest = self._search(asked)
+            if rest < min_score:
+                return [hit for hit in hits if hit.score >= min_score]
             asked *= 4
 
-    def _search(self, k: int) -> list[Hit]:
-        if self._asked.mode == "dense":
-            return [Hit(seq, score) for seq, score in self._dense(k)]
-        if self._asked.mode == "lexical":
-            return [Hit(*hit) for hit in self._lexical(self._plain, k, self._allowed)]
+    def _search(self, k: int) -> tuple[list[Hit], float]:
+        """Return the k best hits, and what any other document scores at most.
+
+        Of a hybrid search with a least score and no k these are all documents of either list.
+        """
+        if self._asked.mode != "hybrid":
+            dense = self._asked.mode == "dense"
+            found = self._dense(k) if dense else self._lexical(self._plain, k, self._allowed)
+            return [Hit(*hit) for hit in found], _least(found, k)
         depth = max(DEPTH, k)
-        dense = self._dense(k, depth)
+        dense_hits = self._dense(k, depth)
         if self._asked.fusion == "rrf":
-            best = fuse_ranks(dense, self._lexical(self._plain, depth, self._allowed), k)
+            lexical = self._lexical(self._plain, depth, self._allowed)
+            best = fuse_ranks(dense_hits, lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
             cosine = dict(zip(seqs.tolist(), self._cosines(seqs).tolist(), strict=True))
+            # a rank is known of a list that has ended: the deeper list of two decides what another score can be
+            rest = -math.inf if len(dense_hits) < depth else math.inf
         else:
             weights = self._view.match_weights(self._terms) if self._terms else {}
+            matching = self._lexical(weights, depth, self._allowed)
             best, cosine = fuse_scores(
-                dense,
-                self._lexical(weights, depth, self._allowed),
-                k,
+                dense_hits,
+                matching,
+                k if self._asked.k is not None else 2 * depth,
                 depth,
+                self._view.exact,
                 self._cosines,
                 lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
             )
-        return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
+            rest = fused(_least(dense_hits, depth), max(0.0, _least(matching, depth)))
+        return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best], rest
 
     @property
     def _plain(self) -> dict[str, float]:

@@ -22,12 +22,13 @@ from gem_index.collection.models import open_encoder
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
-from gem_index.gem.combined import Encoder
+from gem_index.gem.combined import MOST_ENCODERS, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
 from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.reading import DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
@@ -48,7 +49,6 @@ _TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "
 _LONGEST = dict.fromkeys((*_TEXTS, "collection", "index"), 1000) | dict.fromkeys(_BINARY, 1 << 27)
 _LONGEST_LINE = 1 << 28
 _MOST_DIMENSIONS = 65_536
-_MOST_ENCODERS = 100
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Export:
     index_kind: str
     model: ModelRecord
     documents: Callable[[], Iterator[Document]]
+    reading: str = "{}"
 
 
 def write_export(
@@ -87,6 +88,7 @@ def write_export(
         "version": 2 if weighted or model.parts else 1,
         "collection": record.name,
         "index": record.index_kind,
+        "reading": json.loads(record.reading),
         "fingerprint": encoder.fingerprint,
         "model": fields,
     }
@@ -237,6 +239,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         _field(head, "fingerprint", str)
         model = _model(_field(head, "model", dict))
         check_kind(kind, model.dimension)
+        reading = _reading(head.get("reading", {}))
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -251,7 +254,20 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents)
+    return Export(name, kind, model, documents, reading)
+
+
+def _reading(value: Any) -> str:
+    """Return how files are read as it is stored; ValueError where it is not of the form that is written."""
+    fields = value.get("text_fields", []) if isinstance(value, dict) else None
+    if (
+        not isinstance(fields, list)
+        or not set(value) <= {"id_field", "text_fields"}
+        or not all(isinstance(name, str) for name in (*fields, value.get("id_field", "")))
+    ):
+        raise ValueError(f"reading is {quoted(value, 40)}, not id_field and text_fields")
+    DocumentReader([], **value)  # raises ConfigError where a weight is wrong
+    return json.dumps(value, sort_keys=True)
 
 
 def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
@@ -272,8 +288,8 @@ def _model(fields: dict[str, Any]) -> ModelRecord:
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
-    if not isinstance(parts, list) or not 2 <= len(parts) <= _MOST_ENCODERS:
-        raise ValueError(f"the model's parts are {quoted(parts, 40)}, not 2 to {_MOST_ENCODERS}")
+    if not isinstance(parts, list) or not 2 <= len(parts) <= MOST_ENCODERS:
+        raise ValueError(f"the model's parts are {quoted(parts, 40)}, not 2 to {MOST_ENCODERS}")
     encoders = []
     for part in parts:
         weight = part.get("weight") if isinstance(part, dict) else None
@@ -369,7 +385,7 @@ def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)
         model_id = ModelRepository(connection).add(export.model)
-        record = names.add(name, model_id, export.index_kind)
+        record = names.add(name, model_id, export.index_kind, export.reading)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

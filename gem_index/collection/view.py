@@ -131,6 +131,11 @@ class View:
         scores = self.encoder.encode(texts_of(chosen)) @ query
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
+    @property
+    def exact(self) -> bool:
+        """Whether a search by meaning misses nothing."""
+        return self.snapshot is None or self.snapshot.kind.exact
+
     def cosines(
         self,
         query: npt.NDArray[np.float32],

@@ -216,6 +216,7 @@ class WordSearch:
             matching,
             _DEPTH,
             _DEPTH,
+            True,
             lambda places: cosines[places],
             lambda places: dict(self._search(weights, len(places), places)),
         )

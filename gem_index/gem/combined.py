@@ -17,10 +17,14 @@ from gem_index.gem.encoder import Explanation, GemEncoder, blocks_for_fit
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
 from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.quoting import quoted
 from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["CombinedEncoder", "CombinedExplanation", "Encoder", "WeighedExplanation"]
+
+MOST_ENCODERS = 100
+"""So many encoders may stand side by side."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,12 @@ class CombinedEncoder:
     encoders : sequence of GemEncoder
         At least one; d_1, d_2, … dimensions.
     weights : sequence of float, optional
-        Weights of the cosines, above 0; equal by default.
+        Weights of the cosines, 1e-9 to 1e9; equal by default.
 
     Raises
     ------
     ConfigError
-        If there are no encoders, or not as many weights above 0.
+        If there are no encoders, more than 100, or not as many weights above 0.
 
     Examples
     --------
@@ -73,13 +77,18 @@ class CombinedEncoder:
         self, encoders: Sequence[GemEncoder], weights: Sequence[float] | None = None
     ) -> None:
         self.encoders = tuple(encoders)
-        self.weights = tuple(map(float, weights or [1.0] * len(self.encoders)))
-        valid = all(np.isfinite(weight) and weight > 0 for weight in self.weights)
-        if not self.encoders or len(self.weights) != len(self.encoders) or not valid:
+        given = [1.0] * len(self.encoders) if weights is None else list(weights)
+        valid = all(isinstance(w, int | float | np.number) and 1e-9 <= w <= 1e9 for w in given)
+        single = all(isinstance(encoder, GemEncoder) for encoder in self.encoders)
+        if not 1 <= len(self.encoders) <= MOST_ENCODERS or len(given) != len(self.encoders):
+            valid = False
+        if not valid or not single:
             raise ConfigError(
-                f"found {len(self.encoders)} encoders and the weights {list(self.weights)}; "
-                "expected at least one encoder and a weight above 0 for each"
+                f"found {len(self.encoders)} encoders and the weights {quoted(given, 60)}; "
+                f"expected at least one encoder and a weight above 0 for each: 1 to {MOST_ENCODERS} of GemEncoder, weights "
+                "from 1e-9 to 1e9"
             )
+        self.weights = tuple(map(float, given))
 
     def __repr__(self) -> str:
         parts = (

@@ -13,13 +13,13 @@ from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.notebook import html_table, shorten
 from gem_index.quoting import quoted
-from gem_index.text import check_text, check_texts
+from gem_index.text import WeightedText, check_text, check_texts
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["Candidate", "RerankResult", "RerankResults", "cosines", "rerank"]
 
 Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
-"""A text, an (id, text) pair, a mapping with ``text`` and perhaps ``id``, or a document."""
+"""A text, an (id, text) pair, a mapping with ``text`` and perhaps ``id`` and ``weights``, or a document."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +98,8 @@ def _id_and_text(index: int, candidate: Candidate) -> tuple[str | None, str]:
         identifier, text = candidate.id, candidate.text
     elif isinstance(candidate, Mapping):
         identifier, text = candidate.get("id"), candidate.get("text")
+        if isinstance(text, str) and candidate.get("weights") is not None:
+            text = WeightedText(text, candidate["weights"])
     elif isinstance(candidate, tuple | list) and len(candidate) == 2:
         identifier, text = candidate
     if isinstance(identifier, int) and not isinstance(identifier, bool):

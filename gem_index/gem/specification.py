@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias
 
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import user_path
-from gem_index.gem.combined import CombinedEncoder, Encoder
+from gem_index.gem.combined import MOST_ENCODERS, CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import config_for
@@ -109,6 +108,13 @@ def _specs(place: str, content: Any) -> list[EncoderSpec]:
     entries = content.get("encoders", [content]) if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
         raise ConfigError(f"{place} holds no configuration; {_FORM}")
+    if "encoders" in content and len(content) > 1:
+        others = ", ".join(quoted(key, 40) for key in content if key != "encoders")
+        raise ConfigError(f"{place} holds {others} beside encoders; expected nothing else there")
+    if len(entries) > MOST_ENCODERS:
+        raise ConfigError(
+            f"{place} holds {len(entries)} encoders; expected at most {MOST_ENCODERS}"
+        )
     return [_spec(place, entry) for entry in entries]
 
 
@@ -124,5 +130,5 @@ def _spec(place: str, entry: Any) -> EncoderSpec:
         or not 1e-9 <= entry.get("weight", 1.0) <= 1e9
     ):
         raise ConfigError(f"{place} holds {quoted(entry, 80)}; {_FORM}")
-    config = GemConfig.from_json(json.dumps(entry.get("config", {})))
+    config = GemConfig.of(entry.get("config", {}))
     return EncoderSpec(entry["vectors"], config, float(entry.get("weight", 1.0)))

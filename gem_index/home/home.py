@@ -262,6 +262,7 @@ class Home:
         reading = documents.choices if isinstance(documents, DocumentReader) else None
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             new = self._find(name) is None
+            before = {source.name for source in self._library.records()}
             documents = counted(documents, "store", show)
             if new:
                 report = self._build_new(name, documents, vectors, config, prior, index)
@@ -283,6 +284,9 @@ class Home:
                 if new and isinstance(error.__cause__, InputError):
                     # these texts cannot be fitted, so that no later refit would help: the user has to give others
                     self.drop(name)
+                    for source in self._library.records():
+                        if source.name not in before:
+                            self._library.remove(source.name)
                     raise error.__cause__ from None
                 raise
 

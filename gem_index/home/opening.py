@@ -212,13 +212,15 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
     """Refuse vectors that are not those of each encoder."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
-    if found != own:
-        raise FingerprintMismatchError(
-            name,
-            ", ".join(own),
-            ", ".join(found),
-            "leave out the vectors, or name those it was fitted with",
+    if len(own) != len(found):
+        raise ConfigError(
+            f"{name} has {len(own)} encoders, found the vectors of {len(found)}; expected those of each, or none"
         )
+    for expected, other in zip(own, found, strict=True):
+        if expected != other:
+            raise FingerprintMismatchError(
+                name, expected, other, "leave out the vectors, or name those it was fitted with"
+            )
 
 
 def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> Encoder:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gem_index.index.hits import Hits, Ids, best_of
 
-__all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "fuse_ranks", "fuse_scores"]
+__all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "fuse_ranks", "fuse_scores", "fused"]
 
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search brings its two lists together: by their scores or by their ranks."""
@@ -31,6 +31,7 @@ def fuse_scores(
     matching: Hits,
     k: int,
     depth: int,
+    exact: bool,
     cosines: Callable[[Ids], npt.NDArray[np.floating]],
     matches: Callable[[Ids], Mapping[int, float]],
 ) -> tuple[Hits, dict[int, float]]:
@@ -48,34 +49,37 @@ def fuse_scores(
         Likewise; a match is 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
     k, depth : int
         k is at most ``depth``.
+    exact : bool
+        Whether no document outside the first list has a larger cosine than its last one: an approximate index may miss some.
     cosines : callable
         Returns the cosines of ascending seqs that are in the second list alone.
     matches : callable
         Returns the matches of ascending seqs that are in the first list alone; one without a match may be left out.
     """
     cosine, match = dict(dense), dict(matching)
-    least_cosine = dense[-1][1] if dense else 1.0
+    least_cosine = dense[-1][1] if dense and exact else 1.0
     least_match = matching[-1][1] if len(matching) >= depth else 0.0
-    sure = nlargest(k, [_fused(c, match.get(seq, 0.0)) for seq, c in dense])
+    sure = nlargest(k, [fused(c, match.get(seq, 0.0)) for seq, c in dense])
     reached = sure[-1] - _ROUNDING if len(sure) == k else -np.inf
     unseen = [
-        seq for seq, held in matching if seq not in cosine and _fused(least_cosine, held) >= reached
+        seq for seq, held in matching if seq not in cosine and fused(least_cosine, held) >= reached
     ]
     if unseen:
         seqs = np.array(sorted(unseen), dtype=np.int64)
         cosine.update(zip(seqs.tolist(), np.asarray(cosines(seqs)).tolist(), strict=True))
     if least_match:
         unmatched = [
-            seq for seq, c in dense if seq not in match and _fused(c, least_match) >= reached
+            seq for seq, c in dense if seq not in match and fused(c, least_match) >= reached
         ]
         if unmatched:
             match.update(matches(np.array(sorted(unmatched), dtype=np.int64)))
-    scored = [(seq, _fused(c, match.get(seq, 0.0))) for seq, c in cosine.items()]
+    scored = [(seq, fused(c, match.get(seq, 0.0))) for seq, c in cosine.items()]
     best = best_of([pair for pair in scored if pair[1] >= reached], k)
     return best, {seq: cosine[seq] for seq, _ in best}
 
 
-def _fused(cosine: float, match: float) -> float:
+def fused(cosine: float, match: float) -> float:
+    """Return the score of a cosine and a match."""
     return (cosine + MATCH_WEIGHT * match) / (1 + MATCH_WEIGHT)
 
 

@@ -28,7 +28,7 @@ _TEXT, _ID = "text", "id"
 _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
-_NUMBER = 4.0  # what a term with a digit counts in a match
+_NUMBER = 2.0  # what a term with a digit counts in a match
 _FEW_IDS = 300  # up to so many, looking each up costs less than marking them in a set
 _NAMED_IDS = 20_000  # up to so many accepted ids are made part of the query
 
@@ -76,7 +76,7 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
 
     A match is sum_t w_t f_t / sum_t w_t, f_t from 0 to 1 by how often the document holds the term and how long it is (BM25's
     term frequency over its upper bound k1 + 1), w_t = idf_t^2: squared, the one rare word of a question outweighs its
-    phrases. A term of at least two characters with a digit among them counts four times: people name things by numbers, of
+    phrases. A term of at least two characters with a digit among them counts twice: people name things by numbers, of
     which word vectors know next to nothing (docs/evaluation.md says what was tried).
 
     Parameters

@@ -54,12 +54,26 @@ class TestCombinedEncoder:
         }
         assert len(prints) == 5
 
-    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, float("nan")]])
+    @pytest.mark.parametrize(
+        "weights",
+        [
+            [1.0],
+            [1.0, 0.0],
+            [1.0, -1.0],
+            [1.0, float("nan")],
+            [1.0, 1e300],
+            [1.0, 1e-10],
+            ["a", 1.0],
+        ],
+    )
     def test_bad_weights(self, encoders, weights):
         with pytest.raises(ConfigError, match="expected at least one encoder and a weight above 0"):
             CombinedEncoder(encoders, weights)
         with pytest.raises(ConfigError, match="found 0 encoders"):
             CombinedEncoder([])
+        with pytest.raises(ConfigError, match="1 to 100 of GemEncoder"):
+            CombinedEncoder([CombinedEncoder(encoders)])
+        assert CombinedEncoder(encoders, np.ones(2)).weights == (1.0, 1.0)
 
     def test_one_string_is_refused(self, encoders):
         with pytest.raises(InputError, match="found one string"):

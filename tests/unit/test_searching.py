@@ -116,6 +116,33 @@ class TestDepth:
             assert hit.cosine == pytest.approx(cosines[place], abs=1e-5)
             assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
 
+    @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+    def test_a_least_score_alone_finds_all_that_reach_it(self, many, fusion):
+        everything = many.search(QUERY, k=len(many), fusion=fusion)
+        for place in (0, 60, 150, 400):
+            least = everything[place].score
+            found = many.search(QUERY, k=None, min_score=least, fusion=fusion)
+            expected = [hit for hit in everything if hit.score >= least]
+            assert [hit.score for hit in found] == pytest.approx(
+                [hit.score for hit in expected], abs=1e-6
+            )
+
+    @pytest.mark.parametrize("kind", ["IVF16,SQ8", "ivf", "rabitq"])
+    def test_an_index_that_misses_hides_nothing_that_words_found(self, many, kind):
+        """Its cosines are no bound for the others: the best of both lists come back, exactly scored."""
+        many.use_index(kind)
+        many.refit()
+        texts = {document.id: document.text for document in many.documents()}
+        for query in (QUERY, "tea", "river two", "phone"):
+            lexical = [hit.id for hit in many.search(query, k=20, mode="lexical")]
+            found = many.search(query, k=10)
+            rows = many.encoder.encode([query, *(texts[name] for name in lexical)])
+            _, match = words_scores(list(texts.values()), query)
+            matches = dict(zip(texts, match, strict=True))
+            for name, cosine in zip(lexical, rows[1:] @ rows[0], strict=True):
+                score = (cosine + 2.25 * matches[name]) / 3.25
+                assert score <= found[-1].score + 1e-5 or name in {hit.id for hit in found}
+
     def test_each_mode_says_what_it_computed(self, many):
         assert many.search(QUERY) == many.search(QUERY, mode="hybrid")
         (dense,) = many.search(QUERY, k=1, mode="dense")

@@ -181,6 +181,27 @@ class TestCollection:
         assert home.collections() == []
         assert {info.name for info in home.vectors()} == {"wordllama", "wordllama-gem", "tiny"}
 
+    def test_vectors_of_a_build_that_cannot_be_fitted_are_forgotten(self, home, vectors_folder):
+        config = {"encoders": [{"vectors": str(vectors_folder), "config": {"prior": 0}}]}
+        with pytest.raises(InputError, match="found no text with a word"):
+            home.build("new", [Document(id="1", text="!!!")], config=config)
+        assert home.collections() == []
+        assert {info.name for info in home.vectors()} == {"wordllama", "wordllama-gem", "tiny"}
+
+    @pytest.mark.parametrize(
+        ("config", "problem"),
+        [
+            ({"encoders": TWO["encoders"] * 51}, "holds 102 encoders; expected at most 100"),
+            ({**TWO, "removed": 2}, "holds 'removed' beside encoders"),
+            ({"encoders": []}, "holds no configuration"),
+            ({"encoders": [{"vectors": "tiny", "config": {"share": object()}}]}, "share is"),
+        ],
+    )
+    def test_a_configuration_that_is_none(self, home, config, problem):
+        with pytest.raises(ConfigError, match=problem):
+            home.build("new", documents(5), config=config)
+        assert home.collections() == []
+
 
 def test_a_model_of_several_is_kept_under_a_name(home):
     texts = [document.text for document in documents(60)]
@@ -214,6 +235,8 @@ class TestProvider:
         found = open_provider(vectors="tiny, tiny", model=path, home=home)
         assert found.fingerprint == provider.fingerprint
         assert open_provider(**found.settings).fingerprint == provider.fingerprint
+        with pytest.raises(ConfigError, match="has 2 encoders, found the vectors of 1"):
+            open_provider(vectors="tiny", collection="two", home=home)
         with pytest.raises(ConfigError, match="holds 2 encoders, found 1 word vectors"):
             open_provider(vectors="tiny", model=path, home=home)
         with pytest.raises(FingerprintMismatchError):

@@ -36,6 +36,8 @@ class TestText:
             assert (again, again.weights, type(again)) == (TEXT, TEXT.weights, WeightedText)
 
     def test_equal_weights_are_none(self):
+        with pytest.raises(InputError, match="the weight of a part of a text is 0"):
+            WeightedText.joined([("a", 0), ("b", 0)])
         assert type(WeightedText.joined([("a", 3.0), ("b", 3.0)])) is str
         assert type(WeightedText.joined([("a", 3.0)])) is str
 
@@ -61,6 +63,11 @@ class TestText:
             [(4, float("nan"))],
             [(4, float("inf"))],
             [(4, True)],
+            [(4, 0.009)],
+            [(4, 101)],
+            [(4, 10**400)],
+            None,
+            5,
             [(4, "2")],
             [(True, 1.0)],
             [(-1, 1.0), (5, 1.0)],
@@ -151,7 +158,9 @@ class TestReader:
         assert [type(document.text) for document in (three, four)] == [str, str]
         assert one.metadata == {}
 
-    @pytest.mark.parametrize("weight", ["0", "-1", "x", "nan", "inf", "", "1e999"])
+    @pytest.mark.parametrize(
+        "weight", ["0", "-1", "x", "nan", "inf", "", "1e999", "1e300", "0.001"]
+    )
     def test_a_weight_that_is_no_positive_number(self, path, weight):
         with pytest.raises(ConfigError, match="the weight of the text field 'subject' is"):
             reader(path, f"subject*{weight}")
@@ -199,6 +208,29 @@ class TestCollection:
             assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
             assert getattr(hit.text, "weights", None) == getattr(texts[place], "weights", None)
 
+    def test_hits_are_reranked_as_they_are_weighted(self, posts):
+        hits = posts.search(QUERY, k=5, mode="dense")
+        ranked = posts.rerank(QUERY, [(hit.id, hit.text) for hit in hits])
+        assert [hit.score for hit in ranked] == pytest.approx([hit.score for hit in hits])
+        mappings = [
+            {"id": h.id, "text": str(h.text), "weights": getattr(h.text, "weights", None)}
+            for h in hits
+        ]
+        assert posts.rerank(QUERY, mappings) == ranked
+
+    @pytest.mark.parametrize(
+        "reading", ['"x"', '{"x": 1}', '{"text_fields": [1]}', '{"text_fields": ["a*x"]}']
+    )
+    def test_a_damaged_reading_in_an_export(self, home, posts, tmp_path, reading):
+        path = tmp_path / "posts.jsonl"
+        posts.export(path)
+        text = path.read_text()
+        was = '"reading": {"text_fields": ["subject*2", "body"]}'
+        assert was in text
+        path.write_text(text.replace(was, f'"reading": {reading}'))
+        with pytest.raises(InputError, match="is damaged: in its head"):
+            home.restore(path, "again")
+
     def test_other_weights_are_another_document(self, posts, path):
         report = posts.ingest(reader(path))
         assert report.unchanged == len(ROWS)
@@ -215,6 +247,7 @@ class TestCollection:
         ]
         again = home.restore(path, "again")
         assert again.search(QUERY) == posts.search(QUERY)
+        assert again.reading == posts.reading
 
     def test_a_damaged_weight_in_an_export(self, home, posts, tmp_path):
         path = tmp_path / "posts.jsonl"
