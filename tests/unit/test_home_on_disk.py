@@ -12,7 +12,6 @@ import pytest
 
 from brute_force import TEXTS, documents
 from gem_index import Home
-from gem_index import home as home_module
 from gem_index.collection.filters import FilterCache
 from gem_index.errors import (
     CorruptionError,
@@ -22,6 +21,7 @@ from gem_index.errors import (
     InputError,
     UnknownNameError,
 )
+from gem_index.home import home as home_module
 from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
 
@@ -147,7 +147,6 @@ class TestLeftovers:
 HOLD_LOCK = """
 import sys
 from gem_index import Home
-from gem_index import home as home_module
 with Home(sys.argv[1])._workspace.write_lock():
     print("held", flush=True)
     sys.stdin.read()
