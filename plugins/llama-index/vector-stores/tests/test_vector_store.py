@@ -136,6 +136,17 @@ class TestSearch:
         query = VectorStoreQuery(query_str="cup", similarity_top_k=1, mode=mode)
         assert bundled.query(query).ids == ["tea"]
 
+    @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+    def test_by_a_mode_of_the_collections_own(self, bundled: GemVectorStore, mode: str) -> None:
+        hits = bundled.client.search("my visa", k=5, mode=mode)
+        query = VectorStoreQuery(query_str="my visa", similarity_top_k=5)
+        found = bundled.query(query, mode=mode)
+        assert found.ids == [hit.id for hit in hits]
+        assert found.similarities == pytest.approx([hit.score for hit in hits])
+        query = VectorStoreQuery(query_str="my visa", similarity_top_k=5, mode="sparse")
+        with pytest.raises(ValueError, match="found the mode 'dense' beside the query's 'sparse'"):
+            bundled.query(query, mode="dense")
+
     def test_by_an_embedding_with_its_fingerprint(self, bundled: GemVectorStore) -> None:
         embed_model = bundled.embed_model
         embedding = embed_model.get_agg_embedding_from_queries(["my visa", "renew it"])

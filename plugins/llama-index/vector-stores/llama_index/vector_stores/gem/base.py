@@ -229,11 +229,12 @@ class GemVectorStore(BasePydanticVectorStore):
         ----------
         query : VectorStoreQuery
             With a text, or in the mode ``default`` an embedding; ``filters``, ``doc_ids``, ``node_ids`` and
-            ``similarity_top_k``. The mode ``default`` is by meaning, ``sparse`` and ``text_search`` by words (BM25),
-            ``hybrid`` by both.
+            ``similarity_top_k``. The mode ``default`` is by meaning and words (an embedding: by meaning), ``sparse`` and
+            ``text_search`` by words (BM25), ``hybrid`` by both.
         **kwargs
-            ``min_score``: only nodes with at least this score; ``fingerprint``: that of the model that made the query's
-            embedding. A retriever takes them as ``vector_store_kwargs``.
+            ``mode``: ``dense``, ``lexical`` or ``hybrid``, as :meth:`gem_index.Collection.search` names them, in the place
+            of the query's mode ``default``; ``min_score``: only nodes with at least this score; ``fingerprint``: that of the
+            model that made the query's embedding. A retriever takes them as ``vector_store_kwargs``.
 
         Raises
         ------
@@ -246,7 +247,12 @@ class GemVectorStore(BasePydanticVectorStore):
             If a filter cannot be expressed.
         """
         fingerprint, min_score = kwargs.pop("fingerprint", None), kwargs.pop("min_score", None)
+        mode = kwargs.pop("mode", None)
         _refuse(kwargs)
+        if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
+            raise ValueError(
+                f"found the mode {mode!r} beside the query's {VectorStoreQueryMode(query.mode).value!r}; expected one of them"
+            )
         unsupported = [name for name in _IGNORED_BY_US if getattr(query, name) is not None]
         if unsupported or query.mode not in _MODES:
             found = ", ".join(unsupported) or f"the mode {VectorStoreQueryMode(query.mode).value!r}"
@@ -264,7 +270,7 @@ class GemVectorStore(BasePydanticVectorStore):
                 question,
                 query.similarity_top_k,
                 where,
-                mode=_MODES[query.mode],
+                mode=mode or _MODES[query.mode],
                 min_score=min_score,
                 fingerprint=None if isinstance(question, str) else fingerprint,
             )
