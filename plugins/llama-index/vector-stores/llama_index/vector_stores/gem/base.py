@@ -251,7 +251,8 @@ class GemVectorStore(BasePydanticVectorStore):
         _refuse(kwargs)
         if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
             raise ValueError(
-                f"found the mode {mode!r} beside the query's {VectorStoreQueryMode(query.mode).value!r}; expected one of them"
+                f"found the mode {mode!r} beside the query's {VectorStoreQueryMode(query.mode).value!r}; "
+                "expected one of them"
             )
         unsupported = [name for name in _IGNORED_BY_US if getattr(query, name) is not None]
         if unsupported or query.mode not in _MODES:
