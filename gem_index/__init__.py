@@ -13,44 +13,77 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
+    from gem_index.collection.drift import Drift
+    from gem_index.collection.results import (
+        CollectionStatus,
+        DeleteReport,
+        IndexStatus,
+        IngestReport,
+        ModelInfo,
+        Problem,
+        SearchResult,
+        SearchResults,
+    )
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
-    from gem_index.gem.combined import CombinedEncoder
+    from gem_index.gem.batches import TokenBatch
+    from gem_index.gem.combined import CombinedEncoder, CombinedExplanation, WeighedExplanation
     from gem_index.gem.components import Components, CorpusStatistics
     from gem_index.gem.config import GemConfig
     from gem_index.gem.encoder import Explanation, GemEncoder, WordWeight
     from gem_index.gem.matches import MatchedPair, MatchedWord, MatchExplanation
     from gem_index.gem.provider import EmbeddingProvider, GemProvider
-    from gem_index.gem.reranking import RerankResult, rerank
+    from gem_index.gem.reranking import RerankResult, RerankResults, rerank
     from gem_index.home import Home
     from gem_index.home.opening import NamedProvider, open_provider, open_vectors
+    from gem_index.home.vector_library import VectorInfo
     from gem_index.progress import Progress, ProgressOption
     from gem_index.text import WeightedText
     from gem_index.vectors.base import VectorSource
+    from gem_index.vectors.formats import KeyedVectorsLike
+    from gem_index.vectors.options import SourceOptions
+    from gem_index.vectors.stored import Findings
 
 _HOMES = {
     "Collection": "gem_index.collection",
+    "CollectionStatus": "gem_index.collection.results",
+    "CombinedEncoder": "gem_index.gem.combined",
+    "CombinedExplanation": "gem_index.gem.combined",
     "Components": "gem_index.gem.components",
     "CorpusStatistics": "gem_index.gem.components",
+    "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
+    "Drift": "gem_index.collection.drift",
     "EmbeddingProvider": "gem_index.gem.provider",
     "Explanation": "gem_index.gem.encoder",
+    "Findings": "gem_index.vectors.stored",
     "GemConfig": "gem_index.gem.config",
-    "CombinedEncoder": "gem_index.gem.combined",
     "GemEncoder": "gem_index.gem.encoder",
     "GemIndexError": "gem_index.errors",
     "GemProvider": "gem_index.gem.provider",
     "Home": "gem_index.home",
-    "RerankResult": "gem_index.gem.reranking",
-    "VectorSource": "gem_index.vectors.base",
-    "WeightedText": "gem_index.text",
+    "IndexStatus": "gem_index.collection.results",
+    "IngestReport": "gem_index.collection.results",
+    "KeyedVectorsLike": "gem_index.vectors.formats",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
-    "WordWeight": "gem_index.gem.encoder",
+    "ModelInfo": "gem_index.collection.results",
     "NamedProvider": "gem_index.home.opening",
+    "Problem": "gem_index.collection.results",
     "Progress": "gem_index.progress",
     "ProgressOption": "gem_index.progress",
+    "RerankResult": "gem_index.gem.reranking",
+    "RerankResults": "gem_index.gem.reranking",
+    "SearchResult": "gem_index.collection.results",
+    "SearchResults": "gem_index.collection.results",
+    "SourceOptions": "gem_index.vectors.options",
+    "TokenBatch": "gem_index.gem.batches",
+    "VectorInfo": "gem_index.home.vector_library",
+    "VectorSource": "gem_index.vectors.base",
+    "WeighedExplanation": "gem_index.gem.combined",
+    "WeightedText": "gem_index.text",
+    "WordWeight": "gem_index.gem.encoder",
     "open_provider": "gem_index.home.opening",
     "open_vectors": "gem_index.home.opening",
     "rerank": "gem_index.gem.reranking",
@@ -58,25 +91,42 @@ _HOMES = {
 
 __all__ = [
     "Collection",
+    "CollectionStatus",
     "CombinedEncoder",
+    "CombinedExplanation",
     "Components",
     "CorpusStatistics",
+    "DeleteReport",
     "Document",
+    "Drift",
     "EmbeddingProvider",
     "Explanation",
+    "Findings",
     "GemConfig",
     "GemEncoder",
     "GemIndexError",
     "GemProvider",
     "Home",
+    "IndexStatus",
+    "IngestReport",
+    "KeyedVectorsLike",
     "MatchExplanation",
     "MatchedPair",
     "MatchedWord",
+    "ModelInfo",
     "NamedProvider",
+    "Problem",
     "Progress",
     "ProgressOption",
     "RerankResult",
+    "RerankResults",
+    "SearchResult",
+    "SearchResults",
+    "SourceOptions",
+    "TokenBatch",
+    "VectorInfo",
     "VectorSource",
+    "WeighedExplanation",
     "WeightedText",
     "WordWeight",
     "__version__",

@@ -60,7 +60,7 @@ def build(
 ) -> None:
     """Make a searchable collection of the texts in some files, with a model fitted on them.
 
-    A collection that exists takes the texts in by id and is fitted anew.
+    A collection that exists takes the texts in by id and is fitted again.
     """
     home = home_of(context)
     kept = home.collection(collection).reading if collection in home else None
@@ -222,7 +222,7 @@ def _parsed(where: str | None) -> Any:
 
 
 def refit(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
-    """Fit a collection's model on its present texts and encode them anew."""
+    """Fit a collection's model on its present texts and encode them again."""
     found = home_of(context).collection(collection)
     with progress_bar("fit") as progress:
         found.refit(progress)
@@ -288,7 +288,7 @@ def verify(
         str | None,
         typer.Argument(metavar="[COLLECTION]", help="One collection; everything by default."),
     ] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Make damaged indexes anew.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Rebuild damaged indexes.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare hashes and counts of all stored files with what was written; exit 1 if something stays wrong."""

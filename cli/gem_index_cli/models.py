@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -34,9 +34,6 @@ from gem_index_cli.output import (
     print_table,
     say,
 )
-
-if TYPE_CHECKING:
-    from gem_index.store.records import ModelRecord
 
 __all__ = ["app", "register"]
 
@@ -265,34 +262,12 @@ def _not_a_question(source: str, line: int, found: object) -> RecordError:
     )
 
 
-def _config_of(model: ModelRecord) -> Any:
-    """Return a model's configuration, of several encoders with their vectors and weights."""
-    if not model.parts:
-        return json.loads(model.config)
-    return {
-        "encoders": [
-            {"vectors": part.vectors, "config": json.loads(part.config), "weight": part.weight}
-            for part in model.parts
-        ]
-    }
-
-
 @app.command("list")
 def list_models(
     context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
 ) -> None:
     """Show the models made by fit."""
-    rows = [
-        {
-            "name": model.name,
-            "fingerprint": model.fingerprint,
-            "vectors": model.vectors,
-            "sentences": model.sentences,
-            "dimension": model.dimension,
-            "config": _config_of(model),
-        }
-        for model in home_of(context).models()
-    ]
+    rows = [asdict(model) for model in home_of(context).models()]
     if as_json_lines:
         print_json_lines(rows)
         return

@@ -88,7 +88,7 @@ class Collection:
         self._filters = FilterCache()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the name and its home: whoever unpickles it opens the collection anew."""
+        """Pickle the name and its home: whoever unpickles it opens the collection again."""
         return _reopen, (self._workspace, self.name)
 
     def __len__(self) -> int:
@@ -212,7 +212,7 @@ class Collection:
             publish(self._workspace, self._id, encoder, record_of_new, show, unfinished=unfinished)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Make the index anew from the living documents, so that it holds nothing of deleted ones."""
+        """Rebuild the index from the living documents, so that it holds nothing of deleted ones."""
         with self._workspace.write_lock(), reporting(progress, "encode") as show:
             publish(self._workspace, self._id, self.encoder, None, show, afresh=True)
 
@@ -541,7 +541,7 @@ class Collection:
         Parameters
         ----------
         fix : bool
-            Make a damaged index anew from the texts.
+            Rebuild a damaged index from the texts.
 
         Returns
         -------

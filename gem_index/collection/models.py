@@ -104,7 +104,7 @@ def _encoder(workspace: Workspace, model: ModelRecord, connection: Connection | 
 
 def _not_as_fitted(model: ModelRecord) -> CorruptionError:
     return CorruptionError(
-        f"the stored components {model.fingerprint[:12]} are not those that were fitted; fit anew"
+        f"the stored components {model.fingerprint[:12]} are not those that were fitted; fit again"
     )
 
 

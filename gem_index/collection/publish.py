@@ -129,7 +129,7 @@ def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path
     directory = folder / row.directory
     damage = Snapshot.damage(directory, json.loads(row.files))
     for line in damage:
-        _LOG.warning("%s: %s; making the index anew from the texts", directory, line)
+        _LOG.warning("%s: %s; rebuilding the index from the texts", directory, line)
     return None if damage else directory
 
 

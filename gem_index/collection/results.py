@@ -14,6 +14,7 @@ __all__ = [
     "DeleteReport",
     "IndexStatus",
     "IngestReport",
+    "ModelInfo",
     "Problem",
     "SearchResult",
     "SearchResults",
@@ -104,6 +105,22 @@ class CollectionStatus:
     since_fit: int
     index: IndexStatus
     bytes: int
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A named model at a glance.
+
+    ``sentences`` counts the texts that it was fitted on; ``config`` holds the fields of its configuration, for several
+    encoders ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
+    """
+
+    name: str
+    fingerprint: str
+    vectors: str
+    sentences: int
+    dimension: int
+    config: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Unfinished:
             try:
                 return encoder.reloaded(model)
             except (CorruptionError, InputError) as error:
-                _LOG.warning("%s; fitting anew", error)
+                _LOG.warning("%s; fitting again", error)
                 shutil.rmtree(self._folder)
         fit()
         try:

@@ -297,7 +297,7 @@ class ViewKeeper:
             except CorruptionError as error:
                 if self.replaced(row.directory):
                     raise StaleStateError from error
-                # The texts are the truth: search goes on from them, verify --fix makes the files anew.
+                # The texts are the truth: search goes on from them, verify --fix rebuilds the files.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(
             model_id=record.model_id,

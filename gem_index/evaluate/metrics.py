@@ -101,7 +101,7 @@ class Interval:
 def paired_bootstrap(
     measure: Callable[[npt.NDArray[np.int64]], F64], items: int, samples: int = 2000, seed: int = 0
 ) -> Interval:
-    """Return how a difference varies when the items are drawn anew (Efron and Tibshirani 1993; percentile interval).
+    """Return how a difference varies when the items are drawn again (Efron and Tibshirani 1993; percentile interval).
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
     ----------
     words : sequence of str
         A vocabulary, the most frequent word first. A word is drawn with p(rank) ~ 1 / (rank + 2.7); a draw without an
-        alphanumeric character is left out and drawn anew.
+        alphanumeric character is left out and drawn again.
 
     Yields
     ------

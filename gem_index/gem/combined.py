@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from gem_index.errors import ConfigError
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.gem.encoder import Explanation, GemEncoder, blocks_for_fit
+from gem_index.gem.encoder import (
+    Explanation,
+    GemEncoder,
+    blocks_for_fit,
+    check_stored,
+    stored_encoder,
+)
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
 from gem_index.progress import ProgressOption, counted, reporting
@@ -199,7 +205,7 @@ class CombinedEncoder:
         write_model(
             path,
             [
-                encoder.stored(weight)
+                stored_encoder(encoder, weight)
                 for encoder, weight in zip(self.encoders, self.weights, strict=True)
             ],
         )
@@ -224,10 +230,13 @@ class CombinedEncoder:
             raise ConfigError(
                 f"{path} holds {len(found)} encoders, found {len(vectors)} word vectors; expected those of each, in order"
             )
-        encoders = [
-            GemEncoder.from_stored(path, stored, source, threads=threads)
-            for stored, source in zip(found, vectors, strict=True)
-        ]
+        encoders = []
+        for stored, source in zip(found, vectors, strict=True):
+            stored.check_vectors(path, source.fingerprint)
+            encoders.append(
+                GemEncoder(source, stored.config, components=stored.components, threads=threads)
+            )
+            check_stored(path, stored, encoders[-1])
         return cls(encoders, [1.0 if stored.weight is None else stored.weight for stored in found])
 
     def reloaded(self, path: str | Path) -> Self:

@@ -25,7 +25,14 @@ from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["Explanation", "GemEncoder", "WordWeight", "blocks_for_fit"]
+__all__ = [
+    "Explanation",
+    "GemEncoder",
+    "WordWeight",
+    "blocks_for_fit",
+    "check_stored",
+    "stored_encoder",
+]
 
 # A block's size bounds memory and fixes the order in which a fit adds up, whatever the number of threads.
 _BLOCK = 32_768
@@ -213,7 +220,7 @@ class GemEncoder:
             return self.fit_statistics(self.summarise(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
-        """Add texts to the corpus of earlier calls and compute its components anew.
+        """Add texts to the corpus of earlier calls and compute its components again.
 
         Raises
         ------
@@ -359,13 +366,7 @@ class GemEncoder:
         InputError
             If the file cannot be written.
         """
-        write_model(path, [self.stored()])
-
-    def stored(self, weight: float | None = None) -> StoredEncoder:
-        """Return what a model file holds of this encoder, with its weight among others."""
-        return StoredEncoder(
-            self.config, self.components, self.vectors.fingerprint, self.fingerprint, weight
-        )
+        write_model(path, [stored_encoder(self)])
 
     @classmethod
     def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:
@@ -383,24 +384,10 @@ class GemEncoder:
             raise ConfigError(
                 f"{path} holds {len(found)} encoders; expected one: open it with CombinedEncoder.load"
             )
-        return cls.from_stored(path, found[0], vectors, threads=threads)
-
-    @classmethod
-    def from_stored(
-        cls,
-        path: str | Path,
-        stored: StoredEncoder,
-        vectors: VectorSource,
-        *,
-        threads: int | None = None,
-    ) -> Self:
-        """Return the encoder that an entry of a model file describes; raises as :meth:`load`."""
+        (stored,) = found
         stored.check_vectors(path, vectors.fingerprint)
         encoder = cls(vectors, stored.config, components=stored.components, threads=threads)
-        if encoder.fingerprint != stored.fingerprint:
-            raise CorruptionError(
-                f"{path} does not hold the components it was saved with; fit anew"
-            )
+        check_stored(path, stored, encoder)
         return encoder
 
     def reloaded(self, path: str | Path) -> Self:
@@ -416,3 +403,29 @@ def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
 def _blocks(texts: Iterable[str], most: int) -> Iterator[list[str]]:
     check_texts(texts)
     return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)
+
+
+def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
+    """Return what a model file holds of an encoder, with its weight among others."""
+    return StoredEncoder(
+        encoder.config,
+        encoder.components,
+        encoder.vectors.fingerprint,
+        encoder.fingerprint,
+        weight,
+    )
+
+
+def check_stored(path: str | Path, stored: StoredEncoder, encoder: GemEncoder) -> None:
+    """Hold an encoder to the entry of a model file that it was made of.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If its vectors are not those it was fitted with.
+    CorruptionError
+        If the file does not hold what was saved.
+    """
+    stored.check_vectors(path, encoder.vectors.fingerprint)
+    if encoder.fingerprint != stored.fingerprint:
+        raise CorruptionError(f"{path} does not hold the components it was saved with; fit again")

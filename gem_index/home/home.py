@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 from gem_index.collection import Collection
 from gem_index.collection.models import open_encoder, open_vectors, record_of
-from gem_index.collection.results import CollectionStatus, IngestReport, Problem
+from gem_index.collection.results import CollectionStatus, IngestReport, ModelInfo, Problem
 from gem_index.collection.transfer import read_export, restore_documents
 from gem_index.documents import Document
 from gem_index.errors import (
@@ -91,7 +92,7 @@ class Home:
         self._library = VectorLibrary(self._workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder's name: another process opens it anew."""
+        """Pickle the folder's name: another process opens it again."""
         return type(self), (self.root.absolute(),)
 
     def __repr__(self) -> str:
@@ -548,9 +549,19 @@ class Home:
             raise UnknownNameError("model", name, models, "fit one with: gem-index fit NAME FILE")
         return open_encoder(self._workspace, models[name])
 
-    def models(self) -> list[ModelRecord]:
+    def models(self) -> list[ModelInfo]:
         """Return the named models, by name."""
-        return list(self._models().values())
+        return [
+            ModelInfo(
+                name=name,
+                fingerprint=model.fingerprint,
+                vectors=model.vectors,
+                sentences=model.sentences,
+                dimension=model.dimension,
+                config=_config_of(model),
+            )
+            for name, model in self._models().items()
+        ]
 
     def remove_model(self, name: str) -> None:
         """Forget a named model.
@@ -645,6 +656,19 @@ class Home:
     def remove_vectors(self, name: str) -> None:
         """Remove registered word vectors that no model uses; see :meth:`VectorLibrary.remove`."""
         self._library.remove(name)
+
+
+def _config_of(model: ModelRecord) -> dict[str, Any]:
+    """Return a model's configuration, of several encoders with their vectors and weights."""
+    if not model.parts:
+        config: dict[str, Any] = json.loads(model.config)
+        return config
+    return {
+        "encoders": [
+            {"vectors": part.vectors, "config": json.loads(part.config), "weight": part.weight}
+            for part in model.parts
+        ]
+    }
 
 
 @contextmanager

@@ -215,7 +215,7 @@ class Database:
         return [line for line in found if line != "ok"]
 
     def vacuum(self) -> None:
-        """Write the database anew without what was deleted, and empty its log.
+        """Rewrite the database without what was deleted, and empty its log.
 
         Raises
         ------

@@ -96,7 +96,7 @@ class Workspace:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder's name: another process opens it anew."""
+        """Pickle the folder's name: another process opens it again."""
         return type(self), (self.root.absolute(), self.settings)
 
     @property

@@ -41,7 +41,7 @@ class VectorSourceContract:
     unknown: Sequence[str] = ()
 
     def make_source(self) -> VectorSource:
-        """Return the source; called anew by every test, and twice where two must agree."""
+        """Return the source; called again by every test, and twice where two must agree."""
         raise NotImplementedError("return the source of word vectors to test")
 
     def test_is_a_vector_source(self) -> None:

@@ -84,7 +84,7 @@ class TestKinds:
         index.write_bytes(content[:-codes] + bytes(codes))  # a size that opens, and no vector of it
         faq.ingest(documents(40, 100))
         assert faq.status().index.tail == 0
-        assert "making the index anew from the texts" in caplog.text
+        assert "rebuilding the index from the texts" in caplog.text
         assert home.verify() == []
         truth = {d.id: d for d in [*documents(100), *documents(40, 100)]}
         assert_exact(faq, truth, k=140)

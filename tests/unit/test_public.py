@@ -5,6 +5,8 @@ import inspect
 import pickle
 import pkgutil
 import re
+import types
+import typing
 from dataclasses import is_dataclass
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
 @pytest.mark.parametrize(
     "error",
     [
-        errors_module.FingerprintMismatchError("the model x", "a" * 64, "b" * 64, "fit anew"),
+        errors_module.FingerprintMismatchError("the model x", "a" * 64, "b" * 64, "fit again"),
         errors_module.UnknownNameError("model", "fitt", ["fit"], "fit one"),
         errors_module.RecordError("faq.jsonl", 3, "no text"),
         errors_module.MissingExtraError("plots", "plot"),
@@ -98,6 +100,43 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     names = run_page(ROOT / "README.md")
     assert names["vectors"].shape == (1, 256)
     assert names["hit"].text in names["corpus"]
+
+
+def _classes(hint):
+    """The classes that a type is made of."""
+    if isinstance(hint, type) and not isinstance(hint, types.GenericAlias):
+        yield hint
+    for argument in typing.get_args(hint):
+        for each in argument if isinstance(argument, list | tuple) else (argument,):
+            yield from _classes(each)
+
+
+def _signatures():
+    """Every function, method, property and dataclass that `gem_index.__all__` offers."""
+    for name in set(gem_index.__all__) - {"__version__"}:
+        offered = getattr(gem_index, name)
+        if inspect.isfunction(offered):
+            yield name, offered
+        if not isinstance(offered, type):
+            continue
+        if is_dataclass(offered):
+            yield name, offered
+        for member, value in vars(offered).items():
+            value = getattr(value, "__func__", getattr(value, "fget", value))
+            public = not member.startswith("_") or member == "__init__"
+            if public and inspect.isfunction(value):
+                yield f"{name}.{member}", value
+
+
+def test_every_type_of_a_public_signature_is_public():
+    made_by_home = {"Collection.__init__"}
+    public = [getattr(gem_index, name) for name in gem_index.__all__]
+    for name, offered in _signatures():
+        for hint in typing.get_type_hints(offered).values() if name not in made_by_home else ():
+            for found in _classes(hint):
+                if found.__module__.startswith("gem_index"):
+                    assert found in public, f"{name} names {found.__qualname__}"
+                    assert inspect.getdoc(found)
 
 
 class TestPages:

@@ -116,7 +116,7 @@ def test_a_damaged_checkpoint_costs_time_alone(made, work, name, fits, encoded, 
     path.write_bytes(content)
     collection.refit()
     assert (work.fits, work.encoded) == (fits, encoded)
-    assert "anew" in caplog.text or "from the beginning" in caplog.text
+    assert "again" in caplog.text or "from the beginning" in caplog.text
     assert collection.verify() == []
 
 

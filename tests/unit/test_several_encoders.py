@@ -209,7 +209,8 @@ def test_a_model_of_several_is_kept_under_a_name(home):
     assert encoder.fitted
     assert home.model("both").fingerprint == encoder.fingerprint
     (record,) = home.models()
-    assert [part.weight for part in record.parts] == [1.0, 0.25]
+    assert [part["weight"] for part in record.config["encoders"]] == [1.0, 0.25]
+    assert (record.name, record.vectors, record.sentences) == ("both", "tiny, tiny", 60)
     home.remove_model("both")
     with home._workspace.database.reading() as connection:
         assert not connection.exec_driver_sql("SELECT * FROM model_parts").all()

@@ -97,7 +97,7 @@ class GemVectorStore(VectorStore):
         progress: ProgressOption = None,
         **kwargs: Any,
     ) -> Self:
-        """Make a collection of texts, fitted on them; an existing one takes them in and is fitted anew.
+        """Make a collection of texts, fitted on them; an existing one takes them in and is fitted again.
 
         Parameters
         ----------

@@ -114,7 +114,7 @@ class GemModel(AbsEncoder):
 def _load(
     _name: str, *, revision: str | None = None, device: str | None = None, **settings: Any
 ) -> GemModel:
-    """Open a model anew from its metadata, as ``ModelMeta.load_model`` asks for it; GEM runs on no device but the CPU."""
+    """Open a model again from its metadata, as ``ModelMeta.load_model`` asks for it; GEM runs on no device but the CPU."""
     del device
     return GemModel(**{"fingerprint": revision, **settings})
 

@@ -180,7 +180,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._encoder.dimension
 
     def _open(self, named: dict[str, Any] | None = None) -> GemEncoder | CombinedEncoder:
-        """Open what the parameters name, those of a fit where they are given, anew: a fit changes it."""
+        """Open what the parameters name, those of a fit where they are given, again: a fit changes it."""
         return open_provider(**named or self._named).encoder
 
     def __sklearn_tags__(self) -> Any:

@@ -45,7 +45,7 @@ class GemDocumentEmbedder(OpensProvider):
         embedding_separator: str = "\n",
         progress_bar: bool | Progress = False,
     ) -> None:
-        OpensProvider.__init__(  # Haystack makes the class anew, and super() would look for the old one
+        OpensProvider.__init__(  # Haystack makes the class again, and super() would look for the old one
             self,
             vectors,
             model=model,

@@ -43,7 +43,7 @@ class GemRanker(OpensProvider):
         fingerprint: str | None = None,
         top_k: int | None = 10,
     ) -> None:
-        OpensProvider.__init__(  # Haystack makes the class anew, and super() would look for the old one
+        OpensProvider.__init__(  # Haystack makes the class again, and super() would look for the old one
             self,
             vectors,
             model=model,
