@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gem_index.vectors.base import VectorSource
     from gem_index.vectors.formats import KeyedVectorsLike
     from gem_index.vectors.options import SourceOptions
-    from gem_index.vectors.stored import Findings
+    from gem_index.vectors.stored import ImportReport
 
 _HOMES = {
     "Collection": "gem_index.collection",
@@ -56,7 +56,7 @@ _HOMES = {
     "Drift": "gem_index.collection.drift",
     "EmbeddingProvider": "gem_index.gem.provider",
     "Explanation": "gem_index.gem.encoder",
-    "Findings": "gem_index.vectors.stored",
+    "ImportReport": "gem_index.vectors.stored",
     "GemConfig": "gem_index.gem.config",
     "GemEncoder": "gem_index.gem.encoder",
     "GemIndexError": "gem_index.errors",
@@ -101,12 +101,12 @@ __all__ = [
     "Drift",
     "EmbeddingProvider",
     "Explanation",
-    "Findings",
     "GemConfig",
     "GemEncoder",
     "GemIndexError",
     "GemProvider",
     "Home",
+    "ImportReport",
     "IndexStatus",
     "IngestReport",
     "KeyedVectorsLike",

@@ -370,7 +370,7 @@ def restore(
 ) -> None:
     """Make a collection of an exported file, as it was."""
     with progress_bar("encode") as progress:
-        made = home_of(context).restore(file, collection, progress)
+        made = home_of(context).import_collection(file, collection, progress)
     _print_status([made.status()], as_json)
 
 

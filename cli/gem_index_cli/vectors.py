@@ -22,7 +22,7 @@ from gem_index_cli.output import print_json, print_json_lines, print_table, say
 if TYPE_CHECKING:
     from gem_index.home.vector_library import VectorInfo
     from gem_index.vectors.options import SourceOptions
-    from gem_index.vectors.stored import Findings
+    from gem_index.vectors.stored import ImportReport
 
 __all__ = ["app"]
 
@@ -135,7 +135,7 @@ def _print_added(info: VectorInfo, as_json: bool) -> None:
         say(line)
 
 
-def _remarks(findings: Findings) -> list[str]:
+def _remarks(findings: ImportReport) -> list[str]:
     """Return what a person should know of what reading a file found."""
     counted = (
         (findings.duplicates, "words came again; the first of each counts"),
@@ -244,9 +244,9 @@ def show(
     details["options"] = ", ".join(f"{k}={v}" for k, v in details["options"].items()) or "default"
     print_table(("", ""), [(key, value) for key, value in details.items()])
     if findings is not None:
-        from gem_index.vectors.stored import Findings
+        from gem_index.vectors.stored import ImportReport
 
-        for line in _remarks(Findings(**findings)):
+        for line in _remarks(ImportReport(**findings)):
             say(line)
     if measured is not None:
         _print_coverage(measured)

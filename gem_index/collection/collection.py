@@ -14,9 +14,11 @@ from sqlalchemy import Connection
 
 from gem_index.collection.counts import count_documents
 from gem_index.collection.drift import Drift, measure_drift
+from gem_index.collection.exports import write_export
 from gem_index.collection.filters import FilterCache
 from gem_index.collection.models import open_unfitted, record_of
 from gem_index.collection.publish import publish
+from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -27,10 +29,8 @@ from gem_index.collection.results import (
     SearchResults,
 )
 from gem_index.collection.searching import Hit, Query, Search, SearchRequest
-from gem_index.collection.transfer import write_export
-from gem_index.collection.unfinished import Unfinished
 from gem_index.collection.verification import index_problems
-from gem_index.collection.view import StaleStateError, ViewKeeper
+from gem_index.collection.view import StaleStateError, ViewCache
 from gem_index.collection.why import explain_hit
 from gem_index.documents import Document
 from gem_index.errors import (
@@ -84,7 +84,7 @@ class Collection:
         self.name = record.name
         self._id = record.id
         self._workspace = workspace
-        self._views = ViewKeeper(workspace, record.id)
+        self._views = ViewCache(workspace, record.id)
         self._filters = FilterCache()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -205,7 +205,7 @@ class Collection:
                     )
                 fresh = open_unfitted(self._workspace, model, connection)
                 folder = self._workspace.collection_folder(self._id)
-                unfinished = Unfinished(folder, record, seqs, fresh)
+                unfinished = RefitCheckpoint(folder, record, seqs, fresh)
                 texts = _watched(documents.texts_after(0), len(seqs), show)
                 encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
             record_of_new = record_of(encoder, [part.vectors for part in model.encoders])
@@ -217,7 +217,7 @@ class Collection:
             publish(self._workspace, self._id, self.encoder, None, show, afresh=True)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
-        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.transfer`.
+        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.exports`.
 
         Returns
         -------

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.unfinished import Unfinished
+from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, spread
 from gem_index.index.kinds import resolve_kind
-from gem_index.index.snapshot import Generation, Snapshot
+from gem_index.index.snapshot import Snapshot, SnapshotInputs
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -41,7 +41,7 @@ def publish(
     progress: Progress | None = None,
     *,
     afresh: bool = False,
-    unfinished: Unfinished | None = None,
+    unfinished: RefitCheckpoint | None = None,
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
@@ -59,7 +59,7 @@ def publish(
     progress : callable, optional
     afresh : bool
         Take nothing over from the snapshot in use.
-    unfinished : Unfinished, optional
+    unfinished : RefitCheckpoint, optional
         Where to go on from, and to leave what is done, in case this process is killed.
     """
     started = time.monotonic()
@@ -79,7 +79,7 @@ def publish(
             return encoder.encode([found[seq].text for seq in sorted(found)])
 
         kind = resolve_kind(record.index_kind, len(seqs))
-        generation = Generation(
+        generation = SnapshotInputs(
             kind=kind,
             dimension=encoder.dimension,
             fingerprint=encoder.fingerprint,
@@ -122,7 +122,7 @@ def publish(
     workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
 
 
-def _reusable(folder: Path, row: SnapshotRecord | None, new: Generation) -> Path | None:
+def _reusable(folder: Path, row: SnapshotRecord | None, new: SnapshotInputs) -> Path | None:
     """Return the directory of the snapshot in use, where its vectors are those that the new one would compute."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None

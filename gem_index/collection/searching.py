@@ -231,12 +231,12 @@ class Search:
 
     def _dense(self, k: int, depth: int | None = None) -> Hits:
         assert self._vector is not None
-        return self._view.search(self._vector, k, self._allowed, self._texts, depth)
+        return self._view.nearest(self._vector, k, self._allowed, self._texts, depth)
 
     def _lexical(
         self, terms: Mapping[str, float], k: int, allowed: npt.NDArray[np.int64] | None
     ) -> Hits:
-        return self._view.search_words(terms, k, allowed) if terms else []
+        return self._view.match(terms, k, allowed) if terms else []
 
     def _cosines(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         assert self._vector is not None

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from gem_index.collection.view import ViewKeeper
+from gem_index.collection.view import ViewCache
 from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
@@ -16,7 +16,7 @@ from gem_index.store.workspace import Workspace
 __all__ = ["index_problems"]
 
 
-def index_problems(workspace: Workspace, views: ViewKeeper, collection_id: int) -> list[str]:
+def index_problems(workspace: Workspace, views: ViewCache, collection_id: int) -> list[str]:
     """Return a line for each thing that is wrong with a collection's snapshot.
 
     The files are read outside of the transaction that named them: a snapshot that a writer replaced meanwhile is not

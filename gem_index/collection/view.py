@@ -25,7 +25,7 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, SnapshotRecord
 from gem_index.store.workspace import Workspace
 
-__all__ = ["StaleStateError", "View", "ViewKeeper"]
+__all__ = ["StaleStateError", "View", "ViewCache"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class View:
     last_seq: int
     last_change: int
 
-    def search(
+    def nearest(
         self,
         query: npt.NDArray[np.float32],
         k: int,
@@ -122,7 +122,7 @@ class View:
         if not kind.exact and allowed is not None and len(allowed) <= _ENCODED_AT_ONCE:
             chosen = np.asarray(ids[mask])  # so few that their own vectors cost less than a search
         else:
-            positions, scores = self.snapshot.index.search(
+            positions, scores = self.snapshot.index.nearest(
                 query, max(depth, kind.candidates(k)), None if mask.all() else mask
             )
             chosen = np.asarray(ids[positions])
@@ -142,7 +142,7 @@ class View:
         seqs: Ids,
         texts_of: Callable[[Ids], list[str]],
     ) -> npt.NDArray[np.float32]:
-        """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`search`."""
+        """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
         in_tail = members(seqs, self.tail_ids)
         found[in_tail] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[in_tail])] @ query
@@ -166,7 +166,7 @@ class View:
         held = {t: count for t, count in in_files.items() if count or in_tail.get(t)}
         return match_weights(held, words.documents if words is not None else len(self.tail_ids))
 
-    def search_words(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
+    def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
         """Return the k best (seq, score), best first, equal scores by seq.
 
         Parameters
@@ -174,15 +174,15 @@ class View:
         terms : mapping of str to float
             What the BM25 score of each term counts.
         k, allowed
-            As for :meth:`search`.
+            As for :meth:`nearest`.
         """
         found: Hits = []
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-            found += words.search(terms, k, self._living(self.snapshot.ids, allowed))
+            found += words.match(terms, k, self._living(self.snapshot.ids, allowed))
         if len(self.tail_ids):
-            found += self._tail_words.search(terms, k, allowed, words, mean_terms)
+            found += self._tail_words.match(terms, k, allowed, words, mean_terms)
         return best_of(found, k)
 
     def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
@@ -199,7 +199,7 @@ class View:
         return LexicalTail(self.tail_ids, self.tail_texts)
 
 
-class ViewKeeper:
+class ViewCache:
     """Brings a view up to date with what a transaction sees; safe under threads.
 
     Parameters

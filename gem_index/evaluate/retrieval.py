@@ -223,7 +223,7 @@ class WordSearch:
         return best
 
     def _search(self, terms: Mapping[str, float], k: int, places: npt.NDArray[np.int64]) -> Hits:
-        return self._index.search(terms, k, places) if terms else []
+        return self._index.match(terms, k, places) if terms else []
 
 
 def measures(

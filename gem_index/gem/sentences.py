@@ -66,7 +66,7 @@ class WeighedSentences:
         batch = (ids, offsets, rows, projections, sigma, selected, config.window)
         weigh_sentences(*batch, weights, dependent)
         if dependent.any():
-            from gem_index.kernels.careful import weigh_dependent_sentences
+            from gem_index.kernels.ill_conditioned import weigh_dependent_sentences
 
             weigh_dependent_sentences(*batch, weights, dependent)
         return cls(ids, offsets, rows, projections, selected, weights, counts)

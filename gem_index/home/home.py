@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.collection import Collection
+from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.models import open_encoder, open_vectors, record_of
 from gem_index.collection.results import CollectionStatus, IngestReport, ModelInfo, Problem
-from gem_index.collection.transfer import read_export, restore_documents
 from gem_index.documents import Document
 from gem_index.errors import (
     ConfigError,
@@ -387,7 +387,7 @@ class Home:
                 self.collection(each).compact(show)
             self._workspace.database.vacuum()
 
-    def restore(
+    def import_collection(
         self, path: str | Path, name: str | None = None, progress: ProgressOption = None
     ) -> Collection:
         """Make a collection of an exported file, as it was: documents in order, model bit for bit.
@@ -416,7 +416,7 @@ class Home:
                 raise NameTakenError(
                     f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
                 )
-            documents = restore_documents(self._workspace, export, name)
+            documents = import_documents(self._workspace, export, name)
             with _stored(name, documents, f"gem-index compact {name}"):
                 collection = self.collection(name)
                 collection.compact(progress)

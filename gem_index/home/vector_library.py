@@ -27,7 +27,7 @@ from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import BUNDLED, is_path, join_spec, plugins, split_spec
 from gem_index.vectors.sources import FoundSource, StoredSource, find_source
 from gem_index.vectors.stored import (
-    Findings,
+    ImportReport,
     findings_of,
     import_vectors,
     open_stored,
@@ -54,7 +54,7 @@ class VectorInfo:
     origin: str
     licence: str
     options: dict[str, Any] = field(default_factory=dict)
-    findings: Findings | None = None
+    findings: ImportReport | None = None
 
 
 class VectorLibrary:
@@ -364,7 +364,7 @@ def _info(record: SourceRecord) -> VectorInfo:
         record.origin,
         record.licence,
         SourceOptions.from_json(record.options).given(),
-        Findings(**json.loads(record.findings)),
+        ImportReport(**json.loads(record.findings)),
     )
 
 

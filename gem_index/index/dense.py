@@ -155,7 +155,7 @@ class DenseIndex:
         except RuntimeError as error:
             raise CorruptionError(f"{path} is not a readable index") from error
 
-    def search(
+    def nearest(
         self, query: F32, k: int, accepted: Mask | None = None
     ) -> tuple[npt.NDArray[np.int64], F32]:
         """Return the k best positions and their inner products as the index sees them, best first.

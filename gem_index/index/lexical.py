@@ -241,7 +241,7 @@ class LexicalIndex:
         with _sound(self._folder):
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
-    def search(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
+    def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
         """Return the k best (id, score), best first.
 
         Parameters
@@ -310,7 +310,7 @@ class LexicalTail:
         """Return how many of these documents hold each term."""
         return {term: len(self._postings.get(term, ())) for term in terms}
 
-    def search(
+    def match(
         self,
         terms: Mapping[str, float],
         k: int,
@@ -318,7 +318,7 @@ class LexicalTail:
         files: LexicalIndex | None,
         mean_length: float,
     ) -> Hits:
-        """Return the k best (id, score), best first; see :meth:`LexicalIndex.search`."""
+        """Return the k best (id, score), best first; see :meth:`LexicalIndex.match`."""
         scores = np.zeros(len(self._ids))
         if files is None or not len(files):
             files, total = None, len(self._ids)

@@ -19,7 +19,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 
-__all__ = ["FileTable", "Generation", "Snapshot"]
+__all__ = ["FileTable", "Snapshot", "SnapshotInputs"]
 
 FileTable: TypeAlias = Mapping[str, Mapping[str, str | int]]
 
@@ -30,7 +30,7 @@ _META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "word
 
 
 @dataclass(frozen=True)
-class Generation:
+class SnapshotInputs:
     """What a new generation is made of.
 
     Attributes
@@ -96,7 +96,7 @@ class Snapshot:
     @staticmethod
     def write(
         directory: Path,
-        new: Generation,
+        new: SnapshotInputs,
         old: tuple[Path, Ids] | None = None,
     ) -> dict[str, dict[str, str | int]]:
         """Write a new generation: wholly there when this returns, not at all when it raises.
@@ -105,7 +105,7 @@ class Snapshot:
         ----------
         directory : Path
             Its name; must not exist.
-        new : Generation
+        new : SnapshotInputs
         old : tuple of Path and int64 array, optional
             A sound generation with vectors of the same encoder, and those of its ids that still live: their words are taken
             over, and their vectors where they are of the same kind or exact.
@@ -188,7 +188,7 @@ class Snapshot:
         return lines
 
 
-def _built(new: Generation) -> tuple[DenseIndex, Ids]:
+def _built(new: SnapshotInputs) -> tuple[DenseIndex, Ids]:
     begun = None if new.checkpoint is None else new.checkpoint.load()
     if begun is None:
         begun = DenseIndex.empty(new.dimension, new.kind, new.sample), np.zeros(0, np.int64)
@@ -196,7 +196,9 @@ def _built(new: Generation) -> tuple[DenseIndex, Ids]:
     return _filled(new, index, ids, int(ids[-1]) if len(ids) else 0)
 
 
-def _filled(new: Generation, index: DenseIndex, begun: Ids, after: int) -> tuple[DenseIndex, Ids]:
+def _filled(
+    new: SnapshotInputs, index: DenseIndex, begun: Ids, after: int
+) -> tuple[DenseIndex, Ids]:
     """Add the documents after an id to an index that holds those before."""
     ids = [begun]
     for block, texts in new.texts(after):
@@ -231,7 +233,7 @@ def _taken_over(directory: Path, alive: Ids) -> _Old:
     return _Old(directory, np.asarray(ids), kept, kind.factory, kind.exact)
 
 
-def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
+def _extended(new: SnapshotInputs, old: _Old) -> tuple[DenseIndex, Ids] | None:
     """Take the vectors over: those of the same kind as they are, exact ones into any kind."""
     if old.factory == new.kind.factory:
         index = DenseIndex.read(old.directory / _INDEX)
@@ -248,7 +250,7 @@ def _extended(new: Generation, old: _Old) -> tuple[DenseIndex, Ids] | None:
     return _filled(new, index, old.ids[old.kept], old.last)
 
 
-def _write_words(folder: Path, new: Generation, old: _Old | None) -> tuple[int, int]:
+def _write_words(folder: Path, new: SnapshotInputs, old: _Old | None) -> tuple[int, int]:
     """Write the index over words; return the documents and words ever added to it, for their mean."""
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:

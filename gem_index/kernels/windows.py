@@ -3,7 +3,7 @@
 The window slides over the sentence with the inverse X of its words' Gram matrix, and T = X E with E their projections: a
 word that enters borders X, a word that leaves takes its Schur complement out. What is new in word i has the squared length
 1 / X_ii and the projections T_i / X_ii. A sentence in which something comes close to dependent is left to
-:mod:`gem_index.kernels.careful`.
+:mod:`gem_index.kernels.ill_conditioned`.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def weigh_sentences(
     weights : float64 array (tokens, 3)
         Filled with alpha_n, alpha_s, alpha_u.
     dependent : bool array (sentences,)
-        Set to True for the sentences that :func:`gem_index.kernels.careful.weigh_dependent_sentences` has to weigh.
+        Set to True for the sentences that :func:`gem_index.kernels.ill_conditioned.weigh_dependent_sentences` has to weigh.
     """
     work = workspace(offsets, rows.shape[1], selected.shape[1], window)
     for s in range(offsets.shape[0] - 1):

@@ -21,7 +21,7 @@ from gem_index.json_input import read_json, read_json_file
 from gem_index.quoting import quoted
 from gem_index.vectors.catalogue import RemoteFile
 
-__all__ = ["checked_address", "download", "hub_folder", "hub_promise", "is_address"]
+__all__ = ["checked_address", "download", "expected_size_and_hash", "hub_folder", "is_address"]
 
 Counted = Callable[[int, int], None]
 
@@ -260,7 +260,7 @@ def _check_space(folder: Path, needed: int, address: str) -> None:
         )
 
 
-def hub_promise(address: str) -> tuple[int, str] | None:
+def expected_size_and_hash(address: str) -> tuple[int, str] | None:
     """Return size and SHA-256 of a hub's large file, which its pointer tells; None for a small file, which has none."""
     pointer = address.replace("/resolve/", "/raw/", 1)
     request = urllib.request.Request(pointer, headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address

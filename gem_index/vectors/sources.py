@@ -18,8 +18,8 @@ from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, h
 from gem_index.vectors.download import (
     checked_address,
     download,
+    expected_size_and_hash,
     hub_folder,
-    hub_promise,
     is_address,
 )
 from gem_index.vectors.formats import KeyedVectorsLike, VectorFile, read_vectors
@@ -250,7 +250,7 @@ def _downloaded(
     # downloads: a lock that is removed while another process waits for it would be two
     with FileLock(downloads / f"{key[0]}.lock", mode=0o600):
         try:
-            for file in _with_promises(entry):
+            for file in _with_expected(entry):
 
                 def report(done: int, total: int, name: str = file.name) -> None:
                     if progress is not None:
@@ -271,7 +271,7 @@ def _downloaded(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _with_promises(entry: CatalogueEntry) -> Iterator[RemoteFile]:
+def _with_expected(entry: CatalogueEntry) -> Iterator[RemoteFile]:
     """Iterate over an entry's files; those of a hub with the folder, size and hash that the hub tells."""
     if not entry.hub:
         yield from entry.files
@@ -280,5 +280,5 @@ def _with_promises(entry: CatalogueEntry) -> Iterator[RemoteFile]:
     inner = hub_folder(base)
     for file in entry.files:
         address = f"{base}/{inner}{file.name}"
-        promise = hub_promise(address) or (file.size, file.sha256)
+        promise = expected_size_and_hash(address) or (file.size, file.sha256)
         yield replace(file, address=address, size=promise[0], sha256=promise[1])

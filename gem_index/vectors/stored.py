@@ -26,7 +26,7 @@ from gem_index.vectors.subword import SubwordVectors
 from gem_index.vectors.vocabulary import Vocabulary
 
 __all__ = [
-    "Findings",
+    "ImportReport",
     "StoredVectors",
     "damaged_files",
     "findings_of",
@@ -48,7 +48,7 @@ _ROW_OF_WORD = "row_of_word.npy"
 
 
 @dataclass(frozen=True)
-class Findings:
+class ImportReport:
     """What reading a file of word vectors found.
 
     Attributes
@@ -264,7 +264,7 @@ def vector_file(source: str | Path, format: str | None = None) -> VectorFile:
     return read_vectors(source, format)
 
 
-def findings_of(folder: Path) -> Findings:
+def findings_of(folder: Path) -> ImportReport:
     """Return what reading the file found when it was taken in.
 
     Raises
@@ -273,7 +273,7 @@ def findings_of(folder: Path) -> Findings:
         If the folder is not whole.
     """
     try:
-        return Findings(**_meta(folder)["findings"])
+        return ImportReport(**_meta(folder)["findings"])
     except (OSError, ValueError, InputError, LookupError, TypeError, AttributeError) as error:
         raise CorruptionError(
             f"{folder / _META} cannot be read ({quoted(str(error), 200)}); remove the word vectors and add them again"

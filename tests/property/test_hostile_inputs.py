@@ -147,7 +147,7 @@ def test_exports(exported, tmp_path):
         began = time.process_time()
         models = home.models()
         try:
-            home.restore(path, "again")
+            home.import_collection(path, "again")
         except InputError as error:
             assert_refused_well(error, began)
         except CorruptionError as error:  # the components are not those that the fingerprint names
@@ -209,7 +209,7 @@ def assert_not_restored(exported, tmp_path, spoil, message):
     path.write_text("\n".join([json.dumps(spoil(json.loads(lines[0]))), *lines[1:]]))
     began = time.process_time()
     with pytest.raises(InputError) as caught:
-        home.restore(path, "again")
+        home.import_collection(path, "again")
     assert message in str(caught.value)
     assert_refused_well(caught.value, began)
     assert [status.name for status in home.collections()] == ["c"]
@@ -222,7 +222,7 @@ def test_a_models_name_is_this_homes_affair(exported, tmp_path, name):
     head["model"] |= {"name": name, "id": 1}
     path = tmp_path / "c.jsonl"
     path.write_text("\n".join([json.dumps(head), *lines[1:]]))
-    home.restore(path, "again")
+    home.import_collection(path, "again")
     assert home.models() == []
     assert home.collection("again").search("renew") == home.collection("c").search("renew")
     home.drop("again")
@@ -294,7 +294,7 @@ while made < int(sys.argv[2]):
         print(kind, flush=True)  # the last one, if the process ends
         index = DenseIndex.empty(24, IndexKind(kind, kind), lambda: vectors)
         index.add(vectors)
-        assert len(index.search(vectors[0], 3)[0]) == 3
+        assert len(index.nearest(vectors[0], 3)[0]) == 3
         made += 1
     except ConfigError as error:
         assert chr(10) not in str(error)

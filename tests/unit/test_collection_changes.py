@@ -40,7 +40,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
     collection.ingest(documents(20))
     collection.search("visa")
     inside, go_on = threading.Event(), threading.Event()
-    at = view.ViewKeeper.at
+    at = view.ViewCache.at
 
     def slow(self, connection, record):
         if threading.current_thread().name == "slow" and not go_on.is_set():
@@ -48,7 +48,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
             go_on.wait(10)
         return at(self, connection, record)
 
-    monkeypatch.setattr(view.ViewKeeper, "at", slow)
+    monkeypatch.setattr(view.ViewCache, "at", slow)
     found = []
     thread = threading.Thread(
         name="slow", target=lambda: found.extend(collection.search("ducks phone", k=1))

@@ -12,7 +12,7 @@ import pytest
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
 from gem_index.vectors import download as module
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile
-from gem_index.vectors.download import download, hub_promise
+from gem_index.vectors.download import download, expected_size_and_hash
 from gem_index.vectors.options import SourceOptions
 
 CONTENT = bytes(np.random.default_rng(0).integers(0, 256, 600_000, dtype=np.uint8))
@@ -283,9 +283,9 @@ class TestDownload:
     def test_hub_pointer(self, server):
         pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{SHA256}\nsize 600000\n"
         server.content = {"/m/raw/main/big": pointer.encode(), "/m/raw/main/small": b"{}"}
-        assert hub_promise(f"{server.address}/m/resolve/main/big") == (600_000, SHA256)
-        assert hub_promise(f"{server.address}/m/resolve/main/small") is None
-        assert hub_promise(f"{server.address}/m/resolve/main/absent") is None
+        assert expected_size_and_hash(f"{server.address}/m/resolve/main/big") == (600_000, SHA256)
+        assert expected_size_and_hash(f"{server.address}/m/resolve/main/small") is None
+        assert expected_size_and_hash(f"{server.address}/m/resolve/main/absent") is None
 
 
 GLOVE = b"the 1 0\nriver 0 1\nbank 1 1\n"

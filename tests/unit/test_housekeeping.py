@@ -86,7 +86,7 @@ class TestExport:
         path = tmp_path / f"c{ending}"
         built.compact("c")
         assert collection.export(path) == 50
-        again = built.restore(path, "again")
+        again = built.import_collection(path, "again")
         old, new = collection.status(), again.status()
         assert (new.fingerprint, new.documents, new.fitted) == (old.fingerprint, 50, old.fitted)
         assert again.search("renew a visa", k=60) == collection.search("renew a visa", k=60)
@@ -111,14 +111,14 @@ class TestExport:
         built.collection("c").export(tmp_path / "c.jsonl")
         other = Home(tmp_path / "other")
         with pytest.raises(InputError, match="no vectors is named 'tiny-24d'"):
-            other.restore(tmp_path / "c.jsonl")
+            other.import_collection(tmp_path / "c.jsonl")
         other.add_vectors("tiny-24d", vectors_folder)
-        assert other.restore(tmp_path / "c.jsonl").name == "c"
+        assert other.import_collection(tmp_path / "c.jsonl").name == "c"
         wrong = Home(tmp_path / "wrong")
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") + 1)
         wrong.add_vectors("tiny-24d", vectors_folder)
         with pytest.raises(FingerprintMismatchError):
-            wrong.restore(tmp_path / "c.jsonl")
+            wrong.import_collection(tmp_path / "c.jsonl")
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -131,10 +131,10 @@ class TestExport:
     def test_other_files_are_refused(self, home, tmp_path, content, message):
         (tmp_path / "x.jsonl").write_bytes(content)
         with pytest.raises(InputError, match=message):
-            home.restore(tmp_path / "x.jsonl")
+            home.import_collection(tmp_path / "x.jsonl")
         (tmp_path / "x.parquet").write_bytes(content)
         with pytest.raises(InputError, match=message):
-            home.restore(tmp_path / "x.parquet")
+            home.import_collection(tmp_path / "x.parquet")
 
     @pytest.mark.parametrize(
         "change",
@@ -152,7 +152,7 @@ class TestExport:
         fields["model"] |= change
         path.write_text("\n".join([json.dumps(fields), *lines]))
         with pytest.raises(GemIndexError):
-            built.restore(path, "again")
+            built.import_collection(path, "again")
         assert [status.name for status in built.collections()] == ["c"]
 
     @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
@@ -170,7 +170,7 @@ class TestExport:
             for i, m in enumerate(metadata)
         )
         collection.export(tmp_path / f"c{ending}")
-        again = home.restore(tmp_path / f"c{ending}", "again")
+        again = home.import_collection(tmp_path / f"c{ending}", "again")
         assert list(again.documents()) == list(collection.documents())
 
     def test_empty_collections_are_kept_house_for_too(self, home, tmp_path):
@@ -178,7 +178,7 @@ class TestExport:
         home.compact()
         assert collection.search("a bank", mode="hybrid") == []
         assert collection.export(tmp_path / "e.jsonl") == 0
-        assert home.restore(tmp_path / "e.jsonl", "again").status().documents == 0
+        assert home.import_collection(tmp_path / "e.jsonl", "again").status().documents == 0
         assert home.verify() == []
 
     @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ class TestExport:
             rows[3] |= row
             pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
         with pytest.raises(InputError, match=f"{path.name} is damaged: .*({message})"):
-            built.restore(path, "again")
+            built.import_collection(path, "again")
         assert [status.name for status in built.collections()] == ["c"]
 
     @pytest.mark.parametrize("damage", ["bytes", "column"])
@@ -218,7 +218,7 @@ class TestExport:
             content = path.read_bytes()
             path.write_bytes(content[:200] + bytes(200) + content[400:])
         with pytest.raises(InputError, match=r"c\.parquet is damaged: .*; expected a whole export"):
-            built.restore(path, "again")
+            built.import_collection(path, "again")
         assert [status.name for status in built.collections()] == ["c"]
 
     def test_a_damaged_export_leaves_nothing(self, built, tmp_path):
@@ -227,11 +227,11 @@ class TestExport:
         lines = path.read_text().splitlines()
         path.write_text("\n".join([*lines[:20], lines[20][:30]]))
         with pytest.raises(InputError, match="is damaged"):
-            built.restore(path, "again")
+            built.import_collection(path, "again")
         with pytest.raises(NameTakenError):
-            built.restore(path)
+            built.import_collection(path)
         with pytest.raises(ConfigError, match="name is"):
-            built.restore(path, "../evil")
+            built.import_collection(path, "../evil")
         assert [status.name for status in built.collections()] == ["c"]
         for name in ("c.txt", "absent/c.jsonl"):
             with pytest.raises(InputError):

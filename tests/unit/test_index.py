@@ -7,7 +7,7 @@ from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
 from gem_index.index.lexical import LexicalIndex, LexicalTail, match_weights, terms_of
-from gem_index.index.snapshot import Generation, Snapshot
+from gem_index.index.snapshot import Snapshot, SnapshotInputs
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (
@@ -37,7 +37,7 @@ def build(vectors, kind=FLAT, blocks=3):
 @pytest.mark.parametrize("k", [1, 7, 300, 1000])
 def test_equals_brute_force(vectors, k):
     index = build(vectors)
-    positions, scores = index.search(vectors[3], k)
+    positions, scores = index.nearest(vectors[3], k)
     products = vectors @ vectors[3]
     assert positions.tolist() == best(products, np.ones(300, bool), k)
     np.testing.assert_allclose(scores, products[positions], atol=1e-6)
@@ -47,12 +47,12 @@ def test_equals_brute_force(vectors, k):
 def test_a_mask_gives_k_results_whenever_k_are_accepted(vectors, share):
     accepted = np.random.default_rng(1).random(300) < share
     accepted[17] = True
-    positions, _ = build(vectors).search(vectors[3], 10, accepted)
+    positions, _ = build(vectors).nearest(vectors[3], 10, accepted)
     assert positions.tolist() == best(vectors @ vectors[3], accepted, 10)
 
 
 def test_an_empty_index_finds_nothing():
-    positions, scores = build(np.zeros((0, 16), np.float32)).search(np.zeros(16, np.float32), 5)
+    positions, scores = build(np.zeros((0, 16), np.float32)).nearest(np.zeros(16, np.float32), 5)
     assert len(positions) == len(scores) == 0
 
 
@@ -63,13 +63,13 @@ class TestKinds:
         index = build(vectors, kind)
         accepted = np.zeros(300, bool)
         accepted[[3, 50, 299]] = True
-        positions, _ = index.search(vectors[3], 10, accepted)
+        positions, _ = index.nearest(vectors[3], 10, accepted)
         assert set(positions.tolist()) == {3, 50, 299}
-        positions, _ = index.search(vectors[3], 5, np.zeros(300, bool))
+        positions, _ = index.nearest(vectors[3], 5, np.zeros(300, bool))
         assert len(positions) == 0
-        positions, _ = index.search(vectors[3], kind.candidates(1))
+        positions, _ = index.nearest(vectors[3], kind.candidates(1))
         assert 3 in positions
-        everything, _ = index.search(vectors[3], 10_000)
+        everything, _ = index.nearest(vectors[3], 10_000)
         assert sorted(everything.tolist()) == list(range(300))
 
     def test_survives_its_file(self, vectors, kind, tmp_path):
@@ -78,7 +78,7 @@ class TestKinds:
         again = DenseIndex.open(tmp_path / "i")
         for row in (0, 7, 200):
             np.testing.assert_array_equal(
-                again.search(vectors[row], 20)[0], index.search(vectors[row], 20)[0]
+                again.nearest(vectors[row], 20)[0], index.nearest(vectors[row], 20)[0]
             )
 
     def test_extends_where_vectors_stand_behind_each_other(self, vectors, kind, tmp_path):
@@ -95,7 +95,7 @@ class TestKinds:
         assert len(index) == 297
         rows = np.concatenate([vectors[:200][kept], vectors[200:]])
         for row in (0, 150, 296):
-            positions, _ = index.search(rows[row], kind.candidates(1))
+            positions, _ = index.nearest(rows[row], kind.candidates(1))
             assert row in positions
 
 
@@ -200,9 +200,9 @@ class TestLexical:
         order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
         tail = LexicalTail(self.IDS, TEXTS)
         for found in (
-            index.search(plain(*terms_of(query)), 10, self.IDS),
-            tail.search(plain(*terms_of(query)), 10, None, None, 1.0),
-            tail.search(plain(*terms_of(query)), 10, None, index, 24 / 6),
+            index.match(plain(*terms_of(query)), 10, self.IDS),
+            tail.match(plain(*terms_of(query)), 10, None, None, 1.0),
+            tail.match(plain(*terms_of(query)), 10, None, index, 24 / 6),
         ):
             assert [score for _, score in found] == pytest.approx(
                 sorted(expected[order])[::-1], rel=1e-5
@@ -210,21 +210,21 @@ class TestLexical:
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
 
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
-        scores = dict(index.search(plain("bank"), 10, self.IDS))
+        scores = dict(index.match(plain("bank"), 10, self.IDS))
         for named in (
             0,
             5,
         ):  # of six documents: none is named in the query, or those that are accepted
             monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
-            found = index.search(plain("bank"), 10, np.array([3, 13]))
+            found = index.match(plain("bank"), 10, np.array([3, 13]))
             assert found == [(13, scores[13]), (3, scores[3])]
             alive = self.IDS[self.IDS != 13]
-            (best,) = index.search(plain("bank"), 1, alive)
+            (best,) = index.match(plain("bank"), 1, alive)
             assert best[0] != 13
             assert best[1] == max(
                 scores[int(identifier)] for identifier in alive if identifier in scores
             )
-            assert index.search(plain("bank"), 10, np.array([7, 11])) == []
+            assert index.match(plain("bank"), 10, np.array([7, 11])) == []
 
     def test_extends_without_what_died(self, index, tmp_path):
         folder = tmp_path / "w"
@@ -232,18 +232,18 @@ class TestLexical:
         new = (np.array([20]), ["a new bank"])
         LexicalIndex.write(tmp_path / "v", [new], folder, np.array([13]))
         extended = LexicalIndex.open(tmp_path / "v")
-        found = dict(extended.search(plain("bank"), 10, np.array([*self.IDS, 20])))
+        found = dict(extended.match(plain("bank"), 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         # what died still counts in the files' statistics, in those of a match too
         assert (len(extended), extended.documents) == (6, 7)
         weights = match_weights(extended.frequencies(["bank"]), extended.documents)
         every = np.array([*self.IDS, 20])
-        matches = dict(extended.search(weights, 10, every))
+        matches = dict(extended.match(weights, 10, every))
         assert all(0 < match < 1 for match in matches.values())
         idf = np.log1p((7 - 5 + 0.5) / (5 + 0.5))
         assert matches == pytest.approx({i: score / (2.2 * idf) for i, score in found.items()})
-        assert 13 in dict(LexicalIndex.open(folder).search(plain("bank"), 10, self.IDS))
+        assert 13 in dict(LexicalIndex.open(folder).match(plain("bank"), 10, self.IDS))
 
     def test_damage_is_refused(self, tmp_path):
         (tmp_path / "w").mkdir()
@@ -265,7 +265,7 @@ def generation(ids, vectors, kind=FLAT):
         encoded.extend(block)
         return vectors[[places[text] for text in block]]
 
-    return Generation(kind, 16, "f" * 64, blocks, encode, lambda: vectors), encoded
+    return SnapshotInputs(kind, 16, "f" * 64, blocks, encode, lambda: vectors), encoded
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_a_generation_takes_over_what_lives(written, vectors):
     np.testing.assert_array_equal(snapshot.ids, alive)
     assert len(encoded) == 50
     for row in (1, 200, 320):
-        positions, scores = snapshot.index.search(more[row], 1)
+        positions, scores = snapshot.index.nearest(more[row], 1)
         assert snapshot.ids[positions[0]] == all_ids[row]
         assert scores[0] == pytest.approx(1, rel=1e-5)
 
@@ -296,7 +296,7 @@ def test_opens_what_it_wrote(written, vectors):
     directory, files, ids = written
     snapshot = Snapshot.open(directory, files)
     np.testing.assert_array_equal(snapshot.ids, ids)
-    positions, scores = snapshot.index.search(vectors[42], 1)
+    positions, scores = snapshot.index.nearest(vectors[42], 1)
     assert snapshot.ids[positions[0]] == ids[42]
     assert scores[0] == pytest.approx(1, abs=1e-5)
     assert Snapshot.damage(directory, files) == []
@@ -345,7 +345,9 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         yield np.array([1]), ["a"]
         raise OSError(28, "No space left on device")
 
-    new = Generation(FLAT, 4, "f", blocks, lambda texts: np.ones((len(texts), 4), np.float32), list)
+    new = SnapshotInputs(
+        FLAT, 4, "f", blocks, lambda texts: np.ones((len(texts), 4), np.float32), list
+    )
     with pytest.raises(OSError, match="No space"):
         Snapshot.write(tmp_path / "c" / "gen", new)
     assert not list((tmp_path / "c").iterdir())

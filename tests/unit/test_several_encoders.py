@@ -8,7 +8,7 @@ import pytest
 
 from brute_force import documents, words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, Home, open_provider
-from gem_index.collection import unfinished
+from gem_index.collection import refit_checkpoint
 from gem_index.errors import (
     ConfigError,
     CorruptionError,
@@ -89,7 +89,7 @@ class TestCollection:
 
     def test_goes_on_from_the_fit_of_a_refit_that_was_killed(self, home, two, monkeypatch):
         two.ingest(documents(30, 60))
-        monkeypatch.setattr(unfinished.Unfinished, "checkpoint", lambda *_: 1 / 0)
+        monkeypatch.setattr(refit_checkpoint.RefitCheckpoint, "checkpoint", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             two.refit()
         monkeypatch.undo()
@@ -102,13 +102,13 @@ class TestCollection:
     def test_export_and_import(self, home, two, tmp_path, suffix):
         path = tmp_path / f"two.{suffix}"
         assert two.export(path) == 60
-        again = home.restore(path, "again")
+        again = home.import_collection(path, "again")
         assert again.encoder.fingerprint == two.encoder.fingerprint
         assert again.search(QUERY) == two.search(QUERY)
         again.refit()
         assert again.encoder.fingerprint == two.encoder.fingerprint
         with pytest.raises(InputError, match="unknown word vectors|no vectors|tiny"):
-            Home(tmp_path / "elsewhere").restore(path)
+            Home(tmp_path / "elsewhere").import_collection(path)
 
     @pytest.mark.parametrize(
         ("change", "problem"),
@@ -131,7 +131,7 @@ class TestCollection:
         change(fields["model"])
         path.write_text(json.dumps(fields) + "\n" + "".join(rest))
         with pytest.raises(InputError, match=problem):
-            home.restore(path, "again")
+            home.import_collection(path, "again")
         assert [status.name for status in home.collections()] == ["two"]
 
     def test_backup_verify_compact_and_drop(self, home, two, tmp_path):

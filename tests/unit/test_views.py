@@ -7,7 +7,7 @@ from brute_force import documents
 from gate import Gate
 from gem_index import Document, Home
 from gem_index.collection import view
-from gem_index.collection.view import ViewKeeper
+from gem_index.collection.view import ViewCache
 from gem_index.index.lexical import terms_of
 
 
@@ -19,9 +19,9 @@ def gate():
 class TestThreads:
     def test_one_at_a_time_brings_a_view_up_to_date(self, faq, gate, monkeypatch):
         faq.ingest(documents(30))
-        advance = ViewKeeper._advance
+        advance = ViewCache._advance
         monkeypatch.setattr(
-            ViewKeeper,
+            ViewCache,
             "_advance",
             gate.around(advance),
         )

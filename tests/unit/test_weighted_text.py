@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive
 from brute_force import words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText, open_vectors
-from gem_index.collection.transfer import read_export
+from gem_index.collection.exports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.lexical import terms_of
 from gem_index.reading import DocumentReader
@@ -229,7 +229,7 @@ class TestCollection:
         assert was in text
         path.write_text(text.replace(was, f'"reading": {reading}'))
         with pytest.raises(InputError, match="is damaged: in its head"):
-            home.restore(path, "again")
+            home.import_collection(path, "again")
 
     def test_other_weights_are_another_document(self, posts, path):
         report = posts.ingest(reader(path))
@@ -245,7 +245,7 @@ class TestCollection:
         assert [d.weights_json for d in read_export(path).documents()] == [
             d.weights_json for d in posts.documents()
         ]
-        again = home.restore(path, "again")
+        again = home.import_collection(path, "again")
         assert again.search(QUERY) == posts.search(QUERY)
         assert again.reading == posts.reading
 
@@ -254,7 +254,7 @@ class TestCollection:
         posts.export(path)
         path.write_text(path.read_text().replace("[[7, 2.0]", "[[8, 2.0]"))
         with pytest.raises(InputError, match="do not add up"):
-            home.restore(path, "again")
+            home.import_collection(path, "again")
         assert "again" not in home
 
     def test_the_choice_is_kept_for_what_comes_later(self, home, posts, path):

@@ -150,7 +150,12 @@ class TestDocumentsStoredWithoutIndex:
             for use, name, count, command in (
                 (lambda: home.build("c", documents(70)), "c", 70, "gem-index refit c"),
                 (lambda: home.build("new", documents(9)), "new", 9, "gem-index refit new"),
-                (lambda: home.restore(tmp_path / "c.jsonl", "i"), "i", 20, "gem-index compact i"),
+                (
+                    lambda: home.import_collection(tmp_path / "c.jsonl", "i"),
+                    "i",
+                    20,
+                    "gem-index compact i",
+                ),
             ):
                 with pytest.raises(NotIndexedError) as caught:
                     use()

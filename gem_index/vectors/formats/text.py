@@ -122,7 +122,7 @@ def _dimension(first: bytes, sample: list[bytes]) -> int:
 
 def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | None:
     """Parse lines of the simplest form in compiled code; None where one of them needs a closer look."""
-    from gem_index.kernels.numbers import EXACT_POWERS, parse_lines
+    from gem_index.kernels.parse_text import EXACT_POWERS, parse_lines
 
     if not block.endswith(b"\n"):
         block += b"\n"

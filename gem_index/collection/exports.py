@@ -36,7 +36,7 @@ from gem_index.store.workspace import Workspace, check_name
 from gem_index.text import WeightedText
 from gem_index.vectors.registry import split_spec
 
-__all__ = ["Export", "read_export", "restore_documents", "write_export"]
+__all__ = ["Export", "import_documents", "read_export", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
@@ -365,7 +365,7 @@ def _numbers(fields: dict[str, Any], name: str) -> bytes | None:
     return base64.b64decode(_field(fields, name, str), validate=True)
 
 
-def restore_documents(workspace: Workspace, export: Export, name: str) -> int:
+def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     """Make a collection of an export's model and documents, in one transaction; it has no index yet.
 
     Returns

@@ -18,13 +18,13 @@ from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.kinds import IndexKind
 from gem_index.store.records import CollectionRecord
 
-__all__ = ["Unfinished"]
+__all__ = ["RefitCheckpoint"]
 
 _LOG = logging.getLogger(__name__)
 _MODEL = "model.safetensors"
 
 
-class Unfinished:
+class RefitCheckpoint:
     """The work of one refit: its model once it is fitted, and checkpoints of its index.
 
     Kept in the collection's folder under a name made of everything the work depends on; work on other documents is removed
