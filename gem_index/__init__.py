@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gem_index.gem.provider import EmbeddingProvider, GemProvider
     from gem_index.gem.reranking import RerankResult, RerankResults, rerank
     from gem_index.home import Home
-    from gem_index.home.opening import NamedProvider, open_provider, open_vectors
+    from gem_index.home.opening import EncoderChoice, NamedProvider, open_provider, open_vectors
     from gem_index.home.vector_library import VectorInfo
     from gem_index.progress import Progress, ProgressOption
     from gem_index.text import WeightedText
@@ -55,6 +55,7 @@ _HOMES = {
     "Document": "gem_index.documents",
     "Drift": "gem_index.collection.drift",
     "EmbeddingProvider": "gem_index.gem.provider",
+    "EncoderChoice": "gem_index.home.opening",
     "Explanation": "gem_index.gem.encoder",
     "ImportReport": "gem_index.vectors.stored",
     "GemConfig": "gem_index.gem.config",
@@ -100,6 +101,7 @@ __all__ = [
     "Document",
     "Drift",
     "EmbeddingProvider",
+    "EncoderChoice",
     "Explanation",
     "GemConfig",
     "GemEncoder",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.files import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
+from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.model_file import read_model
 from gem_index.gem.provider import GemProvider
-from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
+from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
 from gem_index.home.home import Home
+from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
@@ -22,28 +25,154 @@ from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
 from gem_index.vectors.stored import open_unstored
 
-__all__ = ["NamedProvider", "open_provider", "open_vectors"]
+__all__ = ["EncoderChoice", "NamedProvider", "open_provider", "open_vectors"]
 
 MODEL_FILE = ".safetensors"
 """How the name of a model file ends, as :meth:`GemEncoder.save` writes it; anything else is the name of a model."""
 
 
-class NamedProvider(GemProvider):
-    """A provider that was opened by name, and can be opened again from its settings.
+@dataclass(frozen=True, kw_only=True)
+class EncoderChoice:
+    """Which encoder: word vectors with a configuration, a fitted model, or the model of a collection.
 
-    It pickles as its settings, so that a worker process opens the same files instead of receiving them.
+    What contradicts itself is refused when it is constructed; names are looked up by :meth:`open`. The fields are the
+    arguments of :func:`open_provider`.
+
+    Raises
+    ------
+    ConfigError
+        If both a model and a collection are named, or a configuration beside one of them.
+    InputError
+        If a field is of another kind.
+    """
+
+    vectors: str | Path | None = None
+    model: str | Path | None = None
+    collection: str | None = None
+    config: ConfigLike | None = None
+    home: Home | str | Path | None = None
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_kinds(
+            vectors=(self.vectors, str, Path),
+            model=(self.model, str, Path),
+            collection=(self.collection, str),
+            home=(self.home, str, Path, Home),
+            fingerprint=(self.fingerprint, str),
+        )
+        if self.model is not None and self.collection is not None:
+            raise ConfigError("found a model and a collection; expected one of them")
+        if self.config is not None and self.fitted:
+            raise ConfigError(
+                "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
+            )
+        if isinstance(self.home, str | Path) and self.home:
+            object.__setattr__(self, "home", user_path(self.home).absolute())
+        if self.vectors is not None:
+            object.__setattr__(self, "vectors", str(self.vectors))
+        if self.model is not None:
+            named = str(self.model)
+            file = named.endswith(MODEL_FILE)
+            object.__setattr__(self, "model", str(user_path(named).absolute()) if file else named)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it names a fitted model, or a collection's."""
+        return self.model is not None or self.collection is not None
+
+    def open(self) -> NamedProvider:
+        """Return the provider; see :func:`open_provider` for what it raises."""
+        if self.fitted:
+            encoder, chosen = self._fitted_encoder(), self
+        else:
+            vectors = None if self.vectors is None else str(self.vectors)
+            specs = encoder_specs(vectors, self.config, DEFAULT_VECTORS)
+            encoder = make_encoder(specs, lambda spec: _source(spec, self.home))
+            chosen = replace(self, **_settled(encoder, specs))
+        if self.fingerprint is not None and self.fingerprint != encoder.fingerprint:
+            raise FingerprintMismatchError(
+                f"what was saved with {chosen}",
+                self.fingerprint,
+                encoder.fingerprint,
+                "open it with the word vectors, configuration and fit it was saved with, or embed everything again",
+                kind="encoder",
+            )
+        return NamedProvider(encoder, replace(chosen, fingerprint=encoder.fingerprint))
+
+    def _fitted_encoder(self) -> Encoder:
+        if self.collection is not None:
+            encoder = _home(self.home).collection(self.collection).encoder
+        else:
+            encoder = _open_model(str(self.model), self.vectors, self.home)
+        if self.vectors is not None:
+            named = [_source(part, self.home) for part in str(self.vectors).split(", ")]
+            _check_vectors(str(self), encoder, named)
+        return encoder
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are set as JSON values, for :meth:`from_dict`."""
+        home = self.home.root.absolute() if isinstance(self.home, Home) else self.home
+        config = self.config.to_fields() if isinstance(self.config, GemConfig) else self.config
+        fields = {
+            "vectors": self.vectors,
+            "model": self.model,
+            "collection": self.collection,
+            "config": dict(config) if isinstance(config, Mapping) else config,
+            "home": str(home) if home else None,
+            "fingerprint": self.fingerprint,
+        }
+        return {key: value for key, value in fields.items() if value}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> EncoderChoice:
+        """Return the choice that :meth:`to_dict` wrote.
+
+        Raises
+        ------
+        ConfigError
+            If a field has another name.
+        """
+        known = cls.__dataclass_fields__
+        if unknown := sorted(set(fields) - set(known)):
+            raise ConfigError(
+                f"found the field {quoted(unknown[0])}; expected some of {', '.join(known)}"
+            )
+        return cls(**fields)
+
+    def __str__(self) -> str:
+        kinds = ("collection", "model", "vectors")
+        named = (f"the {kind} {getattr(self, kind)}" for kind in kinds if getattr(self, kind))
+        return next(named, "the configuration")
+
+
+def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
+    """Return the vectors and configuration that open an unfitted encoder again, whatever the defaults are then."""
+    if isinstance(encoder, GemEncoder):
+        return {"vectors": specs[0].vectors, "config": encoder.config}
+    parts = [
+        {"vectors": spec.vectors, "config": part.config.to_fields(), "weight": spec.weight}
+        for spec, part in zip(specs, encoder.encoders, strict=True)
+    ]
+    return {"config": {"encoders": parts}}
+
+
+class NamedProvider(GemProvider):
+    """A provider that was opened by name, and can be opened again from its choice.
+
+    It pickles as its choice, so that a worker process opens the same files instead of receiving them.
 
     Parameters
     ----------
     encoder : GemEncoder or CombinedEncoder
-    settings : mapping
-        JSON values: the arguments of :func:`open_provider` that open it again. They carry the fingerprint, so that other
-        vectors, another fit or another configuration under the same names are refused.
+    choice : EncoderChoice
+        What opens it again. It carries the fingerprint, so that other vectors, another fit or another configuration under
+        the same names are refused.
     """
 
-    def __init__(self, encoder: Encoder, settings: Mapping[str, Any]) -> None:
+    def __init__(self, encoder: Encoder, choice: EncoderChoice) -> None:
         super().__init__(encoder)
-        self._settings = json.dumps(settings)
+        self._choice = choice
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -54,20 +183,19 @@ class NamedProvider(GemProvider):
         ConfigError
             If the encoder was fitted after it was opened: no name stands for that fit.
         """
-        settings: dict[str, Any] = json.loads(self._settings)
-        if settings["fingerprint"] != self.fingerprint:
+        if self._choice.fingerprint != self.fingerprint:
             raise ConfigError(
                 "this provider's encoder was fitted after it was opened, and no name stands for the fit; expected a saved "
                 "one: encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
             )
-        return settings
+        return copy.deepcopy(self._choice.to_dict())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.settings,)
 
 
 def _reopen(settings: dict[str, Any]) -> NamedProvider:
-    return open_provider(**settings)
+    return EncoderChoice.from_dict(settings).open()
 
 
 def open_provider(
@@ -117,63 +245,14 @@ def open_provider(
     >>> provider.embed_query("a man plays guitar").shape
     (256,)
     """
-    _check_kinds(
-        vectors=(vectors, str, Path),
-        model=(model, str, Path),
-        collection=(collection, str),
-        home=(home, str, Path, Home),
-        fingerprint=(fingerprint, str),
-    )
-    vectors = None if vectors is None else str(vectors)
-    if model is not None and collection is not None:
-        raise ConfigError("found a model and a collection; expected one of them")
-    if config is not None and (model is not None or collection is not None):
-        raise ConfigError(
-            "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
-        )
-    home = user_path(home).absolute() if isinstance(home, str | Path) and home else home
-    if model is not None and str(model).endswith(MODEL_FILE):
-        model = user_path(model).absolute()
-    settings: dict[str, Any] = {"vectors": vectors}
-    if collection is not None:
-        encoder = _home(home).collection(collection).encoder
-        settings["collection"] = collection
-    elif model is not None:
-        encoder = _open_model(str(model), vectors, home)
-        settings["model"] = str(model)
-    else:
-        specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
-        encoder = make_encoder(specs, lambda spec: _source(spec, home))
-        if isinstance(encoder, GemEncoder):
-            settings["vectors"] = vectors = specs[0].vectors
-            settings["config"] = encoder.config.to_fields()
-        else:
-            settings["config"] = {
-                "encoders": [
-                    {
-                        "vectors": spec.vectors,
-                        "config": part.config.to_fields(),
-                        "weight": spec.weight,
-                    }
-                    for spec, part in zip(specs, encoder.encoders, strict=True)
-                ]
-            }
-    name = _described(settings)
-    if vectors is not None and (model is not None or collection is not None):
-        _check_vectors(name, encoder, [_source(part, home) for part in vectors.split(", ")])
-    if fingerprint is not None and fingerprint != encoder.fingerprint:
-        raise FingerprintMismatchError(
-            f"what was saved with {name}",
-            fingerprint,
-            encoder.fingerprint,
-            "open it with the word vectors, configuration and fit it was saved with, or embed everything again",
-            kind="encoder",
-        )
-    settings["home"] = (
-        str(home.root.absolute() if isinstance(home, Home) else home) if home else None
-    )
-    settings["fingerprint"] = encoder.fingerprint
-    return NamedProvider(encoder, {key: value for key, value in settings.items() if value})
+    return EncoderChoice(
+        vectors=vectors,
+        model=model,
+        collection=collection,
+        config=config,
+        home=home,
+        fingerprint=fingerprint,
+    ).open()
 
 
 def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
@@ -223,20 +302,14 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
             )
 
 
-def _open_model(model: str, vectors: str | None, home: Home | str | Path | None) -> Encoder:
+def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path | None) -> Encoder:
     if not model.endswith(MODEL_FILE):
         return _home(home).model(model)
     path = user_path(model)
     if read_model(path)[0].weight is None:
-        return GemEncoder.load(path, _source(vectors or DEFAULT_VECTORS, home))
-    named = (vectors or DEFAULT_VECTORS).split(", ")
+        return GemEncoder.load(path, _source(str(vectors or DEFAULT_VECTORS), home))
+    named = str(vectors or DEFAULT_VECTORS).split(", ")
     return CombinedEncoder.load(path, [_source(part, home) for part in named])
-
-
-def _described(settings: Mapping[str, Any]) -> str:
-    kinds = ("collection", "model", "vectors")
-    named = (f"the {kind} {settings[kind]}" for kind in kinds if settings.get(kind))
-    return next(named, "the configuration")
 
 
 def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:

@@ -6,7 +6,15 @@ import threading
 
 import pytest
 
-from gem_index import Document, GemConfig, Home, NamedProvider, open_provider, open_vectors
+from gem_index import (
+    Document,
+    EncoderChoice,
+    GemConfig,
+    Home,
+    NamedProvider,
+    open_provider,
+    open_vectors,
+)
 from gem_index.errors import (
     ConfigError,
     CorruptionError,
@@ -258,3 +266,20 @@ def test_an_unchosen_prior_counts_as_zero_and_hashes_as_it_did():
     assert config.to_json() == GemConfig.sts(prior=0).to_json()
     assert '"prior":0.0' in config.to_json()
     assert config.preset_name == "sts"
+
+
+def test_a_choice_is_checked_when_it_is_made_and_saved_as_json(tiny):
+    with pytest.raises(ConfigError, match="a model and a collection; expected one"):
+        EncoderChoice(model="m", collection="c")
+    with pytest.raises(InputError, match=r"vectors is 5 \(int\)"):
+        EncoderChoice(vectors=5)
+    choice = EncoderChoice(vectors="tiny", config=GemConfig.cqa(), home=tiny)
+    provider = choice.open()
+    assert json.loads(json.dumps(choice.to_dict())) == choice.to_dict()
+    again = EncoderChoice.from_dict(choice.to_dict()).open()
+    assert again.fingerprint == provider.fingerprint == provider.settings["fingerprint"]
+    assert EncoderChoice.from_dict(provider.settings).to_dict() == provider.settings
+    provider.settings["config"]["window"] = 0
+    assert provider.settings["config"]["window"] == 6
+    with pytest.raises(ConfigError, match="found the field 'vector'; expected some of vectors"):
+        EncoderChoice.from_dict({"vector": "tiny"})
