@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
-from gem_index.index.fusion import DEPTH, FUSIONS, fuse_ranks, fuse_scores, fused
+from gem_index.index.fusion import DEPTH, FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores, fused
 from gem_index.index.hits import Hits
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
@@ -201,9 +201,10 @@ class Search:
             dense = self._asked.mode == "dense"
             found = self._dense(k) if dense else self._lexical(self._plain, k, self._allowed)
             return [Hit(*hit) for hit in found], _least(found, k)
-        depth = max(DEPTH, k)
+        by_ranks = self._asked.fusion == "rrf"
+        depth = max(RANK_DEPTH if by_ranks else DEPTH, k)
         dense_hits = self._dense(k, depth)
-        if self._asked.fusion == "rrf":
+        if by_ranks:
             lexical = self._lexical(self._plain, depth, self._allowed)
             best = fuse_ranks(dense_hits, lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)

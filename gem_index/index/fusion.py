@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from gem_index.index.hits import Hits, Ids, best_of
 
-__all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "fuse_ranks", "fuse_scores", "fused"]
+__all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "RANK_DEPTH", "fuse_ranks", "fuse_scores", "fused"]
 
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search brings its two lists together: by their scores or by their ranks."""
 
-DEPTH = 50
-"""At least so many of each list take part."""
+DEPTH, RANK_DEPTH = 30, 100
+"""At least so many of each list take part: by scores 30 give what 100 give (docs/evaluation.md), by ranks more is better."""
 
 MATCH_WEIGHT = 2.25
 """What a match of words counts beside a cosine of 1 (docs/evaluation.md says on which sets it was chosen)."""

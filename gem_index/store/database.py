@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
@@ -326,6 +327,21 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _use_log(cursor: sqlite3.Cursor, timeout: float) -> None:
+    """Switch to a write-ahead log; while another connection does, SQLite refuses at once instead of waiting."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
 def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
     # a path is no part of an address: it may hold ? % #
     url = URL.create("sqlite", database=str(path.absolute()))
@@ -338,7 +354,7 @@ def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
         # The driver's own transactions exclude DDL; we begin ours below.
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _use_log(cursor, busy_timeout)
         cursor.execute(f"PRAGMA synchronous = {synchronous}")
         cursor.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         cursor.execute("PRAGMA foreign_keys = ON")

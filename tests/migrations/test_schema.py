@@ -113,7 +113,9 @@ def test_a_failing_migration_rolls_back_whole(path, monkeypatch):
     assert Database(path).revision == schema.HEAD_REVISION
 
 
-def test_two_may_create_it_at_once(path):
+@pytest.mark.parametrize("attempt", range(6))
+def test_two_may_create_it_at_once(path, attempt):
+    """SQLite does not wait while another connection switches to the log; we do."""
     errors = []
 
     def create():

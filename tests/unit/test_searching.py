@@ -76,12 +76,12 @@ def test_a_query_of_anything_but_numbers_is_refused(faq, vector):
 
 class TestDepth:
     @pytest.mark.parametrize("k", [5, 150])
-    def test_a_hybrid_search_fuses_fifty_of_each_list_and_k_where_that_is_more(self, many, k):
+    def test_a_hybrid_search_fuses_a_hundred_of_each_list_and_k_where_that_is_more(self, many, k):
         """By ranks; the documents that both lists agree on come first."""
         ids = {document.id: place for place, document in enumerate(many.documents())}
 
         def hits(mode):
-            found = many.search(QUERY, k=max(50, k), mode=mode)
+            found = many.search(QUERY, k=max(100, k), mode=mode)
             return [(ids[hit.id], hit.score) for hit in found]
 
         expected = fuse_ranks(hits("dense"), hits("lexical"), k)
