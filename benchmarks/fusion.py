@@ -1,8 +1,8 @@
 """Ways to bring cosine and words together, on the collections of a suite's file and the look-ups they make of themselves.
 
-``python -m benchmarks.fusion dev-sets.toml`` prints nDCG@10 of each collection and, by carrier, how often numbers and words
-that one document holds are found first. Every feature is computed of every document; the hundred best of either list are
-fused.
+``python -m benchmarks.fusion dev-sets.toml [DEPTH]`` prints nDCG@10 of each collection and, by carrier, how often numbers
+and words that one document holds are found first. Every feature is computed of every document; the DEPTH best (100 by
+default) of either list are fused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gem_index import GemEncoder, open_vectors
+from gem_index.evaluate import retrieval
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest
 from gem_index.evaluate.suite import read_suite
@@ -49,8 +50,8 @@ FUSIONS: dict[str, Callable[[Features], F64]] = {
     "cosine + 2.25 number10": lambda f: f["cosine"] + 2.25 * f["number10"],
 }
 """m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: m2 with f = 1; rare: idf^2 of
-the query's terms in a document over that of all its terms; number: m2 where terms of two characters or more with a digit
-count so many times, unique: where those of one document do."""
+the query's terms in a document over that of all its terms; number2, 4, 10: m2 with the weight of each term that contains a
+digit (and has two or more characters) multiplied by 2, 4, 10; unique2: with that of terms of a single document doubled."""
 
 
 class Texts:
@@ -114,6 +115,8 @@ def by_ranks(found: Features) -> list[int]:
 
 
 def main() -> None:
+    if len(sys.argv) > 2:
+        retrieval._DEPTH = int(sys.argv[2])
     ways: dict[str, Callable[[Features], list[int]]] = {"BM25": by_words, "by ranks": by_ranks}
     ways |= {name: lambda f, fusion=fusion: best(f, fusion) for name, fusion in FUSIONS.items()}  # type: ignore[misc]
     scores: dict[str, list[float]] = {name: [] for name in ways}

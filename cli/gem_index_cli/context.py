@@ -193,7 +193,7 @@ class ConfigOptions:
         Path | None,
         typer.Option(
             "--config",
-            help="A file that eval tune wrote: vectors and configuration; other options change it.",
+            help="A file of vectors and configuration, as eval tune writes it, or of several encoders.",
             show_default=False,
         ),
     ] = None

@@ -55,7 +55,10 @@ def measure_drift(
             angles += np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T)).tolist()
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, len(texts), (2, _PAIRS))
-    rows, anew = encoder.encode(texts), fresh.encode(texts)
-    change = np.abs((rows[left] * rows[right]).sum(axis=1) - (anew[left] * anew[right]).sum(axis=1))
+    before, after = (
+        (rows[left] * rows[right]).sum(axis=1)
+        for rows in (encoder.encode(texts), fresh.encode(texts))
+    )
+    change = np.abs(before - after)
     mean = float(change.mean())
     return Drift(documents, since_fit, tuple(sorted(angles)), mean, mean > _CHANGE)

@@ -209,7 +209,7 @@ class Search:
             best = fuse_ranks(dense_hits, lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
             cosine = dict(zip(seqs.tolist(), self._cosines(seqs).tolist(), strict=True))
-            # a rank is known of a list that has ended: the deeper list of two decides what another score can be
+            # ranks of an unfinished list change with its length, so search until the dense list is complete
             rest = -math.inf if len(dense_hits) < depth else math.inf
         else:
             weights = self._view.match_weights(self._terms) if self._terms else {}

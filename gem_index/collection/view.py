@@ -85,13 +85,13 @@ class View:
         ----------
         query : float32 array (d,)
         k : int
-            For so many an approximate index proposes candidates.
+            Number of results that an approximate index proposes candidates for.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         texts_of : callable
             Returns the texts of some seqs: what an approximate index proposes is scored again from them.
         depth : int, optional
-            How many are returned; by default k.
+            Number of results returned; k by default.
         """
         depth = depth or k
         found = self._in_snapshot(query, k, depth, allowed, texts_of)

@@ -27,10 +27,16 @@ from gem_index.quoting import quoted
 from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["CombinedEncoder", "CombinedExplanation", "Encoder", "WeighedExplanation"]
+__all__ = [
+    "MOST_ENCODERS",
+    "CombinedEncoder",
+    "CombinedExplanation",
+    "Encoder",
+    "WeighedExplanation",
+]
 
 MOST_ENCODERS = 100
-"""So many encoders may stand side by side."""
+"""The largest number of encoders in a :class:`CombinedEncoder`."""
 
 
 @dataclass(frozen=True)

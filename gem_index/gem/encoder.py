@@ -296,7 +296,8 @@ class GemEncoder:
     def explain(self, text: str) -> Explanation:
         """Return the weight of each word of a text.
 
-        The three scores are shown as computed; ``alpha`` sums those that the configuration uses.
+        The three scores are shown as computed; ``alpha`` is the sum of those that the configuration uses, times the weight
+        of the word's part in a :class:`~gem_index.WeightedText`.
         """
         batch = TokenBatch.of_texts([check_text(text, "text")])
         weighed = self._weigh(batch)

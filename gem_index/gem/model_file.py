@@ -91,7 +91,7 @@ def read_model(path: str | Path) -> list[StoredEncoder]:
     Raises
     ------
     InputError
-        If there is no such file.
+        If the file does not exist.
     CorruptionError
         If it is not a model.
     """

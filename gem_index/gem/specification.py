@@ -65,7 +65,12 @@ def encoder_specs(
         raise ConfigError(
             f"found the vectors {quoted(vectors)} beside encoders that name their own; expected one of them"
         )
-    return tuple(_specs("the configuration", dict(config)))
+    specs = _specs("the configuration", dict(config))
+    if len(specs) == 1:
+        return (
+            EncoderSpec(specs[0].vectors, specs[0].config),
+        )  # its weight has nothing to compare with
+    return tuple(specs)
 
 
 def make_encoder(

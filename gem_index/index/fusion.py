@@ -17,7 +17,7 @@ FUSIONS = ("weighted", "rrf")
 """How a hybrid search brings its two lists together: by their scores or by their ranks."""
 
 DEPTH, RANK_DEPTH = 30, 100
-"""At least so many of each list take part: by scores 30 give what 100 give (docs/evaluation.md), by ranks more is better."""
+"""Minimum length of the fused lists. By scores, 30 find what 100 find (docs/evaluation.md); by ranks, longer is better."""
 
 MATCH_WEIGHT = 2.25
 """What a match of words counts beside a cosine of 1 (docs/evaluation.md says on which sets it was chosen)."""
@@ -88,8 +88,8 @@ def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """
-    fused: dict[int, float] = defaultdict(float)
+    sums: dict[int, float] = defaultdict(float)
     for hits in (dense, lexical):
         for rank, (seq, _score) in enumerate(hits, 1):
-            fused[seq] += 1 / (_RANK_OFFSET + rank)
-    return best_of(list(fused.items()), k)
+            sums[seq] += 1 / (_RANK_OFFSET + rank)
+    return best_of(list(sums.items()), k)
