@@ -1,8 +1,8 @@
 """A collection as a file: JSON lines or Parquet, with its model, its texts, metadata and vectors.
 
 The first JSON line, or the Parquet schema's metadata, tells what the file is and carries the model; then each document has
-``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` where its fields count differently. Reading it back restores the
-collection bit for bit: documents in their order, and the model as it was stored. The vectors are for other systems; here
+``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` where its fields count differently. Reading it back restores
+the collection bit for bit: documents in their order, and the model as it was stored. The vectors are for other systems; here
 they are computed again from the texts.
 """
 
