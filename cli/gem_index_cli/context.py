@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -232,13 +232,18 @@ class ConfigOptions:
         ConfigError
             If there is a preset beside it.
         """
-        from gem_index.gem.specification import read_specification
-
         if self.config_file is None:
             return []
         if self.preset is not None:
             raise ConfigError("found --preset beside --config; expected one of them")
-        return read_specification(self.config_file)
+        return self._content
+
+    @cached_property
+    def _content(self) -> list[EncoderSpec]:
+        from gem_index.gem.specification import read_specification
+
+        assert self.config_file is not None
+        return read_specification(self.config_file)  # once: it may be a pipe
 
     @property
     def vectors(self) -> str | None:

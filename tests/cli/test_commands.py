@@ -65,6 +65,16 @@ def test_a_collection_over_several_encoders(gem, faq_file, tmp_path):
     assert 0 < gem(*pairs).json["score"] <= 1
 
 
+def test_a_configuration_may_come_through_a_pipe(gem, faq_file):
+    read, write = os.pipe()
+    os.write(write, b'{"vectors": "wordllama", "config": {"removed": 1}}')
+    os.close(write)
+    built = gem("build", "faq", faq_file, "--config", f"/dev/fd/{read}")
+    os.close(read)
+    assert (built.status, built.err) == (0, "")
+    assert "with wordllama.\n" in built.out
+
+
 def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
     built = gem("build", "faq", faq_file, "--json")
     assert (built.status, built.err) == (0, "")
