@@ -52,8 +52,7 @@ def kinds(lines: list[str]) -> None:
         if not home.collections():
             home.build("c", documents, index=kind)
         else:
-            home.collection("c").use_index(kind)
-            home.collection("c").compact()
+            home.build("c", [], index=kind)
         seconds = time.perf_counter() - started
         collection = Home(WORK / "home").collection("c")
         collection.search(queries[0])

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from gem_index.gem.provider import EmbeddingProvider, GemProvider
     from gem_index.gem.reranking import RerankResult, RerankResults, rerank
     from gem_index.home import Home
+    from gem_index.home.model_library import ModelLibrary
     from gem_index.home.opening import EncoderChoice, NamedProvider, open_provider, open_vectors
-    from gem_index.home.vector_library import VectorInfo
+    from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
     from gem_index.text import WeightedText
     from gem_index.vectors.base import VectorSource
@@ -70,6 +71,7 @@ _HOMES = {
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
     "ModelInfo": "gem_index.collection.results",
+    "ModelLibrary": "gem_index.home.model_library",
     "NamedProvider": "gem_index.home.opening",
     "Problem": "gem_index.collection.results",
     "Progress": "gem_index.progress",
@@ -81,6 +83,7 @@ _HOMES = {
     "SourceOptions": "gem_index.vectors.options",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
+    "VectorLibrary": "gem_index.home.vector_library",
     "VectorSource": "gem_index.vectors.base",
     "WeighedExplanation": "gem_index.gem.combined",
     "WeightedText": "gem_index.text",
@@ -116,6 +119,7 @@ __all__ = [
     "MatchedPair",
     "MatchedWord",
     "ModelInfo",
+    "ModelLibrary",
     "NamedProvider",
     "Problem",
     "Progress",
@@ -127,6 +131,7 @@ __all__ = [
     "SourceOptions",
     "TokenBatch",
     "VectorInfo",
+    "VectorLibrary",
     "VectorSource",
     "WeighedExplanation",
     "WeightedText",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,9 @@ from gem_index.errors import InputError
 from gem_index.forking import cached_property
 from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.text import WeightedText
+from gem_index.text import WeightedText, check_text, check_texts
 
-__all__ = ["Document", "content_hash"]
+__all__ = ["Document", "check_ids", "content_hash"]
 
 _LONGEST_ID = 512
 _DEEPEST = 90  # levels of metadata: what is exported is read again, and read within bounds
@@ -141,3 +141,20 @@ def _not_json(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
             _canonical(value)
         except (TypeError, ValueError, RecursionError) as error:
             yield key, error
+
+
+def check_ids(ids: Iterable[str | int]) -> list[str]:
+    """Return each id once, integers as their decimal text, as documents take them.
+
+    Raises
+    ------
+    InputError
+        If they are one string, or one of them is neither a string nor an integer.
+    """
+    check_texts(ids, "ids")
+    names: dict[str, None] = {}
+    for identifier in ids:
+        if isinstance(identifier, bool) or not isinstance(identifier, str | int):
+            raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
+        names[check_text(str(identifier), "id")] = None
+    return list(names)

@@ -40,11 +40,15 @@ def reporting(progress: ProgressOption, stage: str) -> Iterator[Progress | None]
     yield progress
 
 
-def counted(items: Iterable[Item], stage: str, progress: Progress | None) -> Iterable[Item]:
+def counted(
+    items: Iterable[Item], stage: str, progress: Progress | None, total: int | None = None
+) -> Iterable[Item]:
     """Return an iterable that reports how many of its items have been taken."""
     if progress is None:
         return items
-    return _counting(items, stage, progress, len(items) if isinstance(items, Sized) else 0)
+    if total is None:
+        total = len(items) if isinstance(items, Sized) else 0
+    return _counting(items, stage, progress, total)
 
 
 def _counting(items: Iterable[Item], stage: str, progress: Progress, total: int) -> Iterator[Item]:

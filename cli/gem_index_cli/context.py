@@ -249,7 +249,7 @@ class ConfigOptions:
     def vectors(self) -> str | None:
         """The vectors that the configuration file names for its one encoder."""
         specs = self.specifications()
-        return specs[0].vectors if len(specs) == 1 else None
+        return str(specs[0].vectors) if len(specs) == 1 else None
 
     def config(self) -> GemConfig | dict[str, Any] | None:
         """Return the configuration: nothing for the recommended one, single settings to change that one, several encoders.
@@ -278,7 +278,7 @@ class ConfigOptions:
             return {
                 "encoders": [
                     {
-                        "vectors": spec.vectors,
+                        "vectors": str(spec.vectors),
                         "config": spec.given().to_fields(),
                         "weight": spec.weight,
                     }
@@ -314,16 +314,17 @@ class EncoderOptions:
         ConfigError
             If more than one was named, or a fitted model is given another configuration.
         """
-        from gem_index import open_provider
+        from gem_index import EncoderChoice
 
         fitted = self.model or self.collection
-        return open_provider(
-            self.vectors or (None if fitted else config.vectors),
+        choice = EncoderChoice(
+            vectors=self.vectors or (None if fitted else config.vectors),
             model=self.model,
             collection=self.collection,
             config=config.config(),
             home=home_of(context) if context.obj.home is not None else None,
-        ).encoder
+        )
+        return choice.open().encoder
 
     def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
         """Return the encoder for a command that takes one alone.

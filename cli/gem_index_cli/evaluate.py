@@ -294,7 +294,7 @@ def sensitivity(
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.plots import plot_sensitivity
     from gem_index.evaluate.sweeps import evaluate_sensitivity
-    from gem_index.vectors.registry import split_spec
+    from gem_index.vectors.specification import VectorSpec
 
     if plot is not None:
         check_target(plot, "plot.png", ".png", ".svg", ".pdf")
@@ -302,8 +302,8 @@ def sensitivity(
     with progress_bar("sensitivity") as progress:
         found = evaluate_sensitivity(parts, vectors, base, progress)
     if plot is not None:
-        parts_of_spec = split_spec(_head(encoder, base, config)["vectors"])
-        names = " + ".join(Path(part.name).name for part in parts_of_spec)
+        spec = VectorSpec.parse(_head(encoder, base, config)["vectors"])
+        names = " + ".join(Path(part.name).name for part in spec.parts)
         plot_sensitivity(found.json, plot, f"GEM on {names}")
     print_evaluation(found, _head(encoder, base, config), as_json, markdown)
 

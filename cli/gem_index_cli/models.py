@@ -59,7 +59,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on the texts in some files and keep it under a name."""
-    encoder = home_of(context).fit_model(
+    encoder = home_of(context).models.fit(
         name,
         options.reader(inputs).texts(),
         vectors=vectors or config.vectors,
@@ -267,7 +267,7 @@ def list_models(
     context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
 ) -> None:
     """Show the models made by fit."""
-    rows = [asdict(model) for model in home_of(context).models()]
+    rows = [asdict(model) for model in home_of(context).models.list()]
     if as_json_lines:
         print_json_lines(rows)
         return
@@ -289,7 +289,7 @@ def remove_model(
     as_json: AsJson = False,
 ) -> None:
     """Forget a model."""
-    home_of(context).remove_model(name)
+    home_of(context).models.remove(name)
     if as_json:
         print_json({"removed": name})
     else:

@@ -107,7 +107,7 @@ def add(
     """Copy word vectors into the home, under a name; well-known ones are downloaded."""
     home = home_of(context)
     with progress_bar("words") as progress:
-        info = home.add_vectors(
+        info = home.vectors.add(
             name,
             source,
             options=flags.options(),
@@ -195,7 +195,7 @@ def list_vectors(
     context: typer.Context, as_json: AsJson = False, as_json_lines: AsJsonLines = False
 ) -> None:
     """Show the bundled and the added word vectors."""
-    found = home_of(context).vectors()
+    found = home_of(context).vectors.list()
     if as_json_lines:
         print_json_lines(found)
         return
@@ -230,12 +230,12 @@ def show(
 ) -> None:
     """Show one source: where it comes from, its size, its options, and how much of a corpus it knows."""
     home = home_of(context)
-    details = asdict(home.describe_vectors(name))
+    details = asdict(home.vectors.describe(name))
     if coverage:
         from gem_index.vectors.coverage import measure_coverage
 
         texts = InputOptions().reader(coverage).texts()
-        details["coverage"] = asdict(measure_coverage(home.open_vectors(name), texts))
+        details["coverage"] = asdict(measure_coverage(home.vectors.open(name), texts))
     if as_json:
         print_json(details)
         return
@@ -287,7 +287,7 @@ def fit_vocabulary(
 ) -> None:
     """Cut a large source down to a corpus' words and its most frequent ones, to ship it."""
     with progress_bar("words") as progress:
-        info = home_of(context).fit_vocabulary(
+        info = home_of(context).vectors.fit_vocabulary(
             name,
             InputOptions().reader(inputs).texts(),
             vectors=vectors,
@@ -320,7 +320,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write word vectors to a file or folder that other programs read."""
-    rows = home_of(context).export_vectors(name, output, format)
+    rows = home_of(context).vectors.export(name, output, format)
     if as_json:
         print_json({"rows": rows, "output": str(output)})
     else:
@@ -330,7 +330,7 @@ def export(
 @app.command()
 def remove(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Remove word vectors that no model or collection uses."""
-    home_of(context).remove_vectors(name)
+    home_of(context).vectors.remove(name)
     if as_json:
         print_json({"removed": name})
     else:

@@ -3,68 +3,42 @@
 from __future__ import annotations
 
 import json
-import logging
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from sqlalchemy import Connection
-
-from gem_index.collection.counts import count_documents
-from gem_index.collection.drift import Drift, measure_drift
+from gem_index.collection import writing
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.answering import answer, answer_reranked
+from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
-from gem_index.collection.filters import FilterCache
-from gem_index.collection.models import open_unfitted, record_of
-from gem_index.collection.publish import publish
-from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
-    IndexStatus,
     IngestReport,
     Problem,
-    SearchResult,
     SearchResults,
 )
-from gem_index.collection.searching import Hit, Query, Search, SearchRequest
-from gem_index.collection.verification import index_problems
-from gem_index.collection.view import StaleStateError, ViewCache
-from gem_index.collection.why import explain_hit
-from gem_index.documents import Document
-from gem_index.errors import (
-    ConfigError,
-    CorruptionError,
-    GemIndexError,
-    InputError,
-    UnknownNameError,
-)
+from gem_index.collection.searching import Query, SearchRequest
+from gem_index.collection.status import status_of
+from gem_index.collection.verification import problems_of
+from gem_index.documents import Document, check_ids
+from gem_index.errors import GemIndexError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
-from gem_index.gem.config import GemConfig
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
-from gem_index.index.dense import spread
-from gem_index.index.kinds import check_kind, resolve_kind
-from gem_index.progress import Progress, ProgressOption, counted, reporting
-from gem_index.quoting import quoted, quoted_error
+from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.quoting import quoted_error
 from gem_index.store.database import FORK_GATE
-from gem_index.store.documents import DocumentRepository, OnExisting
-from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.records import CollectionRecord, StoredDocument
+from gem_index.store.documents import OnExisting
+from gem_index.store.names import CollectionRepository
+from gem_index.store.records import StoredDocument
 from gem_index.store.workspace import Workspace
-from gem_index.text import check_text, check_texts
+from gem_index.text import check_texts
 
 __all__ = ["Collection"]
 
-_LOG = logging.getLogger(__name__)
-
-RERANKED = 100
-"""The least number of hits that are re-ranked; more where ``k`` is larger."""
-
-_TAIL_LIMIT = 5000
-_TAIL_SHARE = 0.05
 _READ_AT_ONCE = 2000
 
 
@@ -76,20 +50,20 @@ class Collection:
 
     Parameters
     ----------
-    workspace : Workspace
-    record : CollectionRecord
+    access : CollectionAccess
     """
 
-    def __init__(self, workspace: Workspace, record: CollectionRecord) -> None:
-        self.name = record.name
-        self._id = record.id
-        self._workspace = workspace
-        self._views = ViewCache(workspace, record.id)
-        self._filters = FilterCache()
+    def __init__(self, access: CollectionAccess) -> None:
+        self._access = access
+
+    @property
+    def name(self) -> str:
+        """What it is called in its home."""
+        return self._access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and its home: whoever unpickles it opens the collection again."""
-        return _reopen, (self._workspace, self.name)
+        return _reopen, (self._access.workspace, self.name)
 
     def __len__(self) -> int:
         """Return how many documents there are."""
@@ -142,45 +116,15 @@ class Collection:
             If another process keeps writing for too long.
         """
         check_texts(documents, "documents")
-        with self._workspace.write_lock(), reporting(progress, "store") as show:
-            report = self.store(counted(documents, "store", show), on_existing=on_existing)
-            self._shorten_tail(show)
+        lock = self._access.workspace.write_lock()
+        with lock, reporting(progress, "store") as show:
+            report = writing.upsert(self._access, counted(documents, "store", show), on_existing)
+            writing.shorten_tail(self._access, show)
         return report
-
-    def store(
-        self, documents: Iterable[Document], *, on_existing: OnExisting = "replace"
-    ) -> IngestReport:
-        """Ingest without a look at the index, for a caller that refits next."""
-        if on_existing not in get_args(OnExisting):
-            raise ConfigError(
-                f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
-            )
-        started = time.monotonic()
-        with self._workspace.write_lock(), self._workspace.database.writing() as connection:
-            record = self._record(connection)
-            counts = DocumentRepository(connection, self._id).upsert(documents, on_existing)
-            # after the commit nothing is read: what can fail must not make stored documents look refused
-            fingerprint = ModelRepository(connection).get(record.model_id).fingerprint
-            total = count_documents(connection, self._id).documents
-        return IngestReport(
-            collection=self.name,
-            added=counts.added,
-            updated=counts.updated,
-            unchanged=counts.unchanged,
-            documents=total,
-            fingerprint=fingerprint,
-            seconds=time.monotonic() - started,
-        )
 
     def delete(self, ids: Iterable[str | int]) -> DeleteReport:
         """Delete documents by id, in one transaction; they are not found by any search that begins afterwards."""
-        wanted = _checked_ids(ids)
-        with self._workspace.write_lock():
-            with self._workspace.database.writing() as connection:
-                self._record(connection)
-                missing = DocumentRepository(connection, self._id).delete(wanted)
-            self._shorten_tail()
-        return DeleteReport(len(wanted) - len(missing), tuple(missing))
+        return writing.delete(self._access, ids)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -193,28 +137,13 @@ class Collection:
         InputError
             If there are no documents.
         """
-        with self._workspace.write_lock(), reporting(progress, "fit") as show:
-            with self._workspace.database.reading() as connection:
-                record = self._record(connection)
-                model = ModelRepository(connection).get(record.model_id)
-                documents = DocumentRepository(connection, self._id)
-                seqs = documents.seqs()
-                if not len(seqs):
-                    raise InputError(
-                        f"the collection {self.name} holds no documents; expected some to fit on: add them first"
-                    )
-                fresh = open_unfitted(self._workspace, model, connection)
-                folder = self._workspace.collection_folder(self._id)
-                unfinished = RefitCheckpoint(folder, record, seqs, fresh)
-                texts = _watched(documents.texts_after(0), len(seqs), show)
-                encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts))
-            record_of_new = record_of(encoder, [part.vectors for part in model.encoders])
-            publish(self._workspace, self._id, encoder, record_of_new, show, unfinished=unfinished)
+        with reporting(progress, "fit") as show:
+            writing.refit(self._access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that it holds nothing of deleted ones."""
-        with self._workspace.write_lock(), reporting(progress, "encode") as show:
-            publish(self._workspace, self._id, self.encoder, None, show, afresh=True)
+        with reporting(progress, "encode") as show:
+            writing.compact(self._access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
         """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.exports`.
@@ -224,15 +153,9 @@ class Collection:
         int
             How many documents it holds.
         """
-        with (
-            self._workspace.database.reading() as connection,
-            reporting(progress, "export") as show,
-        ):
-            record = self._record(connection)
-            model = ModelRepository(connection).get(record.model_id)
-            documents = DocumentRepository(connection, self._id)
-            encoder = self._views.encoder(connection, record)
-            return write_export(user_path(path), record, model, documents, encoder, show)
+        with self._access.reading() as rows, reporting(progress, "export") as show:
+            encoder = self._access.encoder(rows)
+            return write_export(user_path(path), rows, encoder, show)
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.
@@ -252,76 +175,14 @@ class Collection:
         InputError
             If there are no documents.
         """
-        with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            documents = DocumentRepository(connection, self._id)
-            seqs = documents.seqs()
-            encoder = self._views.encoder(connection, record)
-            if not len(seqs):
-                raise InputError(
-                    f"the collection {self.name} holds no documents; expected some to compare"
-                )
-            found = documents.by_seq(spread(seqs, sample).tolist())
-            fresh = encoder
-            if _fitted_on_others(record, documents):
-                fresh = encoder.unfitted()
-                with reporting(progress, "fit") as show:
-                    fresh.fit(_watched(documents.texts_after(0), len(seqs), show))
-        since = int((seqs > record.fitted_seq).sum())
-        texts = [found[seq].text for seq in sorted(found)]
-        return measure_drift(encoder, fresh, texts, len(seqs), since)
-
-    def use_index(self, kind: str) -> bool:
-        """Take another kind of index for the snapshots to come; tell whether it is another one than the present one's.
-
-        Raises
-        ------
-        ConfigError
-            If FAISS cannot make such an index.
-        """
-        with self._workspace.write_lock():
-            check_kind(kind, self.encoder.dimension)
-            with self._workspace.database.writing() as connection:
-                names = CollectionRepository(connection)
-                names.use_index(self._id, kind)
-                snapshot = names.snapshot(self._id)
-                wanted = resolve_kind(kind, count_documents(connection, self._id).documents).name
-        return snapshot is None or snapshot.kind != wanted
+        return drift_of(self._access, sample, progress)
 
     @property
     def reading(self) -> dict[str, Any]:
         """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
-        with self._workspace.database.reading() as connection:
-            found: dict[str, Any] = json.loads(self._record(connection).reading)
+        with self._access.reading() as rows:
+            found: dict[str, Any] = json.loads(rows.record.reading)
         return found
-
-    def read_as(self, reading: Mapping[str, Any]) -> None:
-        """Keep how files are read, see :attr:`reading`."""
-        text = json.dumps(reading, sort_keys=True)
-        with self._workspace.write_lock(), self._workspace.database.writing() as connection:
-            if self._record(connection).reading != text:
-                CollectionRepository(connection).use_reading(self._id, text)
-
-    def changed_since_fit(self) -> bool:
-        """Tell whether the model was fitted on other documents than the present ones, or on none."""
-        with self._workspace.database.reading() as connection:
-            return _fitted_on_others(
-                self._record(connection), DocumentRepository(connection, self._id)
-            )
-
-    def _shorten_tail(self, progress: Progress | None = None) -> None:
-        """Write a new snapshot when the documents outside of it have become many."""
-        try:
-            with self._workspace.database.reading() as connection:
-                record = self._record(connection)
-                counts = count_documents(connection, self._id)
-                if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
-                    return
-                encoder = self._views.encoder(connection, record)
-            publish(self._workspace, self._id, encoder, progress=progress)
-        except (GemIndexError, OSError, MemoryError) as error:
-            # The documents are stored and found without it: what was acknowledged must not look refused.
-            _LOG.warning("the index of %s was not brought up to date: %s", self.name, error)
 
     # ----------------------------------------------------------------- reading
 
@@ -362,7 +223,7 @@ class Collection:
             Of the encoder or provider that made a query vector; vectors of two encoders have no cosine, of whatever length
             they are.
         rerank : bool
-            Order the best hits of the mode, :data:`RERANKED` at least, by their cosine with the query, which is then the
+            Order the best hits of the mode, 100 at least, by their cosine with the query, which is then the
             score; ``min_score`` is held against the mode's own.
         why : bool
             Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
@@ -383,77 +244,14 @@ class Collection:
             fusion has another name, or the filter is not of this form.
         """
         asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
-        if why and not isinstance(query, str):
-            raise InputError("found a vector to explain the hits of; expected a text")
-        if rerank:
-            if not isinstance(query, str):
-                raise InputError("found a vector to re-rank by; expected a text")
-            deep = None if k is None else max(k, RERANKED)
-            hits = self.search(query, deep, where, mode=mode, min_score=min_score, fusion=fusion)
-            encoder = self.encoder
-            ranked = _rerank(query, [(hit.id, hit.text) for hit in hits], encoder, k)
-            return SearchResults(
-                replace(
-                    hits[best.index],
-                    score=best.score,
-                    cosine=best.score,
-                    why=explain_hit(encoder, query, best.text) if why else None,
-                )
-                for best in ranked
-            )
-        while True:
-            try:
-                best, stored, encoder = self._search_once(asked)
-                break
-            except StaleStateError:
-                continue  # a newer one is in use: its state is the one to answer from
-        return SearchResults(
-            SearchResult(
-                stored[hit.seq].document_id,
-                _at_most_one(hit.score) if asked.mode == "dense" else hit.score,
-                stored[hit.seq].text,
-                json.loads(stored[hit.seq].metadata),
-                None if hit.cosine is None else _at_most_one(hit.cosine),
-                hit.bm25,
-                explain_hit(encoder, str(query), stored[hit.seq].text) if why else None,
-            )
-            for hit in best
-        )
-
-    def _search_once(
-        self, asked: SearchRequest
-    ) -> tuple[list[Hit], dict[int, StoredDocument], Encoder]:
-        """Search one state of the collection."""
-        with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            view = self._views.at(connection, record)
-            documents = DocumentRepository(connection, self._id)
-            allowed = None
-            if asked.filtered:
-                assert asked.where is not None
-                allowed = self._filters.matching(
-                    documents, asked.where, record.directory, record.last_seq
-                )
-            search = Search(view, documents, asked, allowed)
-            try:
-                best = search.best()
-            except CorruptionError as error:
-                if self._views.replaced(view.directory):
-                    raise StaleStateError from error
-                if asked.mode != "hybrid":
-                    raise
-                _LOG.warning("%s; searching by meaning alone", error)
-                best = search.without_words().best()
-            return best, documents.by_seq([hit.seq for hit in best]), view.encoder
+        return (answer_reranked if rerank else answer)(self._access, asked, why)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
-        wanted = _checked_ids(ids)
-        with self._workspace.database.reading() as connection:
-            documents = DocumentRepository(connection, self._id)
-            self._record(connection)
-            seqs = documents.seqs_of(wanted)
-            found = documents.by_seq(list(seqs.values()))
+        wanted = check_ids(ids)
+        with self._access.reading() as rows:
+            seqs = rows.documents.seqs_of(wanted)
+            found = rows.documents.by_seq(list(seqs.values()))
         return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
 
     def documents(self, where: Mapping[str, Any] | None = None) -> Iterator[Document]:
@@ -471,10 +269,9 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        with self._workspace.database.reading_slowly() as connection:
-            documents = DocumentRepository(connection, self._id)
+        with self._access.workspace.database.reading_slowly() as connection:
             with FORK_GATE.passing():
-                self._record(connection)
+                documents = self._access.rows(connection).documents
                 seqs = (
                     documents.seqs() if where is None or where == {} else documents.matching(where)
                 )
@@ -486,11 +283,10 @@ class Collection:
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return how many documents there are, or how many a filter accepts."""
-        with self._workspace.database.reading() as connection:
-            self._record(connection)
+        with self._access.reading() as rows:
             if where is None or where == {}:
-                return count_documents(connection, self._id).documents
-            return len(DocumentRepository(connection, self._id).matching(where))
+                return rows.counts().documents
+            return len(rows.documents.matching(where))
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
@@ -501,37 +297,11 @@ class Collection:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the collection's model."""
-        with self._workspace.database.reading() as connection:
-            return self._views.encoder(connection, self._record(connection))
+        return self._access.encoder()
 
     def status(self) -> CollectionStatus:
         """Return counts, model and index at a glance, without opening any of them."""
-        with self._workspace.database.reading() as connection:
-            record = self._record(connection)
-            model = ModelRepository(connection).get(record.model_id)
-            snapshot = CollectionRepository(connection).snapshot(self._id)
-            counts = count_documents(connection, self._id)
-            last_seq = snapshot.last_seq if snapshot else 0
-            since_fit = DocumentRepository(connection, self._id).count(record.fitted_seq)
-        configs = [GemConfig.from_json(part.config) for part in model.encoders]
-        files = json.loads(snapshot.files) if snapshot else {}
-        return CollectionStatus(
-            name=self.name,
-            documents=counts.documents,
-            fingerprint=model.fingerprint,
-            vectors=model.vectors,
-            preset=", ".join(config.preset_name for config in configs),
-            prior=max(config.prior for config in configs),
-            fitted=model.sentences,
-            since_fit=since_fit,
-            index=IndexStatus(
-                snapshot.kind if snapshot else record.index_kind,
-                snapshot.directory if snapshot else None,
-                last_seq,
-                counts.tail,
-            ),
-            bytes=sum(entry["bytes"] for entry in files.values()),
-        )
+        return status_of(self._access)
 
     # ------------------------------------------------------------ verification
 
@@ -548,35 +318,7 @@ class Collection:
         list of Problem
             Empty when all is well.
         """
-        with self._workspace.database.reading() as connection:
-            self._record(connection)
-        details = index_problems(self._workspace, self._views, self._id)
-        if details and fix:
-            with self._workspace.write_lock():
-                publish(self._workspace, self._id, self.encoder, afresh=True)
-        problems = [Problem("index", f"{self.name}: {detail}", fix) for detail in details]
-        with self._workspace.database.reading() as connection:
-            damaged = list(DocumentRepository(connection, self._id).damaged())
-        return problems + [
-            Problem(
-                "documents",
-                f"the document {quoted(identifier)} of {self.name} is not what was stored; add it again or restore a backup",
-                False,
-            )
-            for identifier in damaged
-        ]
-
-    def _record(self, connection: Connection) -> CollectionRecord:
-        names = CollectionRepository(connection)
-        record = names.find(self.name)
-        if record is None or record.id != self._id:
-            raise UnknownNameError(
-                "collection",
-                self.name,
-                [other.name for other in names.all()],
-                "make one with: gem-index build NAME FILE",
-            )
-        return record
+        return problems_of(self._access, fix)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:
@@ -586,44 +328,9 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
         raise UnknownNameError(
             "collection", name, (), f"the home {workspace.root} holds it no more"
         )
-    return Collection(workspace, record)
-
-
-def _fitted_on_others(record: CollectionRecord, documents: DocumentRepository) -> bool:
-    fitted = (record.fitted_seq, record.fitted_documents)
-    return record.fitted_seq == 0 or fitted != (documents.last_seq(), documents.count())
-
-
-def _at_most_one(cosine: float) -> float:
-    return min(1.0, max(-1.0, cosine))
-
-
-def _checked_ids(ids: Iterable[str | int]) -> list[str]:
-    """Return each id once, integers as their decimal text, as documents take them.
-
-    Raises
-    ------
-    InputError
-        If they are one string, or one of them is neither a string nor an integer.
-    """
-    check_texts(ids, "ids")
-    names: dict[str, None] = {}
-    for identifier in ids:
-        if isinstance(identifier, bool) or not isinstance(identifier, str | int):
-            raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
-        names[check_text(str(identifier), "id")] = None
-    return list(names)
+    return Collection(CollectionAccess(workspace, record))
 
 
 def _document(stored: StoredDocument) -> Document:
     metadata = json.loads(stored.metadata)
     return Document(id=stored.document_id, text=stored.text, metadata=metadata)
-
-
-def _watched(
-    rows: Iterable[tuple[int, str]], total: int, progress: Progress | None
-) -> Iterable[str]:
-    for done, (_, text) in enumerate(rows, 1):
-        yield text
-        if progress is not None and (done % 1000 == 0 or done == total):
-            progress("fit", done, total)

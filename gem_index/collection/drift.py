@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.texts import CollectionTexts
+from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
+from gem_index.progress import ProgressOption, reporting
 
-__all__ = ["Drift", "measure_drift"]
+__all__ = ["Drift", "drift_of", "measure_drift"]
 
 _CHANGE = 0.02
 """Mean change of a cosine from which a refit is recommended (docs/operating.md)."""
@@ -41,6 +45,24 @@ class Drift:
     refit: bool
 
 
+def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:
+    """Measure how far a collection's texts have moved; see :meth:`gem_index.Collection.drift`."""
+    with access.reading() as rows:
+        texts = CollectionTexts(rows.documents)
+        encoder = fresh = access.encoder(rows)
+        if not len(texts):
+            raise InputError(
+                f"the collection {access.name} holds no documents; expected some to compare"
+            )
+        compared = texts.sample(sample)
+        since = int((texts.seqs > rows.record.fitted_seq).sum())
+        if rows.changed_since_fit():
+            fresh = encoder.unfitted()
+            with reporting(progress, "fit") as show:
+                fresh.fit(texts.all(show))
+    return measure_drift(encoder, fresh, compared, len(texts), since)
+
+
 def measure_drift(
     encoder: Encoder, fresh: Encoder, texts: Sequence[str], documents: int, since_fit: int
 ) -> Drift:
@@ -59,6 +81,5 @@ def measure_drift(
         (rows[left] * rows[right]).sum(axis=1)
         for rows in (encoder.encode(texts), fresh.encode(texts))
     )
-    change = np.abs(before - after)
-    mean = float(change.mean())
-    return Drift(documents, since_fit, tuple(sorted(angles)), mean, mean > _CHANGE)
+    change = float(np.abs(before - after).mean())
+    return Drift(documents, since_fit, tuple(sorted(angles)), change, change > _CHANGE)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.collection.access import CollectionRows
 from gem_index.collection.models import open_encoder
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
@@ -32,10 +33,10 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.reading import DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.records import CollectionRecord, ModelRecord, StoredDocument
+from gem_index.store.records import ModelRecord, StoredDocument
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text import WeightedText
-from gem_index.vectors.registry import split_spec
+from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["Export", "import_documents", "read_export", "write_export"]
 
@@ -64,14 +65,9 @@ class Export:
 
 
 def write_export(
-    path: Path,
-    record: CollectionRecord,
-    model: ModelRecord,
-    documents: DocumentRepository,
-    encoder: Encoder,
-    progress: Progress | None = None,
+    path: Path, rows: CollectionRows, encoder: Encoder, progress: Progress | None = None
 ) -> int:
-    """Write a collection to a ``.jsonl`` or ``.parquet`` file; whole, or not at all.
+    """Write a collection to a ``.jsonl`` or ``.parquet`` file. Atomic: complete on return, absent on error.
 
     Raises
     ------
@@ -80,6 +76,7 @@ def write_export(
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
+    record, model, documents = rows.record, rows.model(), rows.documents
     weighted = documents.weighted()
     fields = _fields(model)
     if model.parts:
@@ -332,9 +329,9 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     text = {name: _field(fields, name, str) for name in _TEXTS}
     for name in ("fingerprint", "vectors_fingerprint"):
         _hash(text, name)
-    for part in split_spec(text["vectors"]):
+    for name in VectorSpec.parse(text["vectors"]).names:
         # a path would read a file of this machine because a stranger's export says so
-        check_name("vectors", part.name)
+        check_name("vectors", name)
     config = GemConfig.from_json(text["config"])
     dimension, sentences = (_field(fields, name, int) for name in ("dimension", "sentences"))
     if not 1 <= dimension <= _MOST_DIMENSIONS or not 0 <= sentences < 1 << 63:

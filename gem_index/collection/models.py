@@ -18,12 +18,13 @@ from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import open_source
+from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["open_encoder", "open_unfitted", "open_vectors", "record_of"]
 
 
 def open_vectors(
-    workspace: Workspace, spec: str, connection: Connection | None = None
+    workspace: Workspace, spec: str | VectorSpec, connection: Connection | None = None
 ) -> VectorSource:
     """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""
     if connection is None:

@@ -1,4 +1,4 @@
-"""Making a new snapshot of a collection from its texts and switching to it."""
+"""A new snapshot of a collection: planned from its rows, written from its texts, switched to in one transaction."""
 
 from __future__ import annotations
 
@@ -7,40 +7,59 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
+from gem_index.collection.texts import CollectionTexts
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
-from gem_index.index.dense import TRAINING_VECTORS, spread
-from gem_index.index.kinds import resolve_kind
-from gem_index.index.snapshot import Snapshot, SnapshotInputs
+from gem_index.index.dense import TRAINING_VECTORS
+from gem_index.index.kinds import IndexKind, resolve_kind
+from gem_index.index.snapshot import FileTable, Snapshot, SnapshotInputs
 from gem_index.progress import Progress
-from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.records import ModelRecord, SnapshotRecord
-from gem_index.store.workspace import Workspace
+from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
 
 __all__ = ["publish"]
 
 _LOG = logging.getLogger(__name__)
-_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A snapshot to write.
+
+    Attributes
+    ----------
+    record : CollectionRecord
+        The collection as of the transaction that the texts are read in.
+    texts : CollectionTexts
+    inputs : SnapshotInputs
+    directory : Path
+        The new snapshot's.
+    old : Path, optional
+        A sound snapshot of the same encoder, whose vectors and words are copied.
+    """
+
+    record: CollectionRecord
+    texts: CollectionTexts
+    inputs: SnapshotInputs
+    directory: Path
+    old: Path | None
 
 
 def publish(
-    workspace: Workspace,
-    collection_id: int,
+    access: CollectionAccess,
     encoder: Encoder,
     model: ModelRecord | None = None,
     progress: Progress | None = None,
     *,
-    afresh: bool = False,
+    reuse: bool = True,
     unfinished: RefitCheckpoint | None = None,
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
@@ -49,77 +68,68 @@ def publish(
 
     Parameters
     ----------
-    workspace : Workspace
-        Locked for writing by the caller.
-    collection_id : int
+    access : CollectionAccess
+        Of a home that the caller has locked for writing.
     encoder : Encoder
         What makes the vectors.
     model : ModelRecord, optional
         The encoder as it is stored, where it is a new one, fitted on the same texts.
     progress : callable, optional
-    afresh : bool
-        Take nothing over from the snapshot in use.
+    reuse : bool
+        Copy what the snapshot in use holds already, where the same encoder made it.
     unfinished : RefitCheckpoint, optional
         Where to go on from, and to leave what is done, in case this process is killed.
     """
     started = time.monotonic()
-    folder = workspace.collection_folder(collection_id)
-    with workspace.database.reading() as connection:
-        names = CollectionRepository(connection)
-        documents = DocumentRepository(connection, collection_id)
-        seqs = documents.seqs()
-        record = names.get(collection_id)
+    with access.reading() as rows:
+        plan = _plan(access, rows, encoder, progress, reuse, unfinished)
+        kind, files = _write(plan)
+    snapshot = SnapshotRecord(
+        collection_id=access.id,
+        directory=plan.directory.name,
+        kind=kind.name,
+        last_seq=plan.texts.last_seq,
+        vectors=len(plan.texts),
+        model_fingerprint=encoder.fingerprint,
+        files=json.dumps(files, sort_keys=True),
+        seconds=time.monotonic() - started,
+    )
+    _switch(access, plan.record, snapshot, model)
+    shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
+    access.workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
 
-        def report(stage: str, last: int) -> None:
-            if progress is not None:
-                progress(stage, int(np.searchsorted(seqs, last, "right")), len(seqs))
 
-        def sample() -> npt.NDArray[np.float32]:
-            found = documents.by_seq(spread(seqs, TRAINING_VECTORS).tolist())
-            return encoder.encode([found[seq].text for seq in sorted(found)])
+def _plan(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    encoder: Encoder,
+    progress: Progress | None,
+    reuse: bool,
+    unfinished: RefitCheckpoint | None,
+) -> _Plan:
+    """Decide what to write, of which texts, and what to copy."""
+    texts = CollectionTexts(rows.documents)
 
-        kind = resolve_kind(record.index_kind, len(seqs))
-        generation = SnapshotInputs(
-            kind=kind,
-            dimension=encoder.dimension,
-            fingerprint=encoder.fingerprint,
-            texts=lambda after: _in_blocks(documents.texts_after(after)),
-            encode=encoder.encode,
-            sample=sample,
-            report=report,
-            checkpoint=None if unfinished is None else unfinished.checkpoint(kind),
-        )
-        old = None if afresh else _reusable(folder, names.snapshot(collection_id), generation)
-        directory = folder / uuid.uuid4().hex[:12]
-        try:
-            files = Snapshot.write(directory, generation, None if old is None else (old, seqs))
-        except ConfigError as error:
-            # a kind that learns needs more documents than a young collection has
-            _LOG.warning("%s; a flat one serves until then", error)
-            flat = resolve_kind("flat", len(seqs))
-            generation = replace(generation, kind=flat, checkpoint=None)
-            files = Snapshot.write(directory, generation)
-    with workspace.database.writing() as connection:
-        names, models = CollectionRepository(connection), ModelRepository(connection)
-        last_seq = int(seqs[-1]) if len(seqs) else 0
-        if model is not None:
-            names.use_model(collection_id, models.add(model), last_seq, len(seqs))
-            models.remove(record.model_id)
-        names.use_snapshot(
-            SnapshotRecord(
-                collection_id=collection_id,
-                directory=directory.name,
-                kind=generation.kind.name,
-                last_seq=last_seq,
-                vectors=len(seqs),
-                model_fingerprint=encoder.fingerprint,
-                files=json.dumps(files, sort_keys=True),
-                seconds=time.monotonic() - started,
-            )
-        )
-        DocumentRepository(connection, collection_id).forget_tombstones(record.last_change)
-    shutil.rmtree(folder / "unfinished", ignore_errors=True)
-    workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
+    def report(stage: str, last: int) -> None:
+        if progress is not None:
+            progress(stage, texts.position(last), len(texts))
+
+    def sample() -> npt.NDArray[np.float32]:
+        return encoder.encode(texts.sample(TRAINING_VECTORS))
+
+    kind = resolve_kind(rows.record.index_kind, len(texts))
+    inputs = SnapshotInputs(
+        kind=kind,
+        dimension=encoder.dimension,
+        fingerprint=encoder.fingerprint,
+        texts=texts.blocks,
+        encode=encoder.encode,
+        sample=sample,
+        report=report,
+        checkpoint=None if unfinished is None else unfinished.checkpoint(kind),
+    )
+    old = _reusable(access.folder, rows.names.snapshot(access.id), inputs) if reuse else None
+    return _Plan(rows.record, texts, inputs, access.folder / uuid.uuid4().hex[:12], old)
 
 
 def _reusable(folder: Path, row: SnapshotRecord | None, new: SnapshotInputs) -> Path | None:
@@ -133,8 +143,30 @@ def _reusable(folder: Path, row: SnapshotRecord | None, new: SnapshotInputs) -> 
     return None if damage else directory
 
 
-def _in_blocks(
-    rows: Iterator[tuple[int, str]],
-) -> Iterator[tuple[npt.NDArray[np.int64], list[str]]]:
-    while block := list(islice(rows, _BLOCK)):
-        yield np.array([seq for seq, _ in block], dtype=np.int64), [text for _, text in block]
+def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
+    """Write the files; return the kind of their index and their hashes."""
+    old = None if plan.old is None else (plan.old, plan.texts.seqs)
+    try:
+        return plan.inputs.kind, Snapshot.write(plan.directory, plan.inputs, old)
+    except ConfigError as error:
+        # a kind that learns needs more documents than a young collection has
+        _LOG.warning("%s; a flat one serves until then", error)
+        flat = replace(plan.inputs, kind=resolve_kind("flat", len(plan.texts)), checkpoint=None)
+        return flat.kind, Snapshot.write(plan.directory, flat)
+
+
+def _switch(
+    access: CollectionAccess,
+    planned: CollectionRecord,
+    snapshot: SnapshotRecord,
+    model: ModelRecord | None,
+) -> None:
+    """Commit the rows that name the new files, and the new model with them."""
+    with access.workspace.database.writing() as connection:
+        names, models = CollectionRepository(connection), ModelRepository(connection)
+        if model is not None:
+            model_id = models.add(model)
+            names.use_model(access.id, model_id, snapshot.last_seq, snapshot.vectors)
+            models.remove(planned.model_id)
+        names.use_snapshot(snapshot)
+        access.rows(connection).documents.forget_tombstones(planned.last_change)

@@ -6,41 +6,58 @@ import json
 
 import numpy as np
 
-from gem_index.collection.view import ViewCache
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.results import Problem
+from gem_index.collection.writing import compact
 from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
-from gem_index.store.documents import DocumentRepository
-from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.workspace import Workspace
+from gem_index.quoting import quoted
 
-__all__ = ["index_problems"]
+__all__ = ["problems_of"]
 
 
-def index_problems(workspace: Workspace, views: ViewCache, collection_id: int) -> list[str]:
+def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
+    """Return what is wrong with a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
+    with access.reading():
+        pass  # it exists
+    details = _index_problems(access)
+    if details and fix:
+        compact(access)
+    problems = [Problem("index", f"{access.name}: {detail}", fix) for detail in details]
+    with access.reading() as rows:
+        damaged = list(rows.documents.damaged())
+    return problems + [
+        Problem(
+            "documents",
+            f"the document {quoted(identifier)} of {access.name} is not what was stored; add it again or restore a backup",
+            False,
+        )
+        for identifier in damaged
+    ]
+
+
+def _index_problems(access: CollectionAccess) -> list[str]:
     """Return a line for each thing that is wrong with a collection's snapshot.
 
     The files are read outside of the transaction that named them: a snapshot that a writer replaced meanwhile is not
     looked at, the next one is.
     """
     while True:
-        directory, problems = _problems_of_snapshot(workspace, collection_id)
-        if not problems or not views.replaced(directory):
+        directory, problems = _problems_of_snapshot(access)
+        if not problems or not access.views.replaced(directory):
             return problems
 
 
-def _problems_of_snapshot(workspace: Workspace, collection_id: int) -> tuple[str | None, list[str]]:
-    with workspace.database.reading() as connection:
-        names = CollectionRepository(connection)
-        row = names.snapshot(collection_id)
+def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[str]]:
+    with access.reading() as rows:
+        row = rows.names.snapshot(access.id)
         if row is None:
             return None, []
-        record = next(record for record in names.all() if record.id == collection_id)
-        model = ModelRepository(connection).get(record.model_id)
-        documents = DocumentRepository(connection, collection_id)
-        seqs = documents.seqs()
+        model = rows.model()
+        seqs = rows.documents.seqs()
         expected = seqs[seqs <= row.last_seq]
-        dead, _ = documents.tombstones_after(0)
-    folder = workspace.collection_folder(collection_id) / row.directory
+        dead, _ = rows.documents.tombstones_after(0)
+    folder = access.folder / row.directory
     files = json.loads(row.files)
     problems = Snapshot.damage(folder, files)
     if row.model_fingerprint != model.fingerprint:

@@ -43,14 +43,14 @@ def candidate_of(entry: Mapping[str, Any], folder: Path, home: Home | None) -> C
                 f"the configuration {quoted(name)} holds {sorted(entry)}; expected nothing beside file"
             )
         specs = read_specification(folder / str(entry["file"]))
-        described: dict[str, Any] = {"vectors": [spec.vectors for spec in specs]}
+        described: dict[str, Any] = {"vectors": [str(spec.vectors) for spec in specs]}
     else:
         if "preset" in entry and "config" in entry:
             raise ConfigError(
                 f"the configuration {quoted(name)} holds preset and config; expected one of them"
             )
         named = entry.get("vectors", DEFAULT_VECTORS)
-        specs = [EncoderSpec(named, entry.get("preset", entry.get("config")))]
+        specs = [EncoderSpec.of(named, entry.get("preset", entry.get("config")))]
         described = {"vectors": named}
     whole = make_encoder(
         specs, lambda spec: open_vectors(spec, home), lambda config: config.for_collection()

@@ -10,7 +10,7 @@ from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.gem.config import GemConfig
 from gem_index.progress import Progress
 from gem_index.vectors.options import LARGEST_FACTOR, SMALLEST_FACTOR
-from gem_index.vectors.registry import join_spec, split_spec
+from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["FACTORS", "GRID", "tune"]
 
@@ -95,10 +95,10 @@ def tune(
 
 def _reweighted(spec: str) -> list[str]:
     """Return a specification with each source's weight changed: of a single one that is its scale."""
-    parts = split_spec(spec)
+    parsed = VectorSpec.parse(spec)
     return [
-        join_spec([*parts[:place], replace(part, weight=part.weight * factor), *parts[place + 1 :]])
-        for place, part in enumerate(parts)
+        str(parsed.scaled(place, factor))
+        for place, part in enumerate(parsed.parts)
         for factor in FACTORS
         if SMALLEST_FACTOR <= part.weight * factor <= LARGEST_FACTOR
     ]

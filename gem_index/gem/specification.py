@@ -16,6 +16,7 @@ from gem_index.gem.recommended import config_for
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.vectors.base import VectorSource
+from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["ConfigLike", "EncoderSpec", "encoder_specs", "make_encoder", "read_specification"]
 
@@ -30,11 +31,18 @@ _FORM = (
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """Vectors as ``--vectors`` takes them, a configuration (None: what suits the vectors), and a weight among others."""
+    """Vectors, a configuration (None: what suits the vectors), and a weight among other encoders."""
 
-    vectors: str
+    vectors: VectorSpec
     config: ConfigLike | None = None
     weight: float = 1.0
+
+    @classmethod
+    def of(
+        cls, vectors: str | VectorSpec, config: ConfigLike | None = None, weight: float = 1.0
+    ) -> EncoderSpec:
+        """Return the encoder on vectors named as text, such as ``a*0.7+b``."""
+        return cls(VectorSpec.parse(vectors), config, weight)
 
     def given(self) -> GemConfig:
         """Return the configuration of a file, which is always one."""
@@ -60,7 +68,7 @@ def encoder_specs(
         If vectors are named beside several encoders, or the list is not of the documented form.
     """
     if not isinstance(config, Mapping) or "encoders" not in config:
-        return (EncoderSpec(vectors or default, config),)
+        return (EncoderSpec.of(vectors or default, config),)
     if vectors is not None:
         raise ConfigError(
             f"found the vectors {quoted(vectors)} beside encoders that name their own; expected one of them"
@@ -75,7 +83,7 @@ def encoder_specs(
 
 def make_encoder(
     specs: Sequence[EncoderSpec],
-    open_vectors: Callable[[str], VectorSource],
+    open_vectors: Callable[[VectorSpec], VectorSource],
     settled: Callable[[GemConfig], GemConfig] = lambda config: config,
     threads: int | None = None,
 ) -> Encoder:
@@ -136,4 +144,4 @@ def _spec(place: str, entry: Any) -> EncoderSpec:
     ):
         raise ConfigError(f"{place} holds {quoted(entry, 80)}; {_FORM}")
     config = GemConfig.of(entry.get("config", {}))
-    return EncoderSpec(entry["vectors"], config, float(entry.get("weight", 1.0)))
+    return EncoderSpec.of(entry["vectors"], config, float(entry.get("weight", 1.0)))

@@ -22,7 +22,8 @@ from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
-from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, is_path, open_source, split_spec
+from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, open_source
+from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_unstored
 
 __all__ = ["EncoderChoice", "NamedProvider", "open_provider", "open_vectors"]
@@ -149,9 +150,9 @@ class EncoderChoice:
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
     """Return the vectors and configuration that open an unfitted encoder again, whatever the defaults are then."""
     if isinstance(encoder, GemEncoder):
-        return {"vectors": specs[0].vectors, "config": encoder.config}
+        return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
-        {"vectors": spec.vectors, "config": part.config.to_fields(), "weight": spec.weight}
+        {"vectors": str(spec.vectors), "config": part.config.to_fields(), "weight": spec.weight}
         for spec, part in zip(specs, encoder.encoders, strict=True)
     ]
     return {"config": {"encoders": parts}}
@@ -269,22 +270,23 @@ def _home(home: Home | str | Path | None) -> Home:
     return Home(home, create=home is None)
 
 
-def _source(vectors: str, home: Home | str | Path | None) -> VectorSource:
+def _source(named: str | VectorSpec, home: Home | str | Path | None) -> VectorSource:
     """Open word vectors; a home is opened where it exists or is needed."""
+    vectors = VectorSpec.parse(named)
     if isinstance(home, str | Path):
         needed = has_database(Path(home)) or not _without_home(vectors)
-        return open_vectors(vectors, _home(home) if needed else None)
-    return open_vectors(vectors, home)
+        return _open(vectors, _home(home) if needed else None)
+    return _open(vectors, home)
 
 
-def _without_home(spec: str) -> bool:
+def _without_home(spec: VectorSpec) -> bool:
     """Tell whether no part of a specification is looked up in a home: bundled names and paths that exist."""
-    return all(part.name in BUNDLED or is_path(part.name) for part in split_spec(spec))
+    return all(name in BUNDLED or is_path(name) for name in spec.names)
 
 
-def _says_so(spec: str) -> bool:
-    """Tell whether it can be seen that no part of a specification is a registered name."""
-    return all(part.name in BUNDLED or "/" in part.name for part in split_spec(spec))
+def _unregistered(spec: VectorSpec) -> bool:
+    """Tell whether no part of a specification can be a registered name, which holds no slash."""
+    return all(name in BUNDLED or "/" in name for name in spec.names)
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
@@ -304,7 +306,7 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
 
 def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path | None) -> Encoder:
     if not model.endswith(MODEL_FILE):
-        return _home(home).model(model)
+        return _home(home).models.open(model)
     path = user_path(model)
     if read_model(path)[0].weight is None:
         return GemEncoder.load(path, _source(str(vectors or DEFAULT_VECTORS), home))
@@ -331,8 +333,12 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     """
     if not isinstance(spec, str):
         return open_unstored(read_vectors(spec))
+    return _open(VectorSpec.parse(spec), home)
+
+
+def _open(spec: VectorSpec, home: Home | None) -> VectorSource:
     if home is None:
-        if _says_so(spec) or not has_database(user_path(load_settings().home)):
+        if _unregistered(spec) or not has_database(user_path(load_settings().home)):
             return open_source(spec, {})
         home = Home()
-    return home.open_vectors(spec)
+    return home.vectors.open(str(spec))

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+import builtins
 import json
-import re
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gem_index.collection.models import open_vectors
+from gem_index.collection.results import Problem
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
-from gem_index.files import COMPRESSED, user_path
-from gem_index.progress import Progress
-from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
+from gem_index.files import user_path
+from gem_index.home.registration import find_users, registered_sources
+from gem_index.progress import Progress, ProgressOption, reporting
+from gem_index.store.names import SourceRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.cutting import cut_to_words
 from gem_index.vectors.formats import KeyedVectorsLike, write_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
-from gem_index.vectors.registry import BUNDLED, is_path, join_spec, plugins, split_spec
+from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, plugins
 from gem_index.vectors.sources import FoundSource, StoredSource, find_source
+from gem_index.vectors.specification import VectorSpec
 from gem_index.vectors.stored import (
     ImportReport,
+    damaged_files,
     findings_of,
     import_vectors,
     open_stored,
-    open_unstored,
-    vector_file,
 )
 from gem_index.vectors.subword import wordllama_file
 
@@ -58,7 +58,7 @@ class VectorInfo:
 
 
 class VectorLibrary:
-    """Registered word vectors: a row in the database and a mapped folder each, and the bundled ones.
+    """The word vectors of a home, which :attr:`gem_index.Home.vectors` holds: a row and a mapped folder each.
 
     Parameters
     ----------
@@ -68,13 +68,23 @@ class VectorLibrary:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def all(self) -> list[VectorInfo]:
+    def list(self) -> builtins.list[VectorInfo]:
         """Return the bundled and the registered word vectors."""
         bundled = [
             _info_of_source(name, open_bundled(), "subword", f"PyPI {name}", "MIT")
             for name, open_bundled in BUNDLED.items()
         ]
-        return bundled + [_info(record) for record in self.records()]
+        return bundled + [_info(record) for record in registered_sources(self._workspace).values()]
+
+    def open(self, spec: str) -> VectorSource:
+        """Open word vectors: a registered or bundled name, a path, or several joined by ``+``.
+
+        Raises
+        ------
+        UnknownNameError
+            If a part is neither; near names are suggested.
+        """
+        return open_vectors(self._workspace, spec)
 
     def describe(self, name: str) -> VectorInfo:
         """Return what is known of bundled, registered or installed word vectors.
@@ -84,7 +94,7 @@ class VectorLibrary:
         UnknownNameError
             If there are none of that name; near names are suggested.
         """
-        known = {info.name: info for info in self.all()}
+        known = {info.name: info for info in self.list()}
         if name in known:
             return known[name]
         installed = plugins()
@@ -105,7 +115,7 @@ class VectorLibrary:
         mirror: str | None = None,
         origin: str | None = None,
         licence: str | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> VectorInfo:
         """Copy word vectors into the home under a name.
 
@@ -124,8 +134,8 @@ class VectorLibrary:
             A file, folder or address to read well-known vectors from, instead of where they are published.
         origin, licence : str, optional
             Where they come from and what their licence is, for the record; by default what is known of the source.
-        progress : callable, optional
-            Called with stage, done and total (0: not known).
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total (0: not known).
 
         Raises
         ------
@@ -137,26 +147,29 @@ class VectorLibrary:
             If a download fails; what arrived is kept, to go on with.
         """
         self._check_free(name)
-        with find_source(
-            name if source is None else source,
-            registered=self._registered(),
-            downloads=self._workspace.root / "downloads",
-            format=format,
-            mirror=mirror,
-            progress=progress,
-        ) as found:
+        with (
+            reporting(progress, "words") as show,
+            find_source(
+                name if source is None else source,
+                registered=self._stored(),
+                downloads=self._workspace.root / "downloads",
+                format=format,
+                mirror=mirror,
+                progress=show,
+            ) as found,
+        ):
             found = replace(found, origin=origin or found.origin, licence=licence or found.licence)
-            return self._take_in(name, found, options or SourceOptions(), progress)
+            return self._store(name, found, options or SourceOptions(), show)
 
     def fit_vocabulary(
         self,
         name: str,
         texts: Iterable[str],
         *,
-        vectors: str,
-        frequent: int,
+        vectors: str = DEFAULT_VECTORS,
+        frequent: int = 0,
         options: SourceOptions | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> VectorInfo:
         """Cut vectors down to a corpus' words and their most frequent ones, under a new name.
 
@@ -173,19 +186,19 @@ class VectorLibrary:
             As for :meth:`add`.
         """
         self._check_free(name)
-        source = open_vectors(self._workspace, vectors)
+        spec = VectorSpec.parse(vectors)
+        source = open_vectors(self._workspace, spec)
         file = cut_to_words(source, vectors, texts, frequent)
-        parts = {part.name for part in split_spec(vectors)}
-        known = [info for info in self.all() if info.name in parts]
-        licences = sorted({info.licence for info in known}) or ["unknown"]
+        licences = {info.licence for info in self.list() if info.name in spec.names}
         options = options or SourceOptions()
         if isinstance(source, MappedVectors) and options.case == "keep":
             options = replace(options, case=source.options.case)
         origin = f"{vectors} cut to {file.words} words"
-        found = FoundSource(file, origin, " and ".join(licences))
-        return self._take_in(name, found, options, progress)
+        found = FoundSource(file, origin, " and ".join(sorted(licences)) or "unknown")
+        with reporting(progress, "words") as show:
+            return self._store(name, found, options, show)
 
-    def export(self, name: str, path: Path, format: str | None = None) -> int:
+    def export(self, name: str, path: str | Path, format: str | None = None) -> int:
         """Write registered or bundled vectors to a file or folder, and return how many words or pieces it holds.
 
         Raises
@@ -195,7 +208,7 @@ class VectorLibrary:
         VectorFormatError
             If they do not fit into the format.
         """
-        registered = self._registered()
+        registered = self._stored()
         if name in registered:
             stored = registered[name]
             file = open_stored(stored.folder).as_file(name, stored.format)
@@ -210,17 +223,17 @@ class VectorLibrary:
             raise UnknownNameError(
                 "vectors", name, {*registered, *BUNDLED}, "see: gem-index vectors list"
             )
-        write_vectors(file, path, format)
+        write_vectors(file, user_path(path), format)
         return file.words or 0
 
     def _check_free(self, name: str) -> None:
         check_name("vectors", name)
-        if name in BUNDLED or name in {record.name for record in self.records()}:
+        if name in BUNDLED or name in registered_sources(self._workspace):
             raise NameTakenError(
                 f"the vectors {name} exist already; expected a new name, or remove them first"
             )
 
-    def _take_in(
+    def _store(
         self, name: str, found: FoundSource, options: SourceOptions, progress: Progress | None
     ) -> VectorInfo:
         total = found.file.words or 0
@@ -261,12 +274,12 @@ class VectorLibrary:
             If a model or collection uses them.
         """
         with self._workspace.write_lock():
-            records = {record.name: record for record in self.records()}
+            records = registered_sources(self._workspace)
             if name not in records:
                 raise UnknownNameError(
                     "registered vectors", name, records, "see: gem-index vectors list"
                 )
-            users = self._users(name)
+            users = find_users(self._workspace, name)
             if users:
                 raise NameTakenError(
                     f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
@@ -274,84 +287,31 @@ class VectorLibrary:
             with self._workspace.database.writing() as connection:
                 SourceRepository(connection).remove(name)
 
-    @contextmanager
-    def registered(self, spec: str) -> Iterator[str]:
-        """Yield a specification of names alone: what is a path is registered under its file name.
-
-        A collection or model must not depend on a file outside the home. If the body raises, what was registered is
-        removed again.
-        """
-        added: list[str] = []
-        try:
-            yield join_spec(
-                [
-                    replace(part, name=self._register_part(part.name, added))
-                    for part in split_spec(spec)
-                ]
-            )
-        except BaseException:
-            for name in added:
-                self.remove(name)
-            raise
-
-    def _register_part(self, part: str, added: list[str]) -> str:
-        records = {record.name: record for record in self.records()}
-        if part in records:
-            return part
-        if not is_path(part):
-            if part in CATALOGUE and CATALOGUE[part].packaged:
-                self.add(part)
-                added.append(part)
-            return part  # an unknown name is reported when it is opened
-        name = user_path(part).absolute().name
-        for ending in (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet"):
-            name = name.removesuffix(ending)
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
-        if name in records or name in BUNDLED:
-            found = open_unstored(vector_file(part)).fingerprint
-            if name in records and found == records[name].fingerprint:
-                return name
-            raise NameTakenError(
-                f"other vectors than {part} are registered as {name}; expected a free name: "
-                f"gem-index vectors add NAME {part}"
-            )
-        self.add(name, part)
-        added.append(name)
-        return name
-
-    def records(self) -> list[SourceRecord]:
-        """Return the registered sources, by name."""
-        with self._workspace.database.reading() as connection:
-            return SourceRepository(connection).all()
+    def verify(self) -> builtins.list[Problem]:
+        """Compare every stored file with the hash of what was written; return what differs."""
+        problems = []
+        for source in registered_sources(self._workspace).values():
+            damaged = damaged_files(self._folder(source))
+            if damaged and source != registered_sources(self._workspace).get(source.name):
+                continue  # removed meanwhile
+            problems += [
+                Problem(
+                    "vectors",
+                    f"{source.name}: {file} is not what was written; add it again from {source.origin}",
+                    False,
+                )
+                for file in damaged
+            ]
+        return problems
 
     def _folder(self, record: SourceRecord) -> Path:
         return self._workspace.vectors_folder / record.location
 
-    def _registered(self) -> dict[str, StoredSource]:
+    def _stored(self) -> dict[str, StoredSource]:
         return {
-            record.name: StoredSource(
-                self._folder(record), record.format, record.origin, record.licence
-            )
-            for record in self.records()
+            name: StoredSource(self._folder(record), record.format, record.origin, record.licence)
+            for name, record in registered_sources(self._workspace).items()
         }
-
-    def _users(self, name: str) -> list[str]:
-        with self._workspace.database.reading() as connection:
-            models = {
-                model.id: model
-                for model in ModelRepository(connection).all()
-                if any(name in _names(encoder.vectors) for encoder in model.encoders)
-            }
-            collections = [
-                f"collection {record.name}"
-                for record in CollectionRepository(connection).all()
-                if record.model_id in models
-            ]
-        return collections + [f"model {model.name}" for model in models.values() if model.name]
-
-
-def _names(spec: str) -> set[str]:
-    return {part.name for part in split_spec(spec)}
 
 
 def _info(record: SourceRecord) -> VectorInfo:

@@ -224,12 +224,12 @@ class AdapterContract:
     def test_a_saved_configuration_refuses_other_vectors(self, tmp_path: Path) -> None:
         """Under the same name there are other vectors now: loading, or at the latest using it, says so by name."""
         home = Home(tmp_path / "home")
-        home.add_vectors("mine", write_word_vectors(tmp_path / "first.txt", TEXTS, seed=1))
+        home.vectors.add("mine", write_word_vectors(tmp_path / "first.txt", TEXTS, seed=1))
         adapter = self.make(vectors="mine", home=str(home.root))
         saved, rows = self.save(adapter), self.rows(adapter, TEXTS)
         np.testing.assert_allclose(self.rows(self.load(saved), TEXTS), rows, atol=1e-6)
-        home.remove_vectors("mine")
-        home.add_vectors("mine", write_word_vectors(tmp_path / "second.txt", TEXTS, seed=2))
+        home.vectors.remove("mine")
+        home.vectors.add("mine", write_word_vectors(tmp_path / "second.txt", TEXTS, seed=2))
         self._assert_refused(saved, "mine")
 
     def test_a_saved_configuration_refuses_another_fit(self, tmp_path: Path) -> None:

@@ -1,20 +1,19 @@
-"""From what a user writes for ``--vectors`` to a source: a name, a file, a folder, or several joined by ``+``."""
+"""From a specification of word vectors to a source: the names that exist, and what each opens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from gem_index.errors import ConfigError, UnknownNameError, VectorFormatError
-from gem_index.files import split_member
+from gem_index.errors import UnknownNameError, VectorFormatError
 from gem_index.forking import ForkSafeLock
 from gem_index.quoting import quoted
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
+from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_stored, open_unstored, vector_file
 from gem_index.vectors.subword import open_wordllama, open_wordllama_gem
 
@@ -22,12 +21,8 @@ __all__ = [
     "BUNDLED",
     "DEFAULT_VECTORS",
     "ENTRY_POINTS",
-    "SpecPart",
-    "is_path",
-    "join_spec",
     "open_source",
     "plugins",
-    "split_spec",
 ]
 
 BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
@@ -46,71 +41,13 @@ ENTRY_POINTS = "gem_index.vector_sources"
 """Installed packages offer sources in this group: a name, and a callable without arguments that opens the source."""
 
 
-@dataclass(frozen=True)
-class SpecPart:
-    """One part of a specification: a name or path, and its weight in the concatenation."""
-
-    name: str
-    weight: float = 1.0
-
-    def __str__(self) -> str:
-        return self.name if self.weight == 1 else f"{self.name}*{self.weight!r}"
-
-
-def split_spec(spec: str) -> list[SpecPart]:
-    """Split ``a*0.7+b`` into its parts; a part that exists as a path may itself hold a ``+`` or ``*``.
-
-    Raises
-    ------
-    ConfigError
-        If a part is empty or its weight is no number above 0.
-    """
-    if is_path(spec):
-        return [SpecPart(spec)]
-    return [_part(text.strip(), spec) for text in spec.split("+")]
-
-
-def join_spec(parts: list[SpecPart]) -> str:
-    """Return the specification of some parts."""
-    return "+".join(map(str, parts))
-
-
-def _part(text: str, spec: str) -> SpecPart:
-    if is_path(text):
-        return SpecPart(text)
-    name, star, factor = text.rpartition("*")
-    if not star:
-        name, factor = text, "1"
-    try:
-        weight = float(factor)
-    except ValueError:
-        weight = 0.0
-    if not name or not 1e-9 <= weight <= 1e9:
-        raise ConfigError(
-            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each perhaps with a "
-            "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
-        )
-    return SpecPart(name.strip(), weight)
-
-
-def is_path(part: str) -> bool:
-    """Tell whether a part of a specification names an existing file or folder, or a file inside a zip file."""
-    if not part or part in BUNDLED:
-        return False
-    path, _ = split_member(part)
-    try:
-        return path.exists()
-    except OSError:
-        return False  # a name too long for a file
-
-
-def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
+def open_source(spec: str | VectorSpec, registered: Mapping[str, Path]) -> VectorSource:
     """Open the source that a specification describes.
 
     Parameters
     ----------
-    spec : str
-        A bundled, registered or installed name, a path, or several joined by ``+``, each perhaps with a weight.
+    spec : str or VectorSpec
+        Registered, bundled or installed names and paths, looked up in this order.
     registered : mapping of str to Path
         The registered names and their mapped folders.
 
@@ -119,12 +56,11 @@ def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
     UnknownNameError
         If a part is neither a name nor a path.
     """
-    parts = split_spec(spec)
-    sources = [_open_part(part.name, registered) for part in parts]
-    weights = [part.weight for part in parts]
-    if len(sources) == 1 and weights == [1]:
+    spec = VectorSpec.parse(spec)
+    sources = [_open_part(part.name, registered) for part in spec.parts]
+    if spec.weights == (1,):
         return sources[0]
-    return CombinedVectors(sources, weights)
+    return CombinedVectors(sources, list(spec.weights))
 
 
 def plugins() -> dict[str, EntryPoint]:

@@ -24,7 +24,8 @@ from gem_index.vectors.download import (
 )
 from gem_index.vectors.formats import KeyedVectorsLike, VectorFile, read_vectors
 from gem_index.vectors.formats.spacy import find_pipeline
-from gem_index.vectors.registry import BUNDLED, is_path, plugins
+from gem_index.vectors.registry import BUNDLED, plugins
+from gem_index.vectors.specification import is_path
 from gem_index.vectors.stored import open_stored, vector_file
 from gem_index.vectors.subword import wordllama_file
 

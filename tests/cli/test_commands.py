@@ -60,7 +60,9 @@ def test_a_collection_over_several_encoders(gem, faq_file, tmp_path):
     (model,) = gem("models", "list", "--json").json
     assert [part["weight"] for part in model["config"]["encoders"]] == [1.0, 0.5]
     same = gem("similarity", "a visa", "visa", "--model", "both", "--json").json["score"]
-    assert same == pytest.approx(Home(tmp_path / "home").model("both").similarity("a visa", "visa"))
+    assert same == pytest.approx(
+        Home(tmp_path / "home").models.open("both").similarity("a visa", "visa")
+    )
     pairs = ("similarity", "a visa", "visa", "--config", config, "--json")
     assert 0 < gem(*pairs).json["score"] <= 1
 

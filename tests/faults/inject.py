@@ -35,9 +35,9 @@ STEPS = {
     "compact": lambda home: home.compact(),
     "drop": lambda home: home.drop("c"),
     "import": lambda home: home.import_collection(TEMPLATE / "c.jsonl", "new"),
-    "vectors add": lambda home: home.add_vectors("more", TEMPLATE / "tiny-24d"),
-    "vectors remove": lambda home: home.remove_vectors("spare"),
-    "fit": lambda home: home.fit_model("m", ["a bank", "a river"], vectors="tiny-24d"),
+    "vectors add": lambda home: home.vectors.add("more", TEMPLATE / "tiny-24d"),
+    "vectors remove": lambda home: home.vectors.remove("spare"),
+    "fit": lambda home: home.models.fit("m", ["a bank", "a river"], vectors="tiny-24d"),
 }
 
 

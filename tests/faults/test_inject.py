@@ -58,7 +58,7 @@ def template(tmp_path_factory):
         for i in range(40)
     ]
     home.build("c", documents, vectors=str(vectors))
-    home.add_vectors("spare", vectors)
+    home.vectors.add("spare", vectors)
     home.collection("c").ingest([Document(id="late", text="two ducks")])
     home.collection("c").export(folder / "c.jsonl")
     home._workspace.database.close()

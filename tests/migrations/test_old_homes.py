@@ -33,12 +33,12 @@ def test_a_home_of_revision_0001(old):
     np.testing.assert_allclose([hit.score for hit in found], scores, atol=1e-6)
     faq.refit()
     assert {hit.id for hit in faq.search("open an account", k=9)} == {hit.id for hit in found}
-    model = home.model("m")
+    model = home.models.open("m")
     assert model.fingerprint == expected["model"]
     np.testing.assert_allclose(
         model.encode(["a bank account"])[0][:8], expected["vector"], atol=1e-6
     )
-    info = home.describe_vectors("tiny")
+    info = home.vectors.describe("tiny")
     assert (info.licence, info.options, info.findings.duplicates) == ("CC0", {}, 0)
     home.collection("empty").ingest([Document(id="1", text="a river")])
     assert home.verify() == []

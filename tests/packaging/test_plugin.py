@@ -50,10 +50,10 @@ class TestLetters(VectorSourceContract):
         with pytest.raises(
             ConfigError, match="letters is offered by an installed package and used as it is"
         ):
-            home.add_vectors("copy", "letters")
+            home.vectors.add("copy", "letters")
         with pytest.raises(ConfigError, match="offered by an installed package"):
-            home.export_vectors("letters", "x.vec")
-        assert home.fit_vocabulary("cut", ["the river"], vectors="letters").words == 2
+            home.vectors.export("letters", "x.vec")
+        assert home.vectors.fit_vocabulary("cut", ["the river"], vectors="letters").words == 2
         with pytest.raises(VectorFormatError, match="cannot be opened: ZeroDivisionError"):
             open_source("failing", {})
 

@@ -145,7 +145,7 @@ def test_exports(exported, tmp_path):
         else:
             path.write_bytes(flipped(rng, "\n".join(lines).encode()))
         began = time.process_time()
-        models = home.models()
+        models = home.models.list()
         try:
             home.import_collection(path, "again")
         except InputError as error:
@@ -155,7 +155,7 @@ def test_exports(exported, tmp_path):
         else:
             taken += 1
             home.drop("again")
-        assert home.models() == models == []
+        assert home.models.list() == models == []
         assert [status.name for status in home.collections()] == ["c"]
     assert taken < CASES / 2
     assert home.verify() == []
@@ -223,7 +223,7 @@ def test_a_models_name_is_this_homes_affair(exported, tmp_path, name):
     path = tmp_path / "c.jsonl"
     path.write_text("\n".join([json.dumps(head), *lines[1:]]))
     home.import_collection(path, "again")
-    assert home.models() == []
+    assert home.models.list() == []
     assert home.collection("again").search("renew") == home.collection("c").search("renew")
     home.drop("again")
 

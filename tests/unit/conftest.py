@@ -7,5 +7,5 @@ from gem_index import GemConfig
 
 @pytest.fixture
 def faq(home, vectors_folder):
-    home.add_vectors("tiny", vectors_folder)
+    home.vectors.add("tiny", vectors_folder)
     return home.create_collection("faq", vectors="tiny", config=GemConfig(components=12, removed=5))

@@ -130,14 +130,14 @@ class TestIngestAndSearch:
         check()
         assert read[2:] == [0]
         faq.search("bank", where={"n": {"$gte": 3}})
-        assert len(faq._filters._entries) == 2
+        assert len(faq._access.filters._entries) == 2
         monkeypatch.setattr(filters, "_MOST_IDS", 200)
         faq.search("bank", where={"n": {"$gte": 2}})
-        assert not faq._filters._entries
+        assert not faq._access.filters._entries
         check()
 
     def test_a_long_tail_becomes_a_snapshot(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 100)
+        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 100)
         truth = {d.id: d for d in documents(80)}
         faq.ingest(truth.values())
         assert faq.status().index.tail == 80
@@ -212,7 +212,7 @@ class TestAllOrNothing:
         with pytest.raises(InputError):
             home.build("new", broken(), vectors=str(vectors_folder))
         assert home.collections() == []
-        assert [info.name for info in home.vectors()] == ["wordllama-gem", "wordllama"]
+        assert [info.name for info in home.vectors.list()] == ["wordllama-gem", "wordllama"]
         assert not list((home.root / "vectors").iterdir())
 
     def test_a_failed_build_into_an_existing_collection_leaves_it_as_it_was(self, home, faq):
@@ -248,7 +248,7 @@ class TestBuild:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("gem_index.collection.collection.Collection.refit", cut)
+            patch.setattr("gem_index.collection.building.refit", cut)
             with pytest.raises(KeyboardInterrupt):
                 home.build("b", documents(30, begin=60))
         assert home.collection("b").status().documents == 90
@@ -284,7 +284,7 @@ class TestBuild:
 
         faq.ingest(documents(5))
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
-        home.add_vectors("other", vectors_folder)
+        home.vectors.add("other", vectors_folder)
         with home._workspace.database.writing() as connection:
             connection.execute(text("UPDATE vector_sources SET name = 'old' WHERE name = 'tiny'"))
             connection.execute(text("UPDATE vector_sources SET name = 'tiny' WHERE name = 'other'"))

@@ -13,6 +13,7 @@ import pytest
 from gem_index import Document, Home
 from gem_index.collection import collection as module
 from gem_index.collection import view
+from gem_index.collection.building import use_index
 from gem_index.errors import FilterError, GemIndexError
 from gem_index.index.lexical import LexicalIndex
 
@@ -119,7 +120,7 @@ def test_another_kind_is_made_by_the_next_build_though_the_first_was_cut(home, m
     collection = made()
     collection.ingest(documents(20))
     collection.refit()
-    collection.use_index("sq8")  # and then the process dies
+    use_index(collection._access, "sq8")  # and then the process dies
     home.build("c", documents(20), index="sq8")
     assert home.collection("c").status().index.kind == "sq8"
 

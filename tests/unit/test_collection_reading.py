@@ -32,7 +32,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def faq(home, vectors_folder):
-    home.add_vectors("tiny", vectors_folder)
+    home.vectors.add("tiny", vectors_folder)
     faq = home.create_collection("faq", vectors="tiny", config=GemConfig(components=12, removed=5))
     faq.ingest(DOCUMENTS)
     return faq

@@ -84,12 +84,12 @@ class TestSpecification:
     def test_one_and_several(self, tmp_path):
         path = tmp_path / "c.json"
         path.write_text('{"vectors": "a+b", "config": {"removed": 3}}')
-        assert read_specification(path) == [EncoderSpec("a+b", GemConfig(removed=3))]
+        assert read_specification(path) == [EncoderSpec.of("a+b", GemConfig(removed=3))]
         entries = [{"vectors": "a"}, {"vectors": "b", "config": {"alphas": "n"}, "weight": 0.5}]
         path.write_text(json.dumps({"encoders": entries}))
         assert read_specification(str(path)) == [
-            EncoderSpec("a", GemConfig()),
-            EncoderSpec("b", GemConfig(alphas="n"), 0.5),
+            EncoderSpec.of("a", GemConfig()),
+            EncoderSpec.of("b", GemConfig(alphas="n"), 0.5),
         ]
 
     @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_the_published_combination_reaches_its_figures(shared, home):
     from gem_index.evaluate.sts import evaluate_sts
     from gem_index.vectors.options import SourceOptions
 
-    home.add_vectors(
+    home.vectors.add(
         "numberbatch-tails",
         shared / "vectors/numberbatch-300d",
         options=SourceOptions(tails="apostrophe"),
     )
     specs = read_specification(Path(__file__).parents[2] / "docs/evaluation/combined.json")
-    sources = [home.open_vectors(spec.vectors) for spec in specs]
+    sources = [home.vectors.open(str(spec.vectors)) for spec in specs]
 
     def combined():
         pairs = zip(sources, specs, strict=True)

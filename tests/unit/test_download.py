@@ -296,7 +296,7 @@ class TestAddingFromAServer:
         server.content = {"/a/vec%20tors.txt": GLOVE}
         server.cuts = [10]
         seen = []
-        info = home.add_vectors(
+        info = home.vectors.add(
             "mine", f"{server.address}/a/vec%20tors.txt", progress=lambda *step: seen.append(step)
         )
         assert (info.words, info.format) == (3, "glove")
@@ -307,7 +307,7 @@ class TestAddingFromAServer:
     def test_locks_do_not_pile_up(self, server, home):
         for i in range(40):
             server.content[f"/v{i}.txt"] = b"the 1 2\nbank 3 4\n"
-            home.add_vectors(f"v{i}", f"{server.address}/v{i}.txt")
+            home.vectors.add(f"v{i}", f"{server.address}/v{i}.txt")
         left = sorted(path.name for path in (home.root / "downloads").iterdir())
         assert len(left) <= 16
         assert all(re.fullmatch(r"[0-9a-f]\.lock", name) for name in left)
@@ -317,9 +317,9 @@ class TestAddingFromAServer:
     def test_what_nothing_vouches_for_is_not_kept_when_it_cannot_be_read(self, server, home):
         server.content = {"/v": b"1 2\n3 4\n"}
         with pytest.raises(VectorFormatError, match="holds 1 numbers"):
-            home.add_vectors("mine", f"{server.address}/v")
+            home.vectors.add("mine", f"{server.address}/v")
         server.content = {"/v": GLOVE}
-        assert home.add_vectors("mine", f"{server.address}/v").words == 3
+        assert home.vectors.add("mine", f"{server.address}/v").words == 3
 
     def test_what_a_hash_vouches_for_is_kept_when_it_cannot_be_read(
         self, server, home, monkeypatch
@@ -328,16 +328,16 @@ class TestAddingFromAServer:
         monkeypatch.setitem(CATALOGUE, "well-known", CatalogueEntry((file,), "CC0", ""))
         for _ in range(2):
             with pytest.raises(VectorFormatError):
-                home.add_vectors("mine", "well-known")
+                home.vectors.add("mine", "well-known")
         assert len(server.requests) == 1
 
     def test_what_arrived_is_gone_on_with(self, server, home):
         server.content = {"/v": GLOVE}
         server.cuts = [10, *[0] * 50]
         with pytest.raises(DownloadError, match="what arrived is kept: run the command again"):
-            home.add_vectors("mine", f"{server.address}/v")
+            home.vectors.add("mine", f"{server.address}/v")
         server.cuts.clear()
-        assert home.add_vectors("mine", f"{server.address}/v").words == 3
+        assert home.vectors.add("mine", f"{server.address}/v").words == 3
         assert server.requests[-1] == ("/v", "bytes=10-")
 
     def test_well_known_vectors_from_a_mirror(self, server, home, monkeypatch, tmp_path):
@@ -350,10 +350,10 @@ class TestAddingFromAServer:
         packed = (tmp_path / "glove.6B.zip").read_bytes()
         server.content = {"/mirror/glove.6B.zip": packed}
         with pytest.raises(DownloadError, match="expected 862,182,613"):
-            home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
+            home.vectors.add("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
         with pytest.raises(DownloadError, match="the copy is damaged or another file"):
-            home.add_vectors("glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
-        assert home.vectors()[2:] == []
+            home.vectors.add("glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
+        assert home.vectors.list()[2:] == []
 
         from gem_index.vectors import sources
 
@@ -362,10 +362,10 @@ class TestAddingFromAServer:
         )
         changed = {**CATALOGUE, "glove.6B.100d": sources.replace(entry, files=(file,))}
         monkeypatch.setattr(sources, "CATALOGUE", changed)
-        info = home.add_vectors("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
+        info = home.vectors.add("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
         assert (info.words, info.licence) == (3, "PDDL 1.0")
         assert info.origin.startswith(server.address)
-        local = home.add_vectors("again", "glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
+        local = home.vectors.add("again", "glove.6B.100d", mirror=str(tmp_path / "glove.6B.zip"))
         assert local.fingerprint == info.fingerprint
 
     @pytest.mark.parametrize("dimension", [256, 512])
@@ -400,7 +400,7 @@ class TestAddingFromAServer:
         )
         server.content = {f"/media{stored}": pointer.encode()}
         with pytest.raises(DownloadError, match=f"has 134 bytes; expected {published.size:,}"):
-            home.add_vectors(name, mirror=server.address + path)
+            home.vectors.add(name, mirror=server.address + path)
 
         file = sources.replace(
             published,
@@ -412,18 +412,18 @@ class TestAddingFromAServer:
         monkeypatch.setattr(sources, "CATALOGUE", changed)
         server.content = {f"/media{stored}": packed[:-1] + b"x"}
         with pytest.raises(DownloadError, match=f"has the SHA-256 .*, expected {file.sha256}"):
-            home.add_vectors(name)
+            home.vectors.add(name)
         server.content = {f"/media{stored}": packed}
-        info = home.add_vectors(name, options=SourceOptions(case="fallback", oov="zero"))
+        info = home.vectors.add(name, options=SourceOptions(case="fallback", oov="zero"))
         assert (info.words, info.dimension, info.format) == (4, dimension, "glove")
         assert (info.licence, info.origin) == ("Apache 2.0", file.address)
-        found, unknown = home.open_vectors(name).lookup(["the", "River", "paris", "zzyzzxq"])
+        found, unknown = home.vectors.open(name).lookup(["the", "River", "paris", "zzyzzxq"])
         np.testing.assert_array_equal(found, [*rows[:3], np.zeros(dimension)])
         assert unknown.tolist() == [False, False, False, True]
 
     def test_an_unpacked_copy_of_well_known_vectors(self, home, tmp_path):
         (tmp_path / "unpacked.txt").write_bytes(GLOVE)
-        info = home.add_vectors("glove.840B.300d", mirror=str(tmp_path / "unpacked.txt"))
+        info = home.vectors.add("glove.840B.300d", mirror=str(tmp_path / "unpacked.txt"))
         assert (info.words, info.licence) == (3, "PDDL 1.0")
 
     def test_a_model_of_the_hub(self, server, home, tmp_path, monkeypatch):
@@ -441,13 +441,13 @@ class TestAddingFromAServer:
         from gem_index.vectors import catalogue
 
         monkeypatch.setattr(catalogue, "HUB", server.address)
-        info = home.add_vectors("mine", "owner/model")
+        info = home.vectors.add("mine", "owner/model")
         assert (info.words, info.format, info.origin) == (None, "model2vec", "hub owner/model")
-        np.testing.assert_array_equal(home.open_vectors("mine").lookup(["river"])[0], [[0, 1]])
+        np.testing.assert_array_equal(home.vectors.open("mine").lookup(["river"])[0], [[0, 1]])
 
-        mirrored = home.add_vectors("two", "owner/model", mirror=str(tmp_path / "m"))
+        mirrored = home.vectors.add("two", "owner/model", mirror=str(tmp_path / "m"))
         assert mirrored.fingerprint == info.fingerprint
-        by_url = home.add_vectors(
+        by_url = home.vectors.add(
             "three", "potion-base-8M", mirror=f"{server.address}{base}/resolve/main/"
         )
         assert by_url.fingerprint == info.fingerprint
@@ -477,26 +477,26 @@ class TestAddingFromAServer:
             f"{base}/0_StaticEmbedding/tokenizer.json": tokenizer.to_str().encode(),
         }
         monkeypatch.setattr(catalogue, "HUB", server.address)
-        info = home.add_vectors("mine", "o/st")
+        info = home.vectors.add("mine", "o/st")
         assert info.format == "static-embedding"
-        np.testing.assert_array_equal(home.open_vectors("mine").lookup(["river"])[0], [[0, 1]])
+        np.testing.assert_array_equal(home.vectors.open("mine").lookup(["river"])[0], [[0, 1]])
 
     @pytest.mark.parametrize("name", ["vectors/absent.vec", "tests/absent"])
     def test_a_mistyped_path_is_no_hub_model(self, home, name, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "tests").mkdir()
         with pytest.raises(UnknownNameError, match="no file, address or known vectors"):
-            home.add_vectors("mine", name)
+            home.vectors.add("mine", name)
 
     @pytest.mark.parametrize("address", ["http://", "http:///x", "http://h:abc/x", "http://[::1"])
     def test_addresses_that_are_none(self, home, address):
         with pytest.raises(ConfigError, match="the address is"):
-            home.add_vectors("mine", address)
+            home.vectors.add("mine", address)
 
     def test_addresses_are_escaped(self, server, home):
         server.content = {"/%C3%BC%20b.txt": GLOVE}
         address = server.address.replace("http", "HTTP")
-        assert home.add_vectors("mine", f"{address}/\u00fc b.txt").words == 3
+        assert home.vectors.add("mine", f"{address}/\u00fc b.txt").words == 3
 
     def test_a_hub_file_that_is_not_what_the_hub_promised(self, server, home, monkeypatch):
         from gem_index.vectors import catalogue
@@ -507,15 +507,15 @@ class TestAddingFromAServer:
             "/o/m/raw/main/model.safetensors": f"oid sha256:{'0' * 64}\nsize 7\n".encode(),
         }
         with pytest.raises(DownloadError, match="SHA-256"):
-            home.add_vectors("mine", "o/m")
+            home.vectors.add("mine", "o/m")
 
     def test_a_mirror_of_nothing_known(self, home):
         with pytest.raises(ConfigError, match="no well-known name"):
-            home.add_vectors("mine", mirror="http://127.0.0.1:9/v")
+            home.vectors.add("mine", mirror="http://127.0.0.1:9/v")
 
     def test_unknown_names_get_suggestions(self, home):
         with pytest.raises(UnknownNameError, match=r"did you mean glove\.840B\.300d"):
-            home.add_vectors("mine", "glove.840B.300")
+            home.vectors.add("mine", "glove.840B.300")
 
 
 def test_the_catalogue_is_whole():
@@ -530,11 +530,11 @@ def test_the_catalogue_is_whole():
 
 
 def test_glove_from_its_package(home):
-    info = home.add_vectors("glove.6B.50d")
+    info = home.vectors.add("glove.6B.50d")
     assert (info.words, info.dimension, info.licence) == (400_000, 50, "PDDL 1.0")
     from gem_index.vectors.neighbours import solve_analogy
 
-    source = home.open_vectors("glove.6B.50d")
+    source = home.vectors.open("glove.6B.50d")
     assert "queen" in dict(solve_analogy(source, "man", "king", "woman", 3))
     # the published file's first line, from the paper's web page
     np.testing.assert_allclose(source.lookup(["the"])[0][0, :3], [0.418, 0.24968, -0.41242])

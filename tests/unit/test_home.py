@@ -27,7 +27,7 @@ class TestHome:
         ):
             home.collection("fac")
         with pytest.raises(UnknownNameError, match="no model is named 'm': there is none yet"):
-            home.model("m")
+            home.models.open("m")
         with pytest.raises(
             UnknownNameError, match="no vectors is named 'tinny': did you mean tiny"
         ):
@@ -39,13 +39,13 @@ class TestHome:
             home.create_collection("faq")
         for name in ("tiny", "wordllama"):
             with pytest.raises(NameTakenError, match="exist already"):
-                home.add_vectors(name, vectors_folder)
+                home.vectors.add(name, vectors_folder)
 
     def test_vectors_in_use_are_not_removed(self, home, faq):
         with pytest.raises(NameTakenError, match="used by collection faq"):
-            home.remove_vectors("tiny")
+            home.vectors.remove("tiny")
         home.drop("faq")
-        home.remove_vectors("tiny")
+        home.vectors.remove("tiny")
         assert not list((home.root / "vectors").iterdir())
 
     def test_drop_removes_everything(self, home, faq):
@@ -61,31 +61,35 @@ class TestHome:
         assert again.search("bank") == []
 
     def test_models_are_kept_by_name(self, home, vectors_folder):
-        encoder = home.fit_model("m", TEXTS, vectors=str(vectors_folder), config=GemConfig.cqa())
-        assert home.model("m").fingerprint == encoder.fingerprint
-        assert home.model("m").encode(TEXTS).tobytes() == encoder.encode(TEXTS).tobytes()
+        encoder = home.models.fit("m", TEXTS, vectors=str(vectors_folder), config=GemConfig.cqa())
+        assert home.models.open("m").fingerprint == encoder.fingerprint
+        assert home.models.open("m").encode(TEXTS).tobytes() == encoder.encode(TEXTS).tobytes()
         with pytest.raises(NameTakenError, match="the model m exists already"):
-            home.fit_model("m", TEXTS)
-        other = home.fit_model("m", TEXTS[:4], overwrite=True)
-        assert home.model("m").fingerprint == other.fingerprint
-        home.remove_vectors("tiny-24d")
-        home.remove_model("m")
-        assert home.models() == []
+            home.models.fit("m", TEXTS)
+        other = home.models.fit("m", TEXTS[:4], overwrite=True)
+        assert home.models.open("m").fingerprint == other.fingerprint
+        home.vectors.remove("tiny-24d")
+        home.models.remove("m")
+        assert home.models.list() == []
 
     def test_the_same_vectors_by_path_register_once(self, home, vectors_folder):
         home.create_collection("a", vectors=str(vectors_folder))
         home.create_collection("b", vectors=str(vectors_folder))
-        assert [info.name for info in home.vectors()] == ["wordllama-gem", "wordllama", "tiny-24d"]
+        assert [info.name for info in home.vectors.list()] == [
+            "wordllama-gem",
+            "wordllama",
+            "tiny-24d",
+        ]
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         with pytest.raises(NameTakenError, match="other vectors than"):
             home.create_collection("c", vectors=str(vectors_folder))
 
     def test_what_a_killed_import_left_is_swept(self, home, vectors_folder):
-        home.add_vectors("a", vectors_folder)
+        home.vectors.add("a", vectors_folder)
         left = home.root / "vectors" / ".b-0123.partial-99"
         left.mkdir()
         (left / "matrix.npy").write_bytes(b"half")
-        home.add_vectors("b", vectors_folder)
+        home.vectors.add("b", vectors_folder)
         assert sorted(p.name[0] for p in left.parent.iterdir()) == ["a", "b"]
 
     def test_is_private(self, home):

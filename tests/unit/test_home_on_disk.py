@@ -104,10 +104,10 @@ class TestLeftovers:
         faq.refit()
         (home.root / "collections/1/0123456789ab").symlink_to(tmp_path / "elsewhere")
         (home.root / "collections/1/notes").mkdir()
-        home.add_vectors("more", vectors_folder)
+        home.vectors.add("more", vectors_folder)
         faq.refit()
         home.compact()
-        home.remove_vectors("more")
+        home.vectors.remove("more")
         assert home.verify() == []
         home.backup(tmp_path / "backup")
         assert not (tmp_path / "backup/vectors/notes.txt").exists()
@@ -275,16 +275,16 @@ class TestDroppedMeanwhile:
     def test_verify_leaves_out_word_vectors_that_are_removed_meanwhile(
         self, home, vectors_folder, monkeypatch
     ):
-        home.add_vectors("short-lived", vectors_folder)
+        home.vectors.add("short-lived", vectors_folder)
         damaged = home_module.damaged_files
 
         def removed_first(folder):
-            Home(home.root).remove_vectors("short-lived")
+            Home(home.root).vectors.remove("short-lived")
             return damaged(folder)
 
         monkeypatch.setattr(home_module, "damaged_files", removed_first)
         assert home.verify() == []
-        assert "short-lived" not in {vectors.name for vectors in home.vectors()}
+        assert "short-lived" not in {vectors.name for vectors in home.vectors.list()}
 
     def test_word_vectors_that_are_missing_are_no_dropped_collection(self, home, faq):
         faq.ingest(documents(10))
@@ -305,7 +305,7 @@ def test_what_is_stored_is_acknowledged_also_where_the_word_vectors_are_gone(
     home, faq, monkeypatch, caplog
 ):
     """The index is brought up to date after the commit: what fails there must not make a document look refused."""
-    monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 5)
+    monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 5)
     for folder in (home.root / "vectors").iterdir():
         shutil.rmtree(folder)
     other = Home(home.root).collection("faq")
@@ -442,7 +442,7 @@ def test_a_home_that_can_only_be_read(read_only, tmp_path):
     assert faq.search("bank", mode="hybrid", k=3)
     assert home.verify() == []
     assert faq.export(tmp_path / "faq.jsonl") == 31
-    assert Home(tmp_path / "elsewhere").vectors()
+    assert Home(tmp_path / "elsewhere").vectors.list()
     for write in (
         lambda: faq.ingest(documents(2)),
         lambda: faq.refit(),

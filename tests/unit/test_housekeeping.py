@@ -112,11 +112,11 @@ class TestExport:
         other = Home(tmp_path / "other")
         with pytest.raises(InputError, match="no vectors is named 'tiny-24d'"):
             other.import_collection(tmp_path / "c.jsonl")
-        other.add_vectors("tiny-24d", vectors_folder)
+        other.vectors.add("tiny-24d", vectors_folder)
         assert other.import_collection(tmp_path / "c.jsonl").name == "c"
         wrong = Home(tmp_path / "wrong")
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") + 1)
-        wrong.add_vectors("tiny-24d", vectors_folder)
+        wrong.vectors.add("tiny-24d", vectors_folder)
         with pytest.raises(FingerprintMismatchError):
             wrong.import_collection(tmp_path / "c.jsonl")
 

@@ -28,7 +28,7 @@ TEXTS = ["open a bank account", "the river bank", "renew my visa"]
 
 @pytest.fixture
 def tiny(home, vectors_folder):
-    home.add_vectors("tiny", vectors_folder)
+    home.vectors.add("tiny", vectors_folder)
     return home
 
 
@@ -79,7 +79,7 @@ def test_other_forms_are_refused(config, message):
 def test_registered_vectors_a_model_and_a_collection(tiny):
     by_vectors = open_provider("tiny", home=tiny, config="sts")
     assert by_vectors.settings["home"] == str(tiny.root)
-    fitted = tiny.fit_model("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
+    fitted = tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
     by_model = open_provider(model="fitted", home=str(tiny.root))
     assert by_model.fingerprint == fitted.fingerprint
     assert by_model.settings == {
@@ -97,7 +97,7 @@ def test_registered_vectors_a_model_and_a_collection(tiny):
 
 def test_a_model_file_needs_its_vectors(tiny, tmp_path):
     path = tmp_path / "fitted.safetensors"
-    tiny.fit_model("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1)).save(path)
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1)).save(path)
     provider = open_provider("tiny", model=path, home=tiny)
     assert provider.settings["model"] == str(path)
     assert provider.settings["vectors"] == "tiny"
@@ -111,7 +111,7 @@ def test_a_model_file_needs_its_vectors(tiny, tmp_path):
 
 
 def test_what_contradicts_itself_is_refused(tiny):
-    tiny.fit_model("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
     with pytest.raises(ConfigError, match="a model and a collection; expected one"):
         open_provider(model="fitted", collection="faq", home=tiny)
     with pytest.raises(ConfigError, match="a configuration beside a fitted model"):
@@ -136,7 +136,7 @@ def test_another_fingerprint_is_refused_by_name(tiny):
 
 
 def test_the_default_home_is_where_names_are_looked_up(vectors_folder, tmp_path):
-    Home().add_vectors("mine", vectors_folder)
+    Home().vectors.add("mine", vectors_folder)
     assert open_provider("mine").dimension == 24
     assert "home" not in open_provider("mine").settings
 
@@ -177,7 +177,7 @@ def test_bundled_vectors_do_not_ask_for_the_home_that_is_named(tmp_path):
 
 
 def test_paths_are_kept_whole(tiny, tmp_path, monkeypatch):
-    tiny.fit_model("fitted", TEXTS, vectors="tiny", config="sts").save(tmp_path / "m.safetensors")
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config="sts").save(tmp_path / "m.safetensors")
     monkeypatch.chdir(tmp_path)
     by_file = open_provider("tiny", model="m.safetensors", home="home")
     by_name = open_provider(model="fitted", home="home")
@@ -198,25 +198,25 @@ def test_numbers_of_numpy_are_numbers():
 def test_a_name_means_the_same_at_every_door(home, vectors_folder, tmp_path, monkeypatch):
     """A registered name comes before a file of that name in the working directory."""
     monkeypatch.setenv("GEM_INDEX_HOME", str(home.root))
-    home.add_vectors("two", vectors_folder)
+    home.vectors.add("two", vectors_folder)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two").write_text("the 1 2 3\nbank 4 5 6\n")
-    registered = home.open_vectors("two").fingerprint
+    registered = home.vectors.open("two").fingerprint
     for source in (
         open_vectors("two"),
         open_vectors("two", home),
         open_provider("two").encoder.vectors,
         open_provider("two", home=home.root).encoder.vectors,
         home.create_collection("c", vectors="two").encoder.vectors,
-        home.fit_model("m", ["a bank"], vectors="two").vectors,
+        home.models.fit("m", ["a bank"], vectors="two").vectors,
     ):
         assert source.fingerprint == registered
-    assert home.add_vectors("copy", "two").dimension == home.open_vectors("two").dimension
-    assert home.add_vectors("file", "./two").dimension == 3
+    assert home.vectors.add("copy", "two").dimension == home.vectors.open("two").dimension
+    assert home.vectors.add("file", "./two").dimension == 3
     assert open_vectors("./two").dimension == open_vectors(str(tmp_path / "two")).dimension == 3
     home.drop("c")
-    home.remove_model("m")
-    home.remove_vectors("two")
+    home.models.remove("m")
+    home.vectors.remove("two")
     assert open_vectors("two").dimension == 3
 
 
@@ -254,7 +254,7 @@ def test_some_fields_change_what_suits_the_vectors(home):
     assert recommended.removed == 3
     whole = open_provider(config=json.loads(GemConfig.sts().to_json())).encoder.config
     assert whole == GemConfig.sts()
-    assert home.fit_model("m", ["a bank"], config={"window": 3}).config == changed
+    assert home.models.fit("m", ["a bank"], config={"window": 3}).config == changed
 
 
 def test_an_unchosen_prior_counts_as_zero_and_hashes_as_it_did():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemEncoder, Home
-from gem_index.collection import publish
+from gem_index.collection import texts
+from gem_index.collection.building import use_index
 from gem_index.index import checkpoint
 
 TEXTS = [f"how do I renew visa number {i} at the {word} bank" for i in range(50) for word in "ab"]
@@ -14,7 +15,7 @@ TEXTS = [f"how do I renew visa number {i} at the {word} bank" for i in range(50)
 def often(monkeypatch):
     monkeypatch.setattr(checkpoint, "_EVERY", 0)
     monkeypatch.setattr(checkpoint, "_SHARE", 0)
-    monkeypatch.setattr(publish, "_BLOCK", 10)
+    monkeypatch.setattr(texts, "_BLOCK", 10)
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def cut(collection, work, after):
 
 
 def files(collection, pattern):
-    folder = collection._workspace.collection_folder(collection._id)
+    folder = collection._access.folder
     return sorted(path for path in folder.rglob(pattern) if path.is_file())
 
 
@@ -134,7 +135,7 @@ def test_a_checkpoint_that_cannot_be_opened_costs_time_alone(made, work, caplog)
 def test_another_kind_begins_with_the_fitted_model(made, work):
     collection = made("home")
     cut(collection, work, 60)
-    collection.use_index("hnsw")
+    use_index(collection._access, "hnsw")
     collection.refit()
     assert (work.fits, work.encoded) == (0, 200)  # half of it to learn from
 

@@ -7,6 +7,7 @@ from brute_force import documents, words_scores
 from gem_index import Document
 from gem_index.collection import collection as module
 from gem_index.collection import searching
+from gem_index.collection.building import use_index
 from gem_index.collection.searching import SearchRequest
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks
@@ -95,11 +96,11 @@ class TestDepth:
     @pytest.mark.parametrize("where", [None, {"even": True}])
     def test_the_default_search_scores_cosine_and_match_of_every_document(self, many, kind, where):
         """Files and tail, exact and approximate: a score is what the two texts alone would have."""
-        if many.use_index(kind):
+        if use_index(many._access, kind):
             many.refit()
             many.ingest(documents(100, begin=2000))
         stored = list(many.documents())
-        words = many._views._view.snapshot.ids if many.search(QUERY) else []
+        words = many._access.views._view.snapshot.ids if many.search(QUERY) else []
         known = [document.text for document in stored][: len(words)]
         kept = [document for document in stored if where is None or document.metadata["even"]]
         texts = [document.text for document in kept]
@@ -130,7 +131,7 @@ class TestDepth:
     @pytest.mark.parametrize("kind", ["IVF16,SQ8", "ivf", "rabitq"])
     def test_an_index_that_misses_hides_nothing_that_words_found(self, many, kind):
         """Its cosines are no bound for the others: the best of both lists come back, exactly scored."""
-        many.use_index(kind)
+        use_index(many._access, kind)
         many.refit()
         texts = {document.id: document.text for document in many.documents()}
         for query in (QUERY, "tea", "river two", "phone"):

@@ -9,6 +9,7 @@ import pytest
 from brute_force import documents, words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, Home, open_provider
 from gem_index.collection import refit_checkpoint
+from gem_index.collection.building import use_index
 from gem_index.errors import (
     ConfigError,
     CorruptionError,
@@ -27,7 +28,7 @@ TWO = {
 
 @pytest.fixture
 def home(home, vectors_folder):
-    home.add_vectors("tiny", vectors_folder)
+    home.vectors.add("tiny", vectors_folder)
     return home
 
 
@@ -39,7 +40,7 @@ def two(home):
 
 def expected(home, texts):
     """The encoder that a collection of these texts has, made by hand."""
-    vectors = home.open_vectors("tiny")
+    vectors = home.vectors.open("tiny")
     configs = [
         GemConfig(components=12, removed=5, prior=10_000),
         GemConfig(removal="none", prior=50),
@@ -59,7 +60,7 @@ class TestCollection:
 
     @pytest.mark.parametrize("kind", ["flat", "sq8"])
     def test_searches_files_and_tail(self, home, two, kind):
-        two.use_index(kind)
+        use_index(two._access, kind)
         two.refit()
         two.ingest(documents(30, 60))
         texts = [document.text for document in two.documents()]
@@ -143,9 +144,9 @@ class TestCollection:
         home.compact("two")
         assert home.verify() == []
         with pytest.raises(InputError, match="collection two"):
-            home.remove_vectors("tiny")
+            home.vectors.remove("tiny")
         home.drop("two")
-        home.remove_vectors("tiny")
+        home.vectors.remove("tiny")
 
     def test_stored_components_that_changed_are_told(self, home, two):
         with home._workspace.database.writing() as connection:
@@ -186,14 +187,14 @@ class TestCollection:
         with pytest.raises(InputError, match="no-such-vectors"):
             home.build("new", documents(5), config={"encoders": encoders})
         assert home.collections() == []
-        assert {info.name for info in home.vectors()} == {"wordllama", "wordllama-gem", "tiny"}
+        assert {info.name for info in home.vectors.list()} == {"wordllama", "wordllama-gem", "tiny"}
 
     def test_vectors_of_a_build_that_cannot_be_fitted_are_forgotten(self, home, vectors_folder):
         config = {"encoders": [{"vectors": str(vectors_folder), "config": {"prior": 0}}]}
         with pytest.raises(InputError, match="found no text with a word"):
             home.build("new", [Document(id="1", text="!!!")], config=config)
         assert home.collections() == []
-        assert {info.name for info in home.vectors()} == {"wordllama", "wordllama-gem", "tiny"}
+        assert {info.name for info in home.vectors.list()} == {"wordllama", "wordllama-gem", "tiny"}
 
     @pytest.mark.parametrize(
         ("config", "problem"),
@@ -212,13 +213,13 @@ class TestCollection:
 
 def test_a_model_of_several_is_kept_under_a_name(home):
     texts = [document.text for document in documents(60)]
-    encoder = home.fit_model("both", texts, config=TWO)
+    encoder = home.models.fit("both", texts, config=TWO)
     assert encoder.fitted
-    assert home.model("both").fingerprint == encoder.fingerprint
-    (record,) = home.models()
+    assert home.models.open("both").fingerprint == encoder.fingerprint
+    (record,) = home.models.list()
     assert [part["weight"] for part in record.config["encoders"]] == [1.0, 0.25]
     assert (record.name, record.vectors, record.sentences) == ("both", "tiny, tiny", 60)
-    home.remove_model("both")
+    home.models.remove("both")
     with home._workspace.database.reading() as connection:
         assert not connection.exec_driver_sql("SELECT * FROM model_parts").all()
 
@@ -250,7 +251,7 @@ class TestProvider:
         with pytest.raises(FingerprintMismatchError):
             open_provider(vectors="tiny, wordllama", model=path, home=home)
         with pytest.raises(ConfigError, match="holds 2 encoders; expected one"):
-            GemEncoder.load(path, home.open_vectors("tiny"))
+            GemEncoder.load(path, home.vectors.open("tiny"))
         path.write_bytes(path.read_bytes().replace(b"weight", b"wEight"))
         with pytest.raises(CorruptionError, match="is not a gem-index model"):
             open_provider(vectors="tiny, tiny", model=path, home=home)

@@ -222,38 +222,38 @@ class TestWeights:
     )
     def test_bad_specifications(self, spec, home):
         with pytest.raises(ConfigError, match="expected names or paths joined by"):
-            home.open_vectors(spec)
+            home.vectors.open(spec)
 
     def test_specification_in_a_home(self, home, folder):
-        home.add_vectors("v", folder)
-        weighted = home.open_vectors("v*0.5")
+        home.vectors.add("v", folder)
+        weighted = home.vectors.open("v*0.5")
         np.testing.assert_array_equal(weighted.lookup(["river"])[0][0], MATRIX[1] * np.float32(0.5))
         collection = home.create_collection("c", vectors="v*1.0+wordllama*0.07")
         assert collection.status().vectors == "v+wordllama*0.07"
         assert home.collection("c").encoder.vectors.dimension == 8 + 256
         with pytest.raises(Exception, match="are used by collection c"):
-            home.remove_vectors("v")
+            home.vectors.remove("v")
 
 
 class TestLibrary:
     def test_a_source_again_with_other_options(self, home, folder):
-        home.add_vectors("v", folder, licence="CC0", origin="here")
-        info = home.add_vectors("v8", "v", options=SourceOptions(unit=True, dtype="int8"))
+        home.vectors.add("v", folder, licence="CC0", origin="here")
+        info = home.vectors.add("v8", "v", options=SourceOptions(unit=True, dtype="int8"))
         assert (info.licence, info.origin) == ("CC0", "here")
         assert info.options == {"unit": True, "dtype": "int8"}
         assert info.findings.loss["largest"] < 1e-2
-        assert home.describe_vectors("v8") == info
-        rows = home.open_vectors("v8").lookup(["river"])[0]
+        assert home.vectors.describe("v8") == info
+        rows = home.vectors.open("v8").lookup(["river"])[0]
         assert np.linalg.norm(rows) == pytest.approx(1, rel=1e-5)
-        doubled = home.add_vectors("v16", "v8", options=SourceOptions(scale=2))
-        rows = home.open_vectors(doubled.name).lookup(["river"])[0]
+        doubled = home.vectors.add("v16", "v8", options=SourceOptions(scale=2))
+        rows = home.vectors.open(doubled.name).lookup(["river"])[0]
         assert np.linalg.norm(rows) == pytest.approx(2, rel=1e-5)
 
     def test_the_bundled_source_with_options(self, home, wordllama):
-        info = home.add_vectors("wl", "wordllama", options=SourceOptions(scale=0.07))
+        info = home.vectors.add("wl", "wordllama", options=SourceOptions(scale=0.07))
         assert (info.words, info.licence, info.format) == (None, "MIT", "subword")
         np.testing.assert_allclose(
-            home.open_vectors("wl").lookup(["river"])[0],
+            home.vectors.open("wl").lookup(["river"])[0],
             wordllama.lookup(["river"])[0] * np.float32(0.07),
             rtol=1e-6,
         )
@@ -261,12 +261,12 @@ class TestLibrary:
         assert home.verify() == []
 
     def test_cutting_to_a_corpus(self, home, folder):
-        home.add_vectors("v", folder, licence="CC0", options=SourceOptions(case="fallback"))
+        home.vectors.add("v", folder, licence="CC0", options=SourceOptions(case="fallback"))
         texts = ["The river! in Paris paris", "a river bank nowhere"]
-        info = home.fit_vocabulary("small", texts, vectors="v", frequent=0)
+        info = home.vectors.fit_vocabulary("small", texts, vectors="v", frequent=0)
         assert (info.words, info.licence, info.format) == (4, "CC0", "cut")
         assert info.options == {"case": "fallback"}
-        small, large = home.open_vectors("small"), home.open_vectors("v")
+        small, large = home.vectors.open("small"), home.vectors.open("v")
         words = ["the", "river", "paris", "bank"]
         np.testing.assert_array_equal(small.lookup(words)[0], large.lookup(words)[0])
         assert small.lookup(["nowhere"])[1].tolist() == [True]
@@ -279,15 +279,15 @@ class TestLibrary:
         assert words == [*list(small_vectors.vocabulary)[:30], "ducks", "swimming"]
 
     def test_cutting_to_nothing(self, home, folder):
-        home.add_vectors("v", folder)
+        home.vectors.add("v", folder)
         for texts, frequent, message in (
             (["..."], 5, "the corpus holds no word; expected at least one"),
             (["nowhere else"], 0, "knows no word of the corpus; expected a source of its language"),
             (["a river"], -1, "found -1 frequent words to keep; expected 0 or more"),
         ):
             with pytest.raises(InputError, match=message):
-                home.fit_vocabulary("small", texts, vectors="v", frequent=frequent)
-        assert "small" not in {vectors.name for vectors in home.vectors()}
+                home.vectors.fit_vocabulary("small", texts, vectors="v", frequent=frequent)
+        assert "small" not in {vectors.name for vectors in home.vectors.list()}
 
     def test_words_alone_have_no_ngrams(self):
         with pytest.raises(ConfigError, match="oov is 'subword' and these vectors have no n-grams"):
@@ -302,9 +302,9 @@ class TestLibrary:
         assert len(source._split) <= 2
 
     def test_cutting_a_source_that_composes_words(self, home, wordllama):
-        info = home.fit_vocabulary("small", ["believing rivers"], vectors="wordllama*2")
+        info = home.vectors.fit_vocabulary("small", ["believing rivers"], vectors="wordllama*2")
         np.testing.assert_allclose(
-            home.open_vectors("small").lookup(["believing"])[0],
+            home.vectors.open("small").lookup(["believing"])[0],
             wordllama.lookup(["believing"])[0] * 2,
             rtol=1e-6,
         )
@@ -317,22 +317,22 @@ class TestLibrary:
 
         keyed = KeyedVectors(8)
         keyed.add_vectors(WORDS, MATRIX)
-        info = home.add_vectors("k", keyed)
+        info = home.vectors.add("k", keyed)
         assert (info.format, info.origin) == ("gensim", "KeyedVectors")
         assert open_vectors(keyed).fingerprint == info.fingerprint
 
     def test_export_and_back(self, home, folder, tmp_path):
-        info = home.add_vectors("v", folder)
-        assert home.export_vectors("v", tmp_path / "out.txt.gz") == 6
-        again = home.add_vectors("again", tmp_path / "out.txt.gz")
+        info = home.vectors.add("v", folder)
+        assert home.vectors.export("v", tmp_path / "out.txt.gz") == 6
+        again = home.vectors.add("again", tmp_path / "out.txt.gz")
         assert again.fingerprint == info.fingerprint
 
     def test_an_added_folder_is_itself_a_source(self, home, folder, tmp_path):
-        home.add_vectors("v", folder, options=SourceOptions(dtype="int8"))
+        home.vectors.add("v", folder, options=SourceOptions(dtype="int8"))
         kept = next((home.root / "vectors").iterdir())
-        again = home.add_vectors("again", kept)
+        again = home.vectors.add("again", kept)
         np.testing.assert_array_equal(
-            home.open_vectors("again").lookup(WORDS)[0], home.open_vectors("v").lookup(WORDS)[0]
+            home.vectors.open("again").lookup(WORDS)[0], home.vectors.open("v").lookup(WORDS)[0]
         )
         assert again.words == 6
 

@@ -25,7 +25,8 @@ from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.text import parse_quickly
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbours import nearest_words
-from gem_index.vectors.registry import SpecPart, open_source, split_spec
+from gem_index.vectors.registry import open_source
+from gem_index.vectors.specification import SpecPart, VectorSpec
 from gem_index.vectors.stored import (
     damaged_files,
     findings_of,
@@ -358,11 +359,16 @@ class TestRegistry:
     def test_splits_at_plus_but_not_inside_an_existing_path(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a+b.txt").write_text(GLOVE)
-        assert split_spec("x+y") == [SpecPart("x"), SpecPart("y")]
-        assert split_spec("x*0.5 + y") == [SpecPart("x", 0.5), SpecPart("y")]
-        assert split_spec("a+b.txt") == [SpecPart("a+b.txt")]
+        for text, parts in [
+            ("x+y", (SpecPart("x"), SpecPart("y"))),
+            ("x*0.5 + y", (SpecPart("x", 0.5), SpecPart("y"))),
+            ("a+b.txt", (SpecPart("a+b.txt"),)),
+        ]:
+            spec = VectorSpec.parse(text)
+            assert spec.parts == parts
+            assert VectorSpec.parse(str(spec)) == VectorSpec.parse(spec) == spec
         with pytest.raises(ConfigError, match="joined by"):
-            split_spec("x++y")
+            VectorSpec.parse("x++y")
 
     def test_opens_names_paths_and_combinations(self, vectors_folder, tmp_path):
         import_vectors(read_vectors(vectors_folder), tmp_path / "mapped")
@@ -389,7 +395,7 @@ class TestRegistry:
         home.create_collection("c", vectors="glove.6B.50d")
         monkeypatch.undo()
         assert home.collection("c").encoder.dimension == 24
-        assert "glove.6B.50d" in {vectors.name for vectors in home.vectors()}
+        assert "glove.6B.50d" in {vectors.name for vectors in home.vectors.list()}
 
     def test_suggests_near_names(self):
         with pytest.raises(UnknownNameError, match="did you mean wordllama"):

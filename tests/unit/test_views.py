@@ -131,13 +131,13 @@ class TestWordsOfTheTail:
             assert [hit.id for hit in faq.search(query, mode="lexical")] == expected
 
     def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.collection._TAIL_LIMIT", 3)
+        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 3)
         faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         faq.delete(["2"])
         faq.ingest(Document(id=f"n{i}", text="a loan for the school") for i in range(4))
         assert faq.status().index.tail == 0
-        with faq._workspace.database.reading() as connection:
-            view = faq._views.at(connection, faq._record(connection))
+        with faq._access.workspace.database.reading() as connection:
+            view = faq._access.views.at(connection, faq._access.rows(connection).record)
         assert len(view.snapshot.words) == 8
         assert view.snapshot.ids.tolist() == [1, 2, 4, 5, 6, 7, 8, 9]
 

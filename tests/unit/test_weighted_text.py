@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import naive
 from brute_force import words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText, open_vectors
+from gem_index.collection.building import use_index
 from gem_index.collection.exports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.lexical import terms_of
@@ -182,13 +183,13 @@ class TestReader:
 class TestCollection:
     @pytest.fixture
     def posts(self, home, vectors_folder, path):
-        home.add_vectors("tiny", vectors_folder)
+        home.vectors.add("tiny", vectors_folder)
         home.build("posts", reader(path), vectors="tiny", config={"removed": 3, "components": 12})
         return home.collection("posts")
 
     @pytest.mark.parametrize("kind", ["flat", "sq8"])
     def test_files_and_tail_score_the_weighted_text(self, posts, path, kind):
-        posts.use_index(kind)
+        use_index(posts._access, kind)
         posts.compact()
         known = [document.text for document in posts.documents()]
         late = WeightedText.joined([("account", 3.0), ("tea in the bank", 1.0)])

@@ -315,7 +315,7 @@ class TestModels:
         """The same name may mean other vectors elsewhere: the home of the embeddings is taken, or the two must agree."""
         for seed, name in enumerate("ab"):
             vectors = write_word_vectors(tmp_path / f"{name}.txt", TEXTS, seed)
-            Home(tmp_path / name).add_vectors("mine", vectors)
+            Home(tmp_path / name).vectors.add("mine", vectors)
         embeddings = GemEmbeddings(vectors="mine", home=tmp_path / "a")
         with pytest.raises(FingerprintMismatchError, match="the vectors mine"):
             GemVectorStore("faq", embeddings, home=tmp_path / "b")

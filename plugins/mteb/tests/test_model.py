@@ -220,7 +220,7 @@ def test_the_metadata_of_other_vectors(tmp_path: Path) -> None:
     assert meta.n_parameters == 8
 
     home = Home(tmp_path / "home")
-    home.add_vectors("mine", words)
+    home.vectors.add("mine", words)
     both = GemModel(
         vectors="mine*0.5+wordllama", home=home, meta={"languages": ["deu-Latn"], "name": "me/both"}
     ).mteb_model_meta

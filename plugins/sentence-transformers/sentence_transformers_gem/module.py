@@ -167,5 +167,5 @@ def _vectors_of(settings: Mapping[str, Any]) -> str | None:
     home = Home(settings.get("home"))
     if "collection" in settings:
         return home.collection(settings["collection"]).status().vectors
-    home.model(settings["model"])  # that it is gone is said by name
-    return next(model.vectors for model in home.models() if model.name == settings["model"])
+    home.models.open(settings["model"])  # that it is gone is said by name
+    return next(model.vectors for model in home.models.list() if model.name == settings["model"])

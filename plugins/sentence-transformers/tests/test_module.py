@@ -233,13 +233,13 @@ def test_modules_after_it_are_saved_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["file", "model", "collection"])
 def test_a_fitted_folder_is_independent_of_where_it_came_from(tmp_path: Path, kind: str) -> None:
     home = Home(tmp_path / "home")
-    home.add_vectors("mine", write_word_vectors(tmp_path / "mine.txt", TEXTS, 1))
+    home.vectors.add("mine", write_word_vectors(tmp_path / "mine.txt", TEXTS, 1))
     if kind == "file":
-        encoder = home.fit_model("faq", TEXTS, vectors="mine")
+        encoder = home.models.fit("faq", TEXTS, vectors="mine")
         encoder.save(tmp_path / "faq.safetensors")
         choice: dict[str, Any] = {"model": tmp_path / "faq.safetensors", "vectors": "mine"}
     elif kind == "model":
-        encoder = home.fit_model("faq", TEXTS, vectors="mine")
+        encoder = home.models.fit("faq", TEXTS, vectors="mine")
         choice = {"model": "faq"}
     else:
         documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
@@ -256,13 +256,13 @@ def test_a_fitted_folder_is_independent_of_where_it_came_from(tmp_path: Path, ki
 
     # Another machine: another home, where the same vectors have another name, and another place for the folder.
     elsewhere = Home(tmp_path / "elsewhere")
-    elsewhere.add_vectors("same", write_word_vectors(tmp_path / "same.txt", TEXTS, 1))
+    elsewhere.vectors.add("same", write_word_vectors(tmp_path / "same.txt", TEXTS, 1))
     moved = (tmp_path / "saved").rename(tmp_path / "moved")
     (tmp_path / "home").rename(tmp_path / "gone")
     model = reload(moved, model_kwargs={"home": str(elsewhere.root), "vectors": "same"})
     np.testing.assert_allclose(model.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
 
-    elsewhere.add_vectors("other", write_word_vectors(tmp_path / "other.txt", TEXTS, 2))
+    elsewhere.vectors.add("other", write_word_vectors(tmp_path / "other.txt", TEXTS, 2))
     with pytest.raises(FingerprintMismatchError, match=r"gem\.safetensors"):
         reload(moved, model_kwargs={"home": str(elsewhere.root), "vectors": "other"})
 

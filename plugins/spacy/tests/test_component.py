@@ -241,7 +241,7 @@ def test_a_fitted_pipeline_is_saved_by_name(tmp_path: Path, kind: str) -> None:
     home = Home(tmp_path / "home")
     documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
     if kind == "model":
-        encoder = home.fit_model("faq", TEXTS)
+        encoder = home.models.fit("faq", TEXTS)
     else:
         home.build("faq", documents)
         encoder = home.collection("faq").encoder
@@ -255,7 +255,7 @@ def test_a_fitted_pipeline_is_saved_by_name(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(calls.embed(again, TEXTS), rows, atol=1e-6)
 
     if kind == "model":
-        Home(moved).fit_model("faq", TEXTS[:1], overwrite=True)
+        Home(moved).models.fit("faq", TEXTS[:1], overwrite=True)
         with pytest.raises(FingerprintMismatchError, match="the model faq"):
             spacy.load(tmp_path / "saved", config={"components.gem.home": str(moved)})
 

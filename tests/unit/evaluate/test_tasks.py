@@ -18,7 +18,7 @@ from gem_index.evaluate.sweeps import evaluate_ablation, evaluate_sensitivity
 from gem_index.evaluate.tables import Table
 from gem_index.evaluate.tune import tune
 from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
-from gem_index.vectors.registry import split_spec
+from gem_index.vectors.specification import VectorSpec
 
 PAIRS = [
     (5.0, "the bank of the river", "the bank of the river"),
@@ -399,7 +399,7 @@ class TestTune:
     @pytest.mark.parametrize("sign", [1, -1])
     def test_a_weight_stays_within_what_a_specification_takes(self, sign):
         def score(config, spec):
-            (part,) = split_spec(spec)  # refuses a weight out of range
+            (part,) = VectorSpec.parse(spec).parts  # refuses a weight out of range
             return sign * part.weight
 
         _, spec, _ = tune(score, ["a"], GemConfig())

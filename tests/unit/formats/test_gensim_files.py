@@ -114,9 +114,9 @@ class TestGensim:
         from gensim.models import Word2Vec
 
         model = Word2Vec([["a", "river", "bank"]] * 5, vector_size=4, min_count=1, workers=1)
-        assert home.add_vectors("m", model).words == 3
+        assert home.vectors.add("m", model).words == 3
         with pytest.raises(ConfigError, match="found a dict as word vectors"):
-            home.add_vectors("x", {})
+            home.vectors.add("x", {})
 
     def test_words_and_parts_that_do_not_agree(self, tmp_path):
         from gensim.models import FastText

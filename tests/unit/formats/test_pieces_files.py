@@ -115,7 +115,7 @@ class TestModel2vec:
 
     def test_pieces_that_are_summed_are_no_model2vec(self, home, tmp_path):
         with pytest.raises(VectorFormatError, match="sums its pieces, model2vec averages them"):
-            home.export_vectors("wordllama", tmp_path / "x", "model2vec")
+            home.vectors.export("wordllama", tmp_path / "x", "model2vec")
         assert not (tmp_path / "x").exists()
 
     def test_int8_rows(self, model, tmp_path):

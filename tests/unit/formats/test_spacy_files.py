@@ -48,13 +48,13 @@ class TestSpacy:
 
     def test_by_package_name_into_a_home(self, home, package, tmp_path):
         name, pipeline = package
-        info = home.add_vectors("p", name)
+        info = home.vectors.add("p", name)
         assert (info.words, info.origin) == (40, f"spaCy pipeline {name}")
         np.testing.assert_array_equal(
-            home.open_vectors("p").lookup(["word3"])[0][0], pipeline.vocab.get_vector("word3")
+            home.vectors.open("p").lookup(["word3"])[0][0], pipeline.vocab.get_vector("word3")
         )
         with pytest.raises(ConfigError, match="whose words share rows; expected no limit"):
-            home.add_vectors("q", name, options=SourceOptions(limit=5))
+            home.vectors.add("q", name, options=SourceOptions(limit=5))
 
     def test_floret_vectors_have_no_words(self, package, tmp_path):
         folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
@@ -101,7 +101,7 @@ class TestSpacy:
     @pytest.mark.parametrize("name", ["__main__", "json"])
     def test_names_that_are_no_pipelines(self, home, name):
         with pytest.raises(InputError, match="no file, address or known vectors"):
-            home.add_vectors("x", name)
+            home.vectors.add("x", name)
 
     def test_pipeline_without_vectors(self, tmp_path):
         import spacy

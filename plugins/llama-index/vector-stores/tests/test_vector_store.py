@@ -64,7 +64,7 @@ TEXTS = {
 def home(tmp_path: Path) -> Home:
     """A home with word vectors of eight dimensions, whose background costs nothing."""
     home = Home(tmp_path / "home")
-    home.add_vectors(
+    home.vectors.add(
         "small", write_word_vectors(tmp_path / "small.txt", list(TEXTS.values()), seed=1)
     )
     return home
@@ -523,10 +523,10 @@ class TestFingerprints:
         store.client.refit()
         saved = store.to_dict()
         with pytest.raises(InputError, match="faq"):  # a collection's vectors cannot be removed
-            home.remove_vectors("small")
+            home.vectors.remove("small")
         other = Home(tmp_path / "other")
         vectors = write_word_vectors(tmp_path / "other.txt", list(TEXTS.values()), seed=2)
-        other.add_vectors("small", vectors)
+        other.vectors.add("small", vectors)
         assert GemVectorStore.from_dict(saved | {"home": str(other.root)}).get_nodes() == []
 
 

@@ -1,0 +1,116 @@
+"""One collection of a home: its rows in a transaction, its files, and what its searches keep in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from gem_index.collection.counts import Counts, count_documents
+from gem_index.collection.filters import FilterCache
+from gem_index.collection.view import ViewCache
+from gem_index.errors import UnknownNameError
+from gem_index.gem.combined import Encoder
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.store.workspace import Workspace
+
+__all__ = ["CollectionAccess", "CollectionRows"]
+
+
+@dataclass(frozen=True)
+class CollectionRows:
+    """A collection's rows in one transaction."""
+
+    connection: Connection
+    record: CollectionRecord
+
+    @property
+    def names(self) -> CollectionRepository:
+        """The table of collections."""
+        return CollectionRepository(self.connection)
+
+    @property
+    def documents(self) -> DocumentRepository:
+        """The collection's documents."""
+        return DocumentRepository(self.connection, self.record.id)
+
+    def model(self) -> ModelRecord:
+        """Return the collection's model as it is stored."""
+        return ModelRepository(self.connection).get(self.record.model_id)
+
+    def counts(self) -> Counts:
+        """Count the documents."""
+        return count_documents(self.connection, self.record.id)
+
+    def changed_since_fit(self) -> bool:
+        """Tell whether the model was fitted on other documents than the present ones, or on none."""
+        fitted = (self.record.fitted_seq, self.record.fitted_documents)
+        return self.record.fitted_seq == 0 or fitted != (
+            self.documents.last_seq(),
+            self.documents.count(),
+        )
+
+
+class CollectionAccess:
+    """What the use cases of a collection share; safe under threads.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    record : CollectionRecord
+    """
+
+    def __init__(self, workspace: Workspace, record: CollectionRecord) -> None:
+        self.workspace = workspace
+        self.name = record.name
+        self.id = record.id
+        self.views = ViewCache(workspace, record.id)
+        self.filters = FilterCache()
+
+    @property
+    def folder(self) -> Path:
+        """Where the collection's snapshots are."""
+        return self.workspace.collection_folder(self.id)
+
+    @contextmanager
+    def reading(self) -> Iterator[CollectionRows]:
+        """Yield the rows as of one moment.
+
+        Raises
+        ------
+        UnknownNameError
+            If the collection was dropped.
+        """
+        with self.workspace.database.reading() as connection:
+            yield self.rows(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[CollectionRows]:
+        """Yield the rows in a transaction that is committed after the block, and undone where it raises."""
+        with self.workspace.write_lock(), self.workspace.database.writing() as connection:
+            yield self.rows(connection)
+
+    def rows(self, connection: Connection) -> CollectionRows:
+        """Return the rows in a transaction of the caller's."""
+        names = CollectionRepository(connection)
+        record = names.find(self.name)
+        if record is None or record.id != self.id:
+            raise UnknownNameError(
+                "collection",
+                self.name,
+                [other.name for other in names.all()],
+                "make one with: gem-index build NAME FILE",
+            )
+        return CollectionRows(connection, record)
+
+    def encoder(self, rows: CollectionRows | None = None) -> Encoder:
+        """Return the encoder of the collection's model, opened once."""
+        if rows is None:
+            with self.reading() as rows:
+                return self.encoder(rows)
+        return self.views.encoder(rows.connection, rows.record)

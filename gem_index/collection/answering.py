@@ -1,0 +1,99 @@
+"""Answering a search: from what is asked, through one state of the collection, to results with texts."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.results import SearchResult, SearchResults
+from gem_index.collection.searching import Hit, Search, SearchRequest
+from gem_index.collection.view import StaleStateError
+from gem_index.collection.why import explain_hit
+from gem_index.errors import CorruptionError, InputError
+from gem_index.gem.combined import Encoder
+from gem_index.gem.reranking import rerank
+from gem_index.store.records import StoredDocument
+
+__all__ = ["RERANKED", "answer", "answer_reranked"]
+
+_LOG = logging.getLogger(__name__)
+
+RERANKED = 100
+"""The least number of hits that are re-ranked; more where ``k`` is larger."""
+
+
+def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) -> SearchResults:
+    """Return the best documents for a request; see :meth:`gem_index.Collection.search`."""
+    if why and not isinstance(asked.query, str):
+        raise InputError("found a vector to explain the hits of; expected a text")
+    while True:
+        try:
+            best, stored, encoder = _search_once(access, asked)
+            break
+        except StaleStateError:
+            continue  # a newer one is in use: its state is the one to answer from
+    return SearchResults(
+        SearchResult(
+            stored[hit.seq].document_id,
+            _clipped(hit.score) if asked.mode == "dense" else hit.score,
+            stored[hit.seq].text,
+            json.loads(stored[hit.seq].metadata),
+            None if hit.cosine is None else _clipped(hit.cosine),
+            hit.bm25,
+            explain_hit(encoder, str(asked.query), stored[hit.seq].text) if why else None,
+        )
+        for hit in best
+    )
+
+
+def answer_reranked(
+    access: CollectionAccess, asked: SearchRequest, why: bool = False
+) -> SearchResults:
+    """Return the best documents for a request, ordered by their cosine with the query."""
+    query = asked.query
+    if not isinstance(query, str):
+        raise InputError("found a vector to re-rank by; expected a text")
+    k = asked.k
+    hits = answer(access, replace(asked, k=None if k is None else max(k, RERANKED)))
+    encoder = access.encoder()
+    return SearchResults(
+        replace(
+            hits[best.index],
+            score=best.score,
+            cosine=best.score,
+            why=explain_hit(encoder, query, best.text) if why else None,
+        )
+        for best in rerank(query, [(hit.id, hit.text) for hit in hits], encoder, k)
+    )
+
+
+def _search_once(
+    access: CollectionAccess, asked: SearchRequest
+) -> tuple[list[Hit], Mapping[int, StoredDocument], Encoder]:
+    """Search one state of the collection."""
+    with access.reading() as rows:
+        view = access.views.at(rows.connection, rows.record)
+        documents = rows.documents
+        allowed = None
+        if asked.where is not None and asked.filtered:
+            allowed = access.filters.matching(
+                documents, asked.where, rows.record.directory, rows.record.last_seq
+            )
+        search = Search(view, documents, asked, allowed)
+        try:
+            best = search.best()
+        except CorruptionError as error:
+            if access.views.replaced(view.directory):
+                raise StaleStateError from error
+            if asked.mode != "hybrid":
+                raise
+            _LOG.warning("%s; searching by meaning alone", error)
+            best = search.without_words().best()
+        return best, documents.by_seq([hit.seq for hit in best]), view.encoder
+
+
+def _clipped(cosine: float) -> float:
+    return min(1.0, max(-1.0, cosine))

@@ -1,0 +1,65 @@
+"""The texts of a collection as of one transaction: what a model is fitted on and a snapshot made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from gem_index.index.dense import spread
+from gem_index.index.hits import Ids
+from gem_index.progress import Progress, counted
+from gem_index.store.documents import DocumentRepository
+
+__all__ = ["CollectionTexts"]
+
+_BLOCK = 4096
+
+
+class CollectionTexts:
+    """A collection's texts by ascending seq, read from the database as they are needed.
+
+    Parameters
+    ----------
+    documents : DocumentRepository
+        In a transaction that stays open meanwhile.
+
+    Attributes
+    ----------
+    seqs : int64 array (n,)
+        The documents, ascending.
+    """
+
+    def __init__(self, documents: DocumentRepository) -> None:
+        self._documents = documents
+        self.seqs: Ids = documents.seqs()
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    @property
+    def last_seq(self) -> int:
+        """The newest document, 0 where there is none."""
+        return int(self.seqs[-1]) if len(self.seqs) else 0
+
+    def position(self, seq: int) -> int:
+        """Return how many documents there are up to a seq."""
+        return int(np.searchsorted(self.seqs, seq, "right"))
+
+    def all(self, progress: Progress | None = None) -> Iterable[str]:
+        """Return all texts, to fit on; the progress is that of the fit."""
+        texts = (text for _, text in self._documents.texts_after(0))
+        return counted(texts, "fit", progress, len(self))
+
+    def blocks(self, after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        """Iterate over blocks of seqs and texts of the documents after a seq."""
+        rows = self._documents.texts_after(after)
+        while block := list(islice(rows, _BLOCK)):
+            seqs = np.array([seq for seq, _ in block], dtype=np.int64)
+            yield seqs, [text for _, text in block]
+
+    def sample(self, count: int) -> list[str]:
+        """Return at most so many texts, taken at even intervals."""
+        found = self._documents.by_seq(spread(self.seqs, count).tolist())
+        return [found[seq].text for seq in sorted(found)]

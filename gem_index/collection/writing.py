@@ -1,0 +1,98 @@
+"""Writing to a collection: upserts, deletes, and the model and index that follow them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from typing import get_args
+
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.models import open_unfitted, record_of
+from gem_index.collection.publish import publish
+from gem_index.collection.refit_checkpoint import RefitCheckpoint
+from gem_index.collection.results import DeleteReport, IngestReport
+from gem_index.collection.texts import CollectionTexts
+from gem_index.documents import Document, check_ids
+from gem_index.errors import ConfigError, GemIndexError, InputError
+from gem_index.progress import Progress
+from gem_index.quoting import quoted
+from gem_index.store.documents import OnExisting
+
+__all__ = ["compact", "delete", "refit", "shorten_tail", "upsert"]
+
+_LOG = logging.getLogger(__name__)
+
+_TAIL_LIMIT = 5000
+_TAIL_SHARE = 0.05
+
+
+def upsert(
+    access: CollectionAccess, documents: Iterable[Document], on_existing: OnExisting = "replace"
+) -> IngestReport:
+    """Store documents in one transaction, without looking at the index; see :meth:`gem_index.Collection.ingest`."""
+    if on_existing not in get_args(OnExisting):
+        raise ConfigError(
+            f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
+        )
+    started = time.monotonic()
+    with access.writing() as rows:
+        changed = rows.documents.upsert(documents, on_existing)
+        # after the commit nothing is read: what can fail must not make stored documents look refused
+        fingerprint = rows.model().fingerprint
+        total = rows.counts().documents
+    return IngestReport(
+        collection=access.name,
+        added=changed.added,
+        updated=changed.updated,
+        unchanged=changed.unchanged,
+        documents=total,
+        fingerprint=fingerprint,
+        seconds=time.monotonic() - started,
+    )
+
+
+def delete(access: CollectionAccess, ids: Iterable[str | int]) -> DeleteReport:
+    """Delete documents by id, in one transaction."""
+    wanted = check_ids(ids)
+    with access.workspace.write_lock():
+        with access.writing() as rows:
+            missing = rows.documents.delete(wanted)
+        shorten_tail(access)
+    return DeleteReport(len(wanted) - len(missing), tuple(missing))
+
+
+def refit(access: CollectionAccess, progress: Progress | None) -> None:
+    """Fit the model on the present texts and index them; see :meth:`gem_index.Collection.refit`."""
+    with access.workspace.write_lock():
+        with access.reading() as rows:
+            model, texts = rows.model(), CollectionTexts(rows.documents)
+            if not len(texts):
+                raise InputError(
+                    f"the collection {access.name} holds no documents; expected some to fit on: add them first"
+                )
+            fresh = open_unfitted(access.workspace, model, rows.connection)
+            unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
+            encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts.all(progress)))
+        record = record_of(encoder, [part.vectors for part in model.encoders])
+        publish(access, encoder, record, progress, unfinished=unfinished)
+
+
+def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
+    """Rebuild the index from the texts of the living documents."""
+    with access.workspace.write_lock():
+        publish(access, access.encoder(), progress=progress, reuse=False)
+
+
+def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
+    """Write a new snapshot when the documents outside of it have become many."""
+    try:
+        with access.reading() as rows:
+            counts = rows.counts()
+            if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
+                return
+            encoder = access.encoder(rows)
+        publish(access, encoder, progress=progress)
+    except (GemIndexError, OSError, MemoryError) as error:
+        # The documents are stored and found without it: what was acknowledged must not look refused.
+        _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)

@@ -1,0 +1,157 @@
+"""The named models of a home: fitting, opening, listing and removing them."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from gem_index.collection.models import open_encoder, open_vectors, record_of
+from gem_index.collection.results import ModelInfo
+from gem_index.errors import NameTakenError, UnknownNameError
+from gem_index.gem.combined import Encoder
+from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
+from gem_index.home.registration import register_paths
+from gem_index.store.names import ModelRepository
+from gem_index.store.records import ModelRecord
+from gem_index.store.workspace import Workspace, check_name
+from gem_index.vectors.registry import DEFAULT_VECTORS
+
+if TYPE_CHECKING:
+    from gem_index.home.vector_library import VectorLibrary
+
+__all__ = ["ModelLibrary"]
+
+
+class ModelLibrary:
+    """The named models of a home, which :attr:`gem_index.Home.models` holds.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    vectors : VectorLibrary
+        Where paths that a model is fitted on are registered.
+    """
+
+    def __init__(self, workspace: Workspace, vectors: VectorLibrary) -> None:
+        self._workspace = workspace
+        self._vectors = vectors
+
+    def list(self) -> builtins.list[ModelInfo]:
+        """Return the named models, by name."""
+        return [_info(name, model) for name, model in self._records().items()]
+
+    def open(self, name: str) -> Encoder:
+        """Return the encoder of that name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none; near names are suggested.
+        """
+        return open_encoder(self._workspace, self._record(name))
+
+    def describe(self, name: str) -> ModelInfo:
+        """Return what is known of the model of that name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none; near names are suggested.
+        """
+        return _info(name, self._record(name))
+
+    def fit(
+        self,
+        name: str,
+        corpus: Iterable[str],
+        *,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        overwrite: bool = False,
+    ) -> Encoder:
+        """Fit an encoder on a corpus and keep it under a name.
+
+        Parameters
+        ----------
+        name : str
+            1 to 64 letters, digits, dots, dashes, underscores.
+        corpus : iterable of str
+            Read once.
+        vectors, config
+            As for :meth:`gem_index.Home.create_collection`; no prior is mixed in unless the configuration has one.
+        overwrite : bool
+            Replace a model of that name.
+
+        Raises
+        ------
+        NameTakenError
+            If a model of that name exists and ``overwrite`` is False.
+        """
+        check_name("model", name)
+        with self._workspace.write_lock():
+            old = self._records().get(name)
+            if old is not None and not overwrite:
+                raise NameTakenError(
+                    f"the model {name} exists already; expected a new name, or that it is to be overwritten"
+                )
+            specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
+            with register_paths(self._workspace, self._vectors, specs) as named:
+                encoder = make_encoder(named, lambda spec: open_vectors(self._workspace, spec))
+                encoder.fit(corpus)
+                record = record_of(encoder, [str(spec.vectors) for spec in named], name)
+                with self._workspace.database.writing() as connection:
+                    models = ModelRepository(connection)
+                    if old is not None and old.id is not None:
+                        models.remove(old.id)
+                    models.add(record)
+        return encoder
+
+    def remove(self, name: str) -> None:
+        """Forget a model.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none of that name.
+        """
+        with self._workspace.write_lock():
+            model_id = self._record(name).id
+            assert model_id is not None
+            with self._workspace.database.writing() as connection:
+                ModelRepository(connection).remove(model_id)
+
+    def _record(self, name: str) -> ModelRecord:
+        models = self._records()
+        if name not in models:
+            raise UnknownNameError("model", name, models, "fit one with: gem-index fit NAME FILE")
+        return models[name]
+
+    def _records(self) -> dict[str, ModelRecord]:
+        with self._workspace.database.reading() as connection:
+            return ModelRepository(connection).named()
+
+
+def _info(name: str, model: ModelRecord) -> ModelInfo:
+    return ModelInfo(
+        name=name,
+        fingerprint=model.fingerprint,
+        vectors=model.vectors,
+        sentences=model.sentences,
+        dimension=model.dimension,
+        config=_config_of(model),
+    )
+
+
+def _config_of(model: ModelRecord) -> dict[str, Any]:
+    """Return a model's configuration, of several encoders with their vectors and weights."""
+    if not model.parts:
+        config: dict[str, Any] = json.loads(model.config)
+        return config
+    return {
+        "encoders": [
+            {"vectors": part.vectors, "config": json.loads(part.config), "weight": part.weight}
+            for part in model.parts
+        ]
+    }

@@ -1,0 +1,110 @@
+"""Registered word vectors of a home: their rows, who uses them, and registering the paths that a specification names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gem_index.errors import NameTakenError
+from gem_index.files import COMPRESSED, user_path
+from gem_index.gem.specification import EncoderSpec
+from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
+from gem_index.store.records import SourceRecord
+from gem_index.store.workspace import Workspace
+from gem_index.vectors.catalogue import CATALOGUE
+from gem_index.vectors.registry import BUNDLED
+from gem_index.vectors.specification import VectorSpec, is_path
+from gem_index.vectors.stored import open_unstored, vector_file
+
+if TYPE_CHECKING:
+    from gem_index.home.vector_library import VectorLibrary
+
+__all__ = ["find_users", "register_paths", "registered_sources"]
+
+_ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet")
+
+
+def registered_sources(workspace: Workspace) -> dict[str, SourceRecord]:
+    """Return the registered word vectors by name."""
+    with workspace.database.reading() as connection:
+        return {record.name: record for record in SourceRepository(connection).all()}
+
+
+def find_users(workspace: Workspace, name: str) -> list[str]:
+    """Return which collections and named models use registered word vectors, such as ``collection faq``."""
+    with workspace.database.reading() as connection:
+        models = {
+            model.id: model
+            for model in ModelRepository(connection).all()
+            if any(name in VectorSpec.parse(part.vectors).names for part in model.encoders)
+        }
+        collections = [
+            f"collection {record.name}"
+            for record in CollectionRepository(connection).all()
+            if record.model_id in models
+        ]
+    return collections + [f"model {model.name}" for model in models.values() if model.name]
+
+
+@contextmanager
+def register_paths(
+    workspace: Workspace, library: VectorLibrary, specs: Sequence[EncoderSpec]
+) -> Iterator[list[EncoderSpec]]:
+    """Yield specifications of names alone: what is a path is registered under its file name.
+
+    A collection or model must not depend on a file outside the home. If the body raises, what was registered and nothing
+    uses is removed again.
+
+    Raises
+    ------
+    NameTakenError
+        If other vectors are registered under a file's name.
+    """
+    added: list[str] = []
+
+    def named(spec: VectorSpec) -> VectorSpec:
+        return VectorSpec(
+            tuple(replace(part, name=_register(part.name, added)) for part in spec.parts)
+        )
+
+    def _register(part: str, added: list[str]) -> str:
+        name = _name_of(workspace, part)
+        if name is None:
+            return part
+        if name not in registered_sources(workspace):
+            library.add(name, part)
+            added.append(name)
+        return name
+
+    try:
+        yield [replace(spec, vectors=named(spec.vectors)) for spec in specs]
+    except BaseException:
+        for name in added:
+            if not find_users(workspace, name):
+                library.remove(name)
+        raise
+
+
+def _name_of(workspace: Workspace, part: str) -> str | None:
+    """Return the name that a part of a specification has, or is to have, in the home; None where it needs none."""
+    records = registered_sources(workspace)
+    if part in records or part in BUNDLED:
+        return None
+    if not is_path(part):
+        # an unknown name is reported when it is opened
+        return part if part in CATALOGUE and CATALOGUE[part].packaged else None
+    name = user_path(part).absolute().name
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
+    if name in records or name in BUNDLED:
+        found = open_unstored(vector_file(part)).fingerprint
+        if name not in records or found != records[name].fingerprint:
+            raise NameTakenError(
+                f"other vectors than {part} are registered as {name}; expected a free name: "
+                f"gem-index vectors add NAME {part}"
+            )
+    return name
