@@ -24,12 +24,12 @@ from gem_index.kernels.windows import load, weigh_sentences, workspace
 
 
 @compiled
-def _load_all(ids, offsets, rows, projections, sigma, selected, window):  # type: ignore[no-untyped-def]
+def _load_all(batch, sigma, selected, window):  # type: ignore[no-untyped-def]
     """Only load vectors and fill Gram matrices."""
-    work = workspace(offsets, rows.shape[1], selected.shape[1], window)
-    for s in range(offsets.shape[0] - 1):
-        sentence = ids[offsets[s] : offsets[s + 1]]
-        load(sentence, rows, projections, sigma, selected[s], window, work)
+    work = workspace(batch, selected.shape[1], window)
+    for s in range(batch.offsets.shape[0] - 1):
+        sentence = batch.ids[batch.offsets[s] : batch.offsets[s + 1]]
+        load(sentence, batch, sigma, selected[s], window, work)
 
 
 def main() -> None:
@@ -44,30 +44,27 @@ def main() -> None:
     components, config = encoder.components, encoder.config
     batch = TokenBatch.of_texts(texts)
     rows, _ = encoder.vectors.lookup(batch.words)
-    projections = project(rows, components.directions)
     weighed = WeighedSentences.of(batch.ids, batch.offsets, rows, components, config)
     out = np.empty((len(texts), encoder.dimension), np.float32)
-    place = (batch.ids, batch.offsets)
-    arguments = (*place, rows, projections, components.singular_values, weighed.selected)
+    sigma, selected = components.singular_values, weighed.selected
+    arguments = (weighed.batch, sigma, selected, config.window)
     plain, dependent = config.ranking == "plain", np.empty(len(texts), np.bool_)
 
     def microseconds(work: Callable[[], Any]) -> float:
         return 1e6 * median(timed(work)) / len(texts)
 
-    loading = microseconds(lambda: _load_all(*arguments, config.window))
+    loading = microseconds(lambda: _load_all(*arguments))
     steps = {
         "find, number and look up words": microseconds(
             lambda: encoder.vectors.lookup(TokenBatch.of_texts(texts).words)
         ),
         "project distinct words": microseconds(lambda: project(rows, components.directions)),
         "rank the directions, select 17 of 45": microseconds(
-            lambda: select_directions(
-                *place, projections, components.singular_values, plain, weighed.selected
-            )
+            lambda: select_directions(weighed.batch, sigma, plain, selected)
         ),
         "load vectors, banded Gram matrix": loading,
         "slide the window (inverse, projections, weights)": microseconds(
-            lambda: weigh_sentences(*arguments, config.window, weighed.weights, dependent)
+            lambda: weigh_sentences(*arguments, weighed.weights, dependent)
         )
         - loading,
         "weighted sum, remove 17 directions, normalise": microseconds(

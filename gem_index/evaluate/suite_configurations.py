@@ -53,7 +53,7 @@ def candidate_of(entry: Mapping[str, Any], folder: Path, home: Home | None) -> C
         specs = [EncoderSpec.of(named, entry.get("preset", entry.get("config")))]
         described = {"vectors": named}
     whole = make_encoder(
-        specs, lambda spec: open_vectors(spec, home), lambda config: config.for_collection()
+        specs, lambda spec: open_vectors(str(spec), home), lambda config: config.for_collection()
     )
     described["config"] = [json.loads(encoder.config.to_json()) for encoder in whole.encoders]
     return Candidate(name, whole.unfitted, whole.encoders[0].vectors, described)

@@ -9,6 +9,7 @@ import numpy as np
 from gem_index.arrays import F32, F64, I32, I64
 from gem_index.gem.components import Components
 from gem_index.gem.config import GemConfig
+from gem_index.kernels.batch import Sentences
 
 __all__ = ["WeighedSentences"]
 
@@ -21,12 +22,8 @@ class WeighedSentences:
 
     Attributes
     ----------
-    ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
-        Sentence s is ``ids[offsets[s]:offsets[s + 1]]``.
-    rows : float32 array (u, d)
-        The vectors of the distinct words.
-    projections : float64 array (u, K)
-        Their inner products with the corpus' directions.
+    batch : Sentences
+        The words, their vectors and inner products with the corpus' directions.
     selected : int64 array (sentences, h_eff)
         The directions of each sentence, best first.
     weights : float64 array (tokens, 3)
@@ -35,10 +32,7 @@ class WeighedSentences:
         How much each word counts because of the part of the text that it is in.
     """
 
-    ids: I32
-    offsets: I64
-    rows: F32
-    projections: F64
+    batch: Sentences
     selected: I64
     weights: F64
     counts: F64 | None = None
@@ -58,23 +52,22 @@ class WeighedSentences:
         from gem_index.kernels.windows import weigh_sentences
 
         sigma, sentences = components.singular_values, len(offsets) - 1
-        projections = project(rows, components.directions)
+        batch = Sentences(ids, offsets, rows, project(rows, components.directions))
         selected = np.empty((sentences, min(config.removed, len(sigma))), dtype=np.int64)
-        select_directions(ids, offsets, projections, sigma, config.ranking == "plain", selected)
+        select_directions(batch, sigma, config.ranking == "plain", selected)
         weights = np.empty((len(ids), 3))
         dependent = np.empty(sentences, dtype=np.bool_)
-        batch = (ids, offsets, rows, projections, sigma, selected, config.window)
-        weigh_sentences(*batch, weights, dependent)
+        weigh_sentences(batch, sigma, selected, config.window, weights, dependent)
         if dependent.any():
             from gem_index.kernels.ill_conditioned import weigh_dependent_sentences
 
-            weigh_dependent_sentences(*batch, weights, dependent)
-        return cls(ids, offsets, rows, projections, selected, weights, counts)
+            weigh_dependent_sentences(batch, sigma, selected, config.window, weights, dependent)
+        return cls(batch, selected, weights, counts)
 
     def alpha(self, config: GemConfig) -> F64:
         """Return each word's weight (tokens,): the sum of those scores that are used (Eq. 10), times its count."""
         used = [self.weights[:, "nsu".index(letter)] for letter in config.alphas]
-        alpha = np.sum(used, axis=0) if used else np.ones(len(self.ids))
+        alpha = np.sum(used, axis=0) if used else np.ones(len(self.batch.ids))
         return alpha if self.counts is None else alpha * self.counts
 
     def compose(self, components: Components, config: GemConfig, out: F32) -> None:
@@ -82,11 +75,8 @@ class WeighedSentences:
         from gem_index.kernels.sentences import compose_sentences
 
         compose_sentences(
-            self.ids,
-            self.offsets,
-            self.rows,
+            self.batch,
             self.alpha(config),
-            self.projections,
             components.directions,
             self._removed(config),
             config.share,
@@ -95,7 +85,7 @@ class WeighedSentences:
 
     def word_vectors(self, components: Components, config: GemConfig) -> F64:
         """Return what each word adds to the unit vector of its sentence (tokens, d), of one sentence."""
-        words = self.rows[self.ids] * self.alpha(config)[:, None]
+        words = self.batch.rows[self.batch.ids] * self.alpha(config)[:, None]
         before = np.linalg.norm(words.sum(axis=0))
         directions = components.directions[self._removed(config)[0]]
         words = words - config.share * (words @ directions.T) @ directions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gem_index.collection.models import open_encoder, open_vectors, record_of
 from gem_index.collection.results import ModelInfo
@@ -13,13 +13,11 @@ from gem_index.errors import NameTakenError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
 from gem_index.home.registration import register_paths
+from gem_index.home.vector_library import VectorLibrary
 from gem_index.store.names import ModelRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.registry import DEFAULT_VECTORS
-
-if TYPE_CHECKING:
-    from gem_index.home.vector_library import VectorLibrary
 
 __all__ = ["ModelLibrary"]
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64, Mask
+from gem_index.arrays import F64, I32, I64, Mask
+from gem_index.kernels.batch import Sentences
 from gem_index.kernels.compiled import compiled, compiled_part
-from gem_index.kernels.windows import PIECE, Workspace, dot, load, workspace
+from gem_index.kernels.windows import Workspace, dot, keep, load, pieces, workspace
 
 __all__ = ["weigh_dependent_sentences"]
 
@@ -167,19 +168,11 @@ def _weigh_carefully(sentence: I32, window: int, work: Workspace, span: _Span) -
 
 @compiled
 def weigh_dependent_sentences(
-    ids: I32,
-    offsets: I64,
-    rows: F32,
-    projections: F64,
-    sigma: F64,
-    selected: I64,
-    window: int,
-    weights: F64,
-    dependent: Mask,
+    batch: Sentences, sigma: F64, selected: I64, window: int, weights: F64, dependent: Mask
 ) -> None:
     """Weigh the words of the sentences that :func:`gem_index.kernels.windows.weigh_sentences` marked; same parameters."""
-    d, count = rows.shape[1], selected.shape[1]
-    work = workspace(offsets, d, count, window)
+    d, count = batch.rows.shape[1], selected.shape[1]
+    work = workspace(batch, count, window)
     w = work.gram.shape[1]
     span = _Span(
         np.empty(w, dtype=np.int64),
@@ -190,16 +183,13 @@ def weigh_dependent_sentences(
         np.empty(d),
         np.empty(count),
     )
-    for s in range(offsets.shape[0] - 1):
-        sentence, out = ids[offsets[s] : offsets[s + 1]], weights[offsets[s] : offsets[s + 1]]
+    for s in range(batch.offsets.shape[0] - 1):
+        begin, end = batch.offsets[s], batch.offsets[s + 1]
+        sentence = batch.ids[begin:end]
         if not dependent[s]:
             continue
-        for first in range(0, sentence.shape[0], PIECE):
-            last = min(sentence.shape[0], first + PIECE)
-            low = max(0, first - window)
+        for low, first, last in pieces(end - begin, window):
             piece = sentence[low : last + window]
-            load(piece, rows, projections, sigma, selected[s], window, work)
+            load(piece, batch, sigma, selected[s], window, work)
             _weigh_carefully(piece, window, work, span)
-            for i in range(first, last):
-                for part in range(3):
-                    out[i, part] = work.weights[i - low, part]
+            keep(work, low, first, last, weights[begin:end])

@@ -1,6 +1,6 @@
 """A sentence's directions, and its vector from the weights of its words (docs/algorithm.md, section 4).
 
-Sentences come as word ids: sentence s is ``ids[offsets[s]:offsets[s + 1]]``, word id i has the vector ``rows[i]``. Every
+Sentences come as word ids, see :class:`gem_index.kernels.batch.Sentences`. Every
 result depends on the sentence alone, never on its neighbours in a batch: reductions run in one fixed order per sentence,
 so bytes do not change with batch size or threads.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64
+from gem_index.arrays import F32, F64, I64
+from gem_index.kernels.batch import Sentences
 from gem_index.kernels.compiled import compiled
 from gem_index.kernels.windows import dot
 
@@ -34,23 +35,21 @@ def project(rows: F32, directions: F64) -> F64:
 
 
 @compiled
-def select_directions(
-    ids: I32, offsets: I64, projections: F64, sigma: F64, plain_ranking: bool, selected: I64
-) -> None:
+def select_directions(batch: Sentences, sigma: F64, plain_ranking: bool, selected: I64) -> None:
     """Fill selected (sentences, h) with the directions of the largest o_k, best first (Eq. 8; ties: smaller k first).
 
     Parameters
     ----------
-    ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
-    projections, sigma : float64 arrays (u, K), (K,)
+    batch : Sentences
+    sigma : float64 array (K,)
     plain_ranking : bool
         Rank by ||S^T d_k|| alone (preset cqa).
     """
     scores = np.empty(sigma.shape[0])
     for s in range(selected.shape[0]):
         scores[:] = 0.0
-        for i in range(offsets[s], offsets[s + 1]):
-            row = projections[ids[i]]
+        for i in range(batch.offsets[s], batch.offsets[s + 1]):
+            row = batch.projections[batch.ids[i]]
             for k in range(scores.shape[0]):
                 scores[k] += row[k] * row[k]
         if not plain_ranking:
@@ -67,23 +66,13 @@ def select_directions(
 
 @compiled
 def compose_sentences(
-    ids: I32,
-    offsets: I64,
-    rows: F32,
-    alpha: F64,
-    projections: F64,
-    directions: F64,
-    removed: I64,
-    share: float,
-    out: F32,
+    batch: Sentences, alpha: F64, directions: F64, removed: I64, share: float, out: F32
 ) -> None:
     """Fill out (sentences, d) with the unit vectors of the weighted sums less a share of their parts along directions.
 
     Parameters
     ----------
-    ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
-    rows, projections : float32 array (u, d), float64 array (u, K)
-        The distinct words' vectors and their inner products with the directions.
+    batch : Sentences
     alpha : float64 array (tokens,)
         The words' weights.
     directions : float64 array (K, d)
@@ -93,13 +82,13 @@ def compose_sentences(
         How much of its part along them, 0 to 1.
     """
     count = removed.shape[1]
-    c = np.empty(rows.shape[1])
+    c = np.empty(batch.rows.shape[1])
     along = np.empty(count)
-    for s in range(offsets.shape[0] - 1):
+    for s in range(batch.offsets.shape[0] - 1):
         c[:] = 0.0
         along[:] = 0.0
-        for i in range(offsets[s], offsets[s + 1]):
-            row, projection = rows[ids[i]], projections[ids[i]]
+        for i in range(batch.offsets[s], batch.offsets[s + 1]):
+            row, projection = batch.rows[batch.ids[i]], batch.projections[batch.ids[i]]
             for x in range(c.shape[0]):
                 c[x] += alpha[i] * row[x]
             for place in range(count):

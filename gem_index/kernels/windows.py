@@ -8,14 +8,25 @@ word that enters borders X, a word that leaves takes its Schur complement out. W
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64, Mask
+from gem_index.arrays import F64, I32, I64, Mask
+from gem_index.kernels.batch import Sentences
 from gem_index.kernels.compiled import compiled, compiled_part
 
-__all__ = ["PIECE", "Workspace", "dot", "load", "weigh_sentences", "workspace"]
+__all__ = [
+    "PIECE",
+    "Workspace",
+    "dot",
+    "keep",
+    "load",
+    "pieces",
+    "weigh_sentences",
+    "workspace",
+]
 
 
 _CAREFUL_BELOW = 1e-4
@@ -41,15 +52,15 @@ class Workspace(NamedTuple):
 
 
 @compiled_part
-def workspace(offsets: I64, dimension: int, count: int, window: int) -> Workspace:
-    """Allocate for the longest of some sentences."""
+def workspace(batch: Sentences, count: int, window: int) -> Workspace:
+    """Allocate for the longest of some sentences, and ``count`` selected directions."""
     longest = 1
-    for s in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[s + 1] - offsets[s])
+    for s in range(batch.offsets.shape[0] - 1):
+        longest = max(longest, batch.offsets[s + 1] - batch.offsets[s])
     n = min(longest, PIECE + 2 * window)
     w = min(longest, 2 * window + 1)
     return Workspace(
-        np.empty((n, dimension)),
+        np.empty((n, batch.rows.shape[1])),
         np.empty((n, count)),
         np.empty((n, w)),
         np.empty((n, 3)),
@@ -95,21 +106,30 @@ def _banded_gram(words: F64, window: int, gram: F64) -> None:
 
 
 @compiled_part
+def pieces(length: int, window: int) -> Iterator[tuple[int, int, int]]:
+    """Cut a sentence into words ``first`` to ``last``, weighed with the ``window`` words around them, from ``low`` on."""
+    for first in range(0, length, PIECE):
+        yield max(0, first - window), first, min(length, first + PIECE)
+
+
+@compiled_part
+def keep(work: Workspace, low: int, first: int, last: int, weights: F64) -> None:
+    """Copy the weights of the words ``first`` to ``last`` of a sentence, whose piece begins at ``low``."""
+    for i in range(first, last):
+        for part in range(3):
+            weights[i, part] = work.weights[i - low, part]
+
+
+@compiled_part
 def load(
-    sentence: I32,
-    rows: F32,
-    projections: F64,
-    sigma: F64,
-    selected: I64,
-    window: int,
-    work: Workspace,
+    sentence: I32, batch: Sentences, sigma: F64, selected: I64, window: int, work: Workspace
 ) -> None:
     """Fill ``work.words``, ``work.aligned`` and ``work.gram`` for the words of a sentence or a piece of one."""
     for i in range(sentence.shape[0]):
-        row, word = rows[sentence[i]], work.words[i]
+        row, word = batch.rows[sentence[i]], work.words[i]
         for x in range(word.shape[0]):
             word[x] = row[x]
-        projection = projections[sentence[i]]
+        projection = batch.projections[sentence[i]]
         for place in range(selected.shape[0]):
             k = selected[place]
             work.aligned[i, place] = sigma[k] * projection[k]
@@ -117,19 +137,11 @@ def load(
 
 
 @compiled_part
-def _enter(
-    i: int,
-    size: int,
-    gram: F64,
-    aligned: F64,
-    inverse: F64,
-    meaning: F64,
-    members: I64,
-    products: F64,
-    share: F64,
-    query: F64,
-) -> bool:
+def _enter(i: int, size: int, work: Workspace) -> bool:
     """Border X and T by word i; False where it is too close to the span of the ``size`` members."""
+    gram, aligned, members = work.gram, work.aligned, work.members
+    inverse, meaning = work.inverse, work.meaning
+    products, share, query = work.products, work.share, work.query
     count = aligned.shape[1]
     for a in range(size):
         products[a] = gram[members[a], i - members[a]]
@@ -165,8 +177,9 @@ def _enter(
 
 
 @compiled_part
-def _leave(a: int, size: int, inverse: F64, meaning: F64, members: I64) -> None:
+def _leave(a: int, size: int, work: Workspace) -> None:
     """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
+    inverse, meaning, members = work.inverse, work.meaning, work.members
     count = meaning.shape[1]
     last = size - 1
     if a != last:
@@ -193,17 +206,16 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
     A word that stands in its window more than once is a member once, and none of its occurrences brings anything new.
     """
     n = sentence.shape[0]
-    gram, aligned, weights = work.gram, work.aligned, work.weights
-    inverse, meaning, members = work.inverse, work.meaning, work.members
-    products, share, query = work.products, work.share, work.query
-    count = aligned.shape[1]
+    gram, weights, members = work.gram, work.weights, work.members
+    inverse, meaning = work.inverse, work.meaning
+    count = work.aligned.shape[1]
     size = 0
     entered = 0
     for i in range(n):
         low, high = max(0, i - window), min(n, i + window + 1)
         for a in range(size):
             if members[a] < low:
-                _leave(a, size, inverse, meaning, members)
+                _leave(a, size, work)
                 size -= 1
                 break
         while entered < high:
@@ -213,9 +225,7 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
                     members[a] = entered
                     known = True
             if not known:
-                if not _enter(
-                    entered, size, gram, aligned, inverse, meaning, members, products, share, query
-                ):
+                if not _enter(entered, size, work):
                     return False
                 size += 1
             entered += 1
@@ -243,10 +253,7 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
 
 @compiled
 def weigh_sentences(
-    ids: I32,
-    offsets: I64,
-    rows: F32,
-    projections: F64,
+    batch: Sentences,
     sigma: F64,
     selected: I64,
     window: int,
@@ -260,9 +267,7 @@ def weigh_sentences(
 
     Parameters
     ----------
-    ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
-    rows, projections : float32 array (u, d), float64 array (u, K)
-        The distinct words' vectors and their inner products with the corpus' directions.
+    batch : Sentences
     sigma : float64 array (K,)
     selected : int64 array (sentences, h)
         The directions of each sentence.
@@ -273,18 +278,15 @@ def weigh_sentences(
     dependent : bool array (sentences,)
         Set to True for the sentences that :func:`gem_index.kernels.ill_conditioned.weigh_dependent_sentences` has to weigh.
     """
-    work = workspace(offsets, rows.shape[1], selected.shape[1], window)
-    for s in range(offsets.shape[0] - 1):
-        sentence, out = ids[offsets[s] : offsets[s + 1]], weights[offsets[s] : offsets[s + 1]]
+    work = workspace(batch, selected.shape[1], window)
+    for s in range(batch.offsets.shape[0] - 1):
+        begin, end = batch.offsets[s], batch.offsets[s + 1]
+        sentence = batch.ids[begin:end]
         dependent[s] = False
-        for first in range(0, sentence.shape[0], PIECE):
-            last = min(sentence.shape[0], first + PIECE)
-            low = max(0, first - window)
+        for low, first, last in pieces(end - begin, window):
             piece = sentence[low : last + window]
-            load(piece, rows, projections, sigma, selected[s], window, work)
+            load(piece, batch, sigma, selected[s], window, work)
             if not _slide(piece, window, work):
                 dependent[s] = True
                 break
-            for i in range(first, last):
-                for part in range(3):
-                    out[i, part] = work.weights[i - low, part]
+            keep(work, low, first, last, weights[begin:end])

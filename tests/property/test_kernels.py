@@ -10,6 +10,7 @@ import naive
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
 from gem_index.gem.sentences import WeighedSentences
+from gem_index.kernels.batch import Sentences
 from gem_index.kernels.corpora import coarse_vectors
 from gem_index.kernels.sentences import select_directions
 
@@ -252,15 +253,16 @@ def test_of_directions_that_tie_the_first_are_selected(plain):
     projections = np.array([[1.0, 0.0, -1.0, 2.0, 0.5], [0.0, 1.0, 0.0, 0.0, 0.5]])
     sigma = np.array([1.0, 1.0, 1.0, 1.0, 1.0])
     selected = np.empty((1, 5), dtype=np.int64)
-    select_directions(ids, offsets, projections, sigma, plain, selected)
+    batch = Sentences(ids, offsets, np.zeros((2, 1), np.float32), projections)
+    select_directions(batch, sigma, plain, selected)
     assert selected.tolist() == [[3, 0, 1, 2, 4]]
 
 
 def test_of_a_sentence_without_words_the_first_directions_are_selected():
     selected = np.empty((1, 3), dtype=np.int64)
-    select_directions(
-        np.zeros(0, np.int32), np.zeros(2, np.int64), np.ones((1, 4)), np.ones(4), True, selected
-    )
+    empty = np.zeros(0, np.int32), np.zeros(2, np.int64)
+    batch = Sentences(*empty, np.zeros((1, 1), np.float32), np.ones((1, 4)))
+    select_directions(batch, np.ones(4), True, selected)
     assert selected.tolist() == [[0, 1, 2]]
 
 
