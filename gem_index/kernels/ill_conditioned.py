@@ -15,7 +15,7 @@ import numpy as np
 from gem_index.arrays import F64, I32, I64, Mask
 from gem_index.kernels.batch import Sentences
 from gem_index.kernels.compiled import compiled, compiled_part
-from gem_index.kernels.windows import Workspace, dot, keep, load, pieces, workspace
+from gem_index.kernels.windows import Workspace, count_pieces, dot, keep, load, piece, workspace
 
 __all__ = ["weigh_dependent_sentences"]
 
@@ -188,8 +188,9 @@ def weigh_dependent_sentences(
         sentence = batch.ids[begin:end]
         if not dependent[s]:
             continue
-        for low, first, last in pieces(end - begin, window):
-            piece = sentence[low : last + window]
-            load(piece, batch, sigma, selected[s], window, work)
-            _weigh_carefully(piece, window, work, span)
+        for number in range(count_pieces(end - begin)):
+            low, first, last = piece(number, end - begin, window)
+            words = sentence[low : last + window]
+            load(words, batch, sigma, selected[s], window, work)
+            _weigh_carefully(words, window, work, span)
             keep(work, low, first, last, weights[begin:end])

@@ -8,7 +8,6 @@ word that enters borders X, a word that leaves takes its Schur complement out. W
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +19,11 @@ from gem_index.kernels.compiled import compiled, compiled_part
 __all__ = [
     "PIECE",
     "Workspace",
+    "count_pieces",
     "dot",
     "keep",
     "load",
-    "pieces",
+    "piece",
     "weigh_sentences",
     "workspace",
 ]
@@ -106,10 +106,16 @@ def _banded_gram(words: F64, window: int, gram: F64) -> None:
 
 
 @compiled_part
-def pieces(length: int, window: int) -> Iterator[tuple[int, int, int]]:
-    """Cut a sentence into words ``first`` to ``last``, weighed with the ``window`` words around them, from ``low`` on."""
-    for first in range(0, length, PIECE):
-        yield max(0, first - window), first, min(length, first + PIECE)
+def piece(number: int, length: int, window: int) -> tuple[int, int, int]:
+    """Return (low, first, last) of a piece of a sentence: words first to last, weighed with those around, from low on."""
+    first = number * PIECE
+    return max(0, first - window), first, min(length, first + PIECE)
+
+
+@compiled_part
+def count_pieces(length: int) -> int:
+    """Return how many pieces a sentence is cut into."""
+    return (length + PIECE - 1) // PIECE
 
 
 @compiled_part
@@ -283,10 +289,11 @@ def weigh_sentences(
         begin, end = batch.offsets[s], batch.offsets[s + 1]
         sentence = batch.ids[begin:end]
         dependent[s] = False
-        for low, first, last in pieces(end - begin, window):
-            piece = sentence[low : last + window]
-            load(piece, batch, sigma, selected[s], window, work)
-            if not _slide(piece, window, work):
+        for number in range(count_pieces(end - begin)):
+            low, first, last = piece(number, end - begin, window)
+            words = sentence[low : last + window]
+            load(words, batch, sigma, selected[s], window, work)
+            if not _slide(words, window, work):
                 dependent[s] = True
                 break
             keep(work, low, first, last, weights[begin:end])
