@@ -75,7 +75,7 @@ def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
             components.directions,
             components.singular_values,
             window=config.window,
-            removed=config.removed,
+            n_removed=config.n_removed,
             ranking=config.ranking,
             removal=config.removal,
             alphas=config.alphas,

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import regex
 
@@ -15,6 +15,7 @@ from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
 __all__ = [
+    "Tokenizer",
     "WeightedText",
     "check_text",
     "check_texts",
@@ -26,38 +27,53 @@ __all__ = [
     "tokenize",
 ]
 
+Tokenizer: TypeAlias = Literal["wordpunct", "treebank", "tweet", "toktok"]
+"""NLTK's tokenizers that need no download."""
+
 # NLTK matches with the ``regex`` package since 3.10.3: its \w also covers combining marks, without which words of many
 # scripts would fall apart. On ASCII the standard engine finds the same words, faster.
 _TOKEN = regex.compile(r"\w+|[^\w\s]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
 
 
-def tokenize(text: str) -> list[str]:
+def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
     """Split a text into lower-case word tokens.
 
     Parameters
     ----------
     text : str
         Any Unicode text.
+    tokenizer : str
+        One of NLTK's.
 
     Returns
     -------
     list of str
-        The tokens of ``nltk.wordpunct_tokenize`` in order, each lower-cased after splitting; tokens without an
-        alphanumeric character (punctuation, runs of underscores) are left out.
+        The tokens of the tokenizer in order, each lower-cased after splitting; tokens without an alphanumeric character
+        (punctuation, runs of underscores) are left out.
     """
+    if tokenizer != "wordpunct":
+        return [word for word, _, _ in _locate_words(text, tokenizer)]
     if text.isascii():
         return [token for token in _ASCII_WORD.findall(text.lower()) if token.strip("_")]
     return [token.lower() for token in _TOKEN.findall(text) if any(map(str.isalnum, token))]
 
 
-def token_spans(text: str) -> list[tuple[int, int]]:
+def token_spans(text: str, tokenizer: Tokenizer = "wordpunct") -> list[tuple[int, int]]:
     """Return where each token of :func:`tokenize` begins and ends in the text, in characters."""
+    if tokenizer != "wordpunct":
+        return [(begin, end) for _, begin, end in _locate_words(text, tokenizer)]
     if text.isascii():
         found = (match for match in _ASCII_WORD.finditer(text.lower()) if match[0].strip("_"))
     else:
         found = (match for match in _TOKEN.finditer(text) if any(map(str.isalnum, match[0])))
     return [match.span() for match in found]
+
+
+def _locate_words(text: str, tokenizer: Tokenizer) -> list[tuple[str, int, int]]:
+    from gem_index.tokenizers import locate_words  # imports NLTK
+
+    return locate_words(text, tokenizer)
 
 
 class WeightedText(str):
@@ -144,10 +160,11 @@ def check_weight(value: object, what: str) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def token_weights(text: WeightedText) -> list[float]:
+def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> list[float]:
     """Return the weight of each token of :func:`tokenize`."""
     ends = list(accumulate(length for length, _ in text.weights))
-    return [text.weights[bisect_right(ends, begin)][1] for begin, _ in token_spans(text)]
+    spans = token_spans(text, tokenizer)
+    return [text.weights[min(bisect_right(ends, begin), len(ends) - 1)][1] for begin, _ in spans]
 
 
 def counted_tokens(text: str) -> list[str]:

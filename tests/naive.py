@@ -184,7 +184,7 @@ def word_weights(
 
 
 def weights(
-    S: Array, directions: Array, sigma: Array, *, window: int, removed: int, ranking: Ranking
+    S: Array, directions: Array, sigma: Array, *, window: int, n_removed: int, ranking: Ranking
 ) -> Array:
     """Return alpha_n, alpha_s and alpha_u of every word, shape (n, 3) (docs/algorithm.md, section 4).
 
@@ -195,7 +195,7 @@ def weights(
     sigma : array of shape (K,)
     window : int
         m.
-    removed : int
+    n_removed : int
         h.
     ranking : {"singular", "plain"}
 
@@ -203,7 +203,7 @@ def weights(
     -------
     array of shape (n, 3)
     """
-    chosen = select_directions(S, directions, sigma, removed, ranking)
+    chosen = select_directions(S, directions, sigma, n_removed, ranking)
     alphas = np.zeros((S.shape[1], 3))
     for i in range(S.shape[1]):
         alphas[i] = word_weights(S, i, window, directions[chosen], sigma[chosen])
@@ -216,7 +216,7 @@ def encode(
     sigma: Array,
     *,
     window: int,
-    removed: int,
+    n_removed: int,
     ranking: Ranking,
     removal: Removal,
     alphas: str,
@@ -231,7 +231,7 @@ def encode(
     sigma : array of shape (K,)
     window : int
         m.
-    removed : int
+    n_removed : int
         h.
     ranking : {"singular", "plain"}
     removal : {"sdr", "sir", "none"}
@@ -252,16 +252,16 @@ def encode(
     d, n = S.shape
     if n == 0:
         return np.zeros(d)
-    parts = weights(S, directions, sigma, window=window, removed=removed, ranking=ranking)
+    parts = weights(S, directions, sigma, window=window, n_removed=n_removed, ranking=ranking)
     used = ["nsu".index(letter) for letter in alphas]
     alpha = parts[:, used].sum(axis=1) if used else np.ones(n)
     c = S @ alpha
     before = np.linalg.norm(c)
     D = directions[:0]
     if removal == "sdr":
-        D = directions[select_directions(S, directions, sigma, removed, ranking)]
+        D = directions[select_directions(S, directions, sigma, n_removed, ranking)]
     elif removal == "sir":
-        D = directions[:removed]
+        D = directions[:n_removed]
     c = c - share * (D.T @ (D @ c))
     after = np.linalg.norm(c)
     if after <= TOLERANCE * before:

@@ -212,6 +212,9 @@ class ConfigOptions:
     prior: Annotated[
         float | None, typer.Option(help="Pseudo-sentences of background mixed into the fit.")
     ] = None
+    tokenizer: Annotated[
+        str | None, typer.Option(help="wordpunct (the default), treebank, tweet or toktok.")
+    ] = None
 
     @property
     def changed(self) -> bool:
@@ -268,6 +271,7 @@ class ConfigOptions:
         }
         if changes.get("alphas") == "-":
             changes["alphas"] = ""
+        changes = GemConfig.named_fields(changes)
         specs = self.specifications()
         if len(specs) > 1:
             if changes:

@@ -51,10 +51,12 @@ class SourceOptionFlags:
             help="Look words up: keep (as they are), lower, or fallback (then lower, then capitalised)."
         ),
     ] = "keep"
-    tails: Annotated[
+    contractions: Annotated[
         str,
         typer.Option(
-            help="Look the s and t of it's and don't up: word (like any word) or apostrophe ('s, 't; else zero)."
+            "--contractions",
+            "--tails",
+            help="Look the s and t of it's and don't up: word (like any word) or apostrophe ('s, 't; else zero).",
         ),
     ] = "word"
     limit: Annotated[int | None, typer.Option(help="Take only the first words.")] = None

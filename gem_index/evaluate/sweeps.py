@@ -106,12 +106,12 @@ def evaluate_sensitivity(
 def _steps(config: GemConfig) -> Iterator[tuple[str, float, GemConfig]]:
     for setting, values in SWEEPS.items():
         for value in values:
-            if setting == "components" and value < config.removed:
+            if setting == "components" and value < config.n_removed:
                 continue
-            if setting == "removed" and value > config.components:
+            if setting == "removed" and value > config.n_components:
                 continue
             changed: Any = value if setting == "power" else int(value)
-            yield setting, value, replace(config, **{setting: changed})
+            yield setting, value, replace(config, **GemConfig.named_fields({setting: changed}))
 
 
 def _pearsons(

@@ -107,8 +107,8 @@ def _reweighted(spec: str) -> list[str]:
 def _changed(config: GemConfig, setting: str, value: Any) -> GemConfig | None:
     """Return a configuration with another value, None where it would not be one."""
     changes: dict[str, Any] = {setting: value}
-    if setting == "components" and value < config.removed:
+    if setting == "components" and value < config.n_removed:
         return None
-    if setting == "removed" and value > config.components:
+    if setting == "removed" and value > config.n_components:
         return None
-    return replace(config, **changes)
+    return replace(config, **GemConfig.named_fields(changes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
-from gem_index.text import WeightedText, token_weights, tokenize
+from gem_index.text import Tokenizer, WeightedText, token_weights, tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
@@ -38,14 +38,27 @@ class TokenBatch:
     counts: npt.NDArray[np.float64] | None = None
 
     @classmethod
-    def of_texts(cls, texts: Sequence[str]) -> TokenBatch:
+    def of_texts(cls, texts: Sequence[str], tokenizer: Tokenizer = "wordpunct") -> TokenBatch:
         """Return texts as a batch; their words are those of :func:`gem_index.text.tokenize`.
 
-        ASCII texts are split by the kernel, others by the tokenizer itself.
+        ``wordpunct`` splits ASCII texts in a kernel, all other texts are split by the tokenizer itself.
         """
+        if tokenizer == "wordpunct":
+            batch = cls._of_texts(texts)
+        else:
+            batch = cls.of_tokens(tokenize(text, tokenizer) for text in texts)
+        weighted = [(i, t) for i, t in enumerate(texts) if isinstance(t, WeightedText)]
+        if not weighted:
+            return batch
+        counts = np.ones(batch.offsets[-1])
+        for i, text in weighted:
+            counts[batch.offsets[i] : batch.offsets[i + 1]] = token_weights(text, tokenizer)
+        return replace(batch, counts=counts)
+
+    @classmethod
+    def _of_texts(cls, texts: Sequence[str]) -> TokenBatch:
         from gem_index.kernels.tokens import number_words
 
-        weighted = [(i, t) for i, t in enumerate(texts) if isinstance(t, WeightedText)]
         joined_text = "".join(texts)
         if joined_text.isascii():
             split = np.zeros(len(texts), dtype=np.bool_)
@@ -69,13 +82,8 @@ class TokenBatch:
         words = np.empty((most, 2), dtype=np.int64)
         count = number_words(text, starts, split, table, ids, offsets, words)
         spans = words[:count].tolist()
-        counts = None
-        if weighted:
-            counts = np.ones(offsets[-1])
-            for i, weighted_text in weighted:
-                counts[offsets[i] : offsets[i + 1]] = token_weights(weighted_text)
         found = [joined[begin:end].decode() for begin, end in spans]
-        return cls(found, ids[: offsets[-1]], offsets, counts)
+        return cls(found, ids[: offsets[-1]], offsets)
 
     @classmethod
     def of_tokens(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:

@@ -24,7 +24,7 @@ from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
-from gem_index.text import check_text, check_texts
+from gem_index.text import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = [
@@ -78,7 +78,7 @@ class CombinedEncoder:
     Raises
     ------
     ConfigError
-        If there are no encoders, more than 100, or not as many weights above 0.
+        If there are no encoders, more than 100, not as many weights above 0, or their tokenizers differ.
 
     Examples
     --------
@@ -101,6 +101,12 @@ class CombinedEncoder:
                 "from 1e-9 to 1e9"
             )
         self.weights = tuple(map(float, given))
+        tokenizers = {encoder.tokenizer for encoder in self.encoders}
+        if len(tokenizers) > 1:
+            raise ConfigError(
+                f"found encoders of the tokenizers {', '.join(sorted(tokenizers))}; expected one for all of them, "
+                "so that each word has a weight in each"
+            )
 
     def __repr__(self) -> str:
         parts = (
@@ -122,6 +128,11 @@ class CombinedEncoder:
             for encoder, weight in zip(self.encoders, self.weights, strict=True)
         )
         return hashlib.sha256(f"combined encoder {'+'.join(parts)}".encode()).hexdigest()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What splits texts into words, the same for all encoders."""
+        return self.encoders[0].tokenizer
 
     @property
     def fitted(self) -> bool:

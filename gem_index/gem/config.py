@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, get_args
 from gem_index.errors import ConfigError
 from gem_index.json_input import read_json
 from gem_index.quoting import quoted
+from gem_index.text import Tokenizer
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 
@@ -19,6 +20,14 @@ Ranking = Literal["singular", "plain"]
 
 NEW_COLLECTION_PRIOR = 10_000.0
 """Pseudo-sentences of background that a new collection starts with (docs/algorithm.md, section 7)."""
+
+
+_STORED_NAMES = {"n_components": "components", "n_removed": "removed"}
+"""What some fields are called in stored configurations, settings and fingerprints: as they were when these were made."""
+
+_OWN_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
+
+_IMPLIED = {"share": 1.0, "tokenizer": "wordpunct"}
 
 
 class _NotChosen(float):
@@ -33,16 +42,16 @@ class GemConfig:
     ----------
     window : int
         m: words before and after a word that make its context, at least 0.
-    removed : int
+    n_removed : int
         h: principal directions selected per sentence, at least 0.
-    components : int
-        K: principal directions kept of the corpus, at least ``removed``.
+    n_components : int
+        K: principal directions kept of the corpus, at least ``n_removed``.
     power : float
         t of Eq. 7, the exponent of the singular values in a coarse vector, above 0.
     ranking : {"singular", "plain"}
         How a sentence ranks the directions: ``singular`` by sigma_k * ||S^T d_k||, ``plain`` by ||S^T d_k||.
     removal : {"sdr", "sir", "none"}
-        Which directions leave the sentence vector: the sentence's own ``removed`` ones, the corpus' first ``removed``
+        Which directions leave the sentence vector: the sentence's own ``n_removed`` ones, the corpus' first ``n_removed``
         ones, or none.
     share : float
         How much of its part along those directions leaves the sentence vector, 0 to 1: all of it in the paper, c less
@@ -53,6 +62,8 @@ class GemConfig:
     prior : float
         Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (docs/algorithm.md, section 7).
         Where none is given an encoder mixes in none, and a new collection 10,000.
+    tokenizer : {"wordpunct", "treebank", "tweet", "toktok"}
+        Which of NLTK's tokenizers splits a text into words (docs/algorithm.md, section 1).
 
     Raises
     ------
@@ -65,17 +76,18 @@ class GemConfig:
     """
 
     window: int = 7
-    removed: int = 17
-    components: int = 45
+    n_removed: int = 17
+    n_components: int = 45
     power: float = 3.0
     ranking: Ranking = "singular"
     removal: Removal = "sdr"
     share: float = 1.0
     alphas: str = "nsu"
     prior: float = _NotChosen(0.0)
+    tokenizer: Tokenizer = "wordpunct"
 
     def __post_init__(self) -> None:
-        for name, low in (("window", 0), ("removed", 0), ("components", 1)):
+        for name, low in (("window", 0), ("n_removed", 0), ("n_components", 1)):
             value: Any = getattr(self, name)
             if (
                 not isinstance(value, Integral)
@@ -97,14 +109,15 @@ class GemConfig:
         if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= float(share) <= 1:
             raise ConfigError(f"share is {quoted(share)}; expected a number from 0 to 1")
         object.__setattr__(self, "share", float(share))
-        if self.removed > self.components:
+        if self.n_removed > self.n_components:
             raise ConfigError(
-                f"removed is {self.removed} and components {self.components}; "
+                f"n_removed is {self.n_removed} and n_components {self.n_components}; "
                 "expected no more removed directions than components"
             )
         for name, value, allowed in (
             ("ranking", self.ranking, get_args(Ranking)),
             ("removal", self.removal, get_args(Removal)),
+            ("tokenizer", self.tokenizer, get_args(Tokenizer)),
         ):
             if value not in allowed:
                 raise ConfigError(
@@ -122,7 +135,7 @@ class GemConfig:
     @classmethod
     def cqa(cls, **changes: Any) -> Self:
         """Return the paper's settings for community question answering."""
-        paper: dict[str, Any] = {"window": 6, "removed": 15, "ranking": "plain"}
+        paper: dict[str, Any] = {"window": 6, "n_removed": 15, "ranking": "plain"}
         return cls(**(paper | changes))
 
     @classmethod
@@ -139,7 +152,7 @@ class GemConfig:
         """
         ours: dict[str, Any] = {
             "window": 10,
-            "removed": 3,
+            "n_removed": 3,
             "power": 2.0,
             "share": 0.4,
             "alphas": "nu",
@@ -216,10 +229,14 @@ class GemConfig:
         return json.dumps(self._stated(), sort_keys=True, separators=(",", ":"))
 
     def _stated(self) -> dict[str, Any]:
-        """Return the fields; a share of 1 is left out, as it was implied when fingerprints were first made."""
-        values = asdict(self)
-        if self.share == 1.0:
-            del values["share"]
+        """Return the fields under the names that fingerprints are made of.
+
+        A field that came later is left out at the value that was implied before.
+        """
+        values = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+        for name, implied in _IMPLIED.items():
+            if values[name] == implied:
+                del values[name]
         return values
 
     @classmethod
@@ -235,9 +252,28 @@ class GemConfig:
 
     @classmethod
     def _of_fields(cls, values: object) -> Self:
+        return cls(**cls.named_fields(values))
+
+    @classmethod
+    def named_fields(cls, values: object) -> dict[str, Any]:
+        """Return some fields, given by their own names or as stored, by their own names.
+
+        Raises
+        ------
+        ConfigError
+            If they are not a mapping of fields, or one comes under both names.
+        """
         known = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or not set(values) <= known:
+        if not isinstance(values, Mapping) or not set(values) <= known | set(_OWN_NAMES):
             raise ConfigError(
                 f"the configuration is {quoted(values, 80)}; expected an object with {', '.join(sorted(known))}"
             )
-        return cls(**values)
+        named = {_OWN_NAMES.get(str(name), str(name)): value for name, value in values.items()}
+        if len(named) < len(values):
+            twice = next(
+                name for name, stored in _STORED_NAMES.items() if {name, stored} <= set(values)
+            )
+            raise ConfigError(
+                f"the configuration holds {twice} and {_STORED_NAMES[twice]}, which are the same; expected one of them"
+            )
+        return named

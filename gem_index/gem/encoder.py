@@ -22,7 +22,7 @@ from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_mod
 from gem_index.gem.sentences import WeighedSentences
 from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.text import check_text, check_texts
+from gem_index.text import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = [
@@ -149,10 +149,15 @@ class GemEncoder:
         return RECIPE if self._components is None else self._components.recipe
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """What splits texts into words."""
+        return self.config.tokenizer
+
+    @property
     def components(self) -> Components:
         """The principal directions in use; the background's until a fit."""
         if self._components is None:
-            found = self._background().components(self.config.components)
+            found = self._background().components(self.config.n_components)
             self._components = Components(found.directions, found.singular_values, 0, RECIPE)
         return self._components
 
@@ -243,7 +248,7 @@ class GemEncoder:
         if statistics.sentences == 0 and prior == 0:
             raise InputError("found no text with a word to fit on; expected at least one")
         background = self._background() if prior > 0 else None
-        self._components = statistics.components(self.config.components, background, prior)
+        self._components = statistics.components(self.config.n_components, background, prior)
         self._statistics = statistics
         return self
 
@@ -299,7 +304,7 @@ class GemEncoder:
         The three scores are shown as computed; ``alpha`` is the sum of those that the configuration uses, times the weight
         of the word's part in a :class:`~gem_index.WeightedText`.
         """
-        batch = TokenBatch.of_texts([check_text(text, "text")])
+        batch = self._batch([check_text(text, "text")])
         weighed = self._weigh(batch)
         _, unknown = self.vectors.lookup(batch.words)
         words = tuple(
@@ -319,12 +324,15 @@ class GemEncoder:
             Its weight times its vector, less the share that is removed, over the length of the sum: rows that add up to the
             text's vector.
         """
-        weighed = self._weigh(TokenBatch.of_texts([check_text(text, "text")]))
+        weighed = self._weigh(self._batch([check_text(text, "text")]))
         return weighed.word_vectors(self.components, self.config)
 
     def explain_match(self, first: str, second: str) -> MatchExplanation:
         """Return why two texts match: what each word, and each pair of words, adds to their cosine."""
         return explain_match(self, first, second)
+
+    def _batch(self, texts: list[str]) -> TokenBatch:
+        return TokenBatch.of_texts(texts, self.config.tokenizer)
 
     def _weigh(self, batch: TokenBatch) -> WeighedSentences:
         rows, _ = self.vectors.lookup(batch.words)
@@ -349,7 +357,7 @@ class GemEncoder:
 
         def one(part: tuple[int, int]) -> Result:
             begin, end = part
-            return work(TokenBatch.of_texts(texts[begin:end]), out[begin:end])
+            return work(self._batch(texts[begin:end]), out[begin:end])
 
         parts = ranges_by_length(texts, threads)
         if len(parts) <= 1:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.notebook import html_table
-from gem_index.text import check_text, token_spans, tokenize
+from gem_index.text import Tokenizer, check_text, token_spans, tokenize
 
 __all__ = ["MatchExplanation", "MatchedPair", "MatchedWord", "explain_match"]
 
@@ -77,6 +77,11 @@ class WordVectors(Protocol):
         """Identity of the encoder."""
         ...
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What splits texts into words."""
+        ...
+
     def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
         """Return what each word adds to the text's unit vector, (n, d)."""
         ...
@@ -94,8 +99,8 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
         second,
         encoder.fingerprint,
         float(shares.sum()),
-        _words(first, shares.sum(axis=1)),
-        _words(second, shares.sum(axis=0)),
+        _words(first, shares.sum(axis=1), encoder.tokenizer),
+        _words(second, shares.sum(axis=0), encoder.tokenizer),
         tuple(
             MatchedPair(place // columns, place % columns, share)
             for place, share in zip(order.tolist(), shares.ravel()[order].tolist(), strict=True)
@@ -103,10 +108,11 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
     )
 
 
-def _words(text: str, shares: npt.NDArray[np.float64]) -> tuple[MatchedWord, ...]:
+def _words(
+    text: str, shares: npt.NDArray[np.float64], tokenizer: Tokenizer
+) -> tuple[MatchedWord, ...]:
+    tokens, spans = tokenize(text, tokenizer), token_spans(text, tokenizer)
     return tuple(
         MatchedWord(token, *span, share)
-        for token, span, share in zip(
-            tokenize(text), token_spans(text), shares.tolist(), strict=True
-        )
+        for token, span, share in zip(tokens, spans, shares.tolist(), strict=True)
     )

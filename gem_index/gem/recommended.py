@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from gem_index.gem.config import GemConfig
@@ -12,7 +12,9 @@ from gem_index.vectors.base import VectorSource
 
 __all__ = ["DOMINANT_SHARE", "config_for", "recommended_config", "recommended_encoder"]
 
-_COMPLETE = frozenset({"window", "removed", "components", "power", "ranking", "removal", "alphas"})
+_COMPLETE = frozenset(
+    {"window", "n_removed", "n_components", "power", "ranking", "removal", "alphas"}
+)
 """What a saved configuration holds at least; a mapping without one of these changes the recommended one."""
 
 DOMINANT_SHARE = 0.25
@@ -58,10 +60,8 @@ def config_for(
     """
     if config is None:
         return recommended_config(vectors)
-    if isinstance(config, Mapping) and not set(config) >= _COMPLETE:
-        return GemConfig.of({**_fields(recommended_config(vectors)), **config})
+    if isinstance(config, Mapping):
+        given = GemConfig.named_fields(config)
+        if not set(given) >= _COMPLETE:
+            return replace(recommended_config(vectors), **given)
     return GemConfig.of(config)
-
-
-def _fields(config: GemConfig) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in asdict(config)}

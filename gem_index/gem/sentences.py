@@ -53,7 +53,7 @@ class WeighedSentences:
 
         sigma, sentences = components.singular_values, len(offsets) - 1
         batch = Sentences(ids, offsets, rows, project(rows, components.directions))
-        selected = np.empty((sentences, min(config.removed, len(sigma))), dtype=np.int64)
+        selected = np.empty((sentences, min(config.n_removed, len(sigma))), dtype=np.int64)
         select_directions(batch, sigma, config.ranking == "plain", selected)
         weights = np.empty((len(ids), 3))
         dependent = np.empty(sentences, dtype=np.bool_)

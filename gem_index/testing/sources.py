@@ -129,8 +129,8 @@ class VectorSourceContract:
         source = self.make_source()
         texts = [" ".join(self.known), " ".join([*self.known[::-1], self.known[0]])]
         for encoder in (
-            GemEncoder(source, GemConfig(removed=0)),
-            GemEncoder(source, GemConfig(removed=0)).fit(texts),
+            GemEncoder(source, GemConfig(n_removed=0)),
+            GemEncoder(source, GemConfig(n_removed=0)).fit(texts),
         ):
             rows = encoder.encode(texts)
             assert rows.shape == (2, source.dimension)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
@@ -16,13 +16,16 @@ from gem_index.vectors.base import BoolArray, FloatArray
 
 __all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
 
-TAILS = ("word", "apostrophe")
+CONTRACTIONS = ("word", "apostrophe")
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
 _USUAL_OOV = "hash"
 
-_CONTRACTED = {tail: f"'{tail}" for tail in ("s", "t", "ve", "re", "ll", "d", "m")}
+_STORED_NAMES = {"contractions": "tails"}
+"""What some options are called in homes and fingerprints: as they were when these were made."""
+
+_CONTRACTED = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +44,8 @@ class SourceOptions:
         source that is stored keeps what was decided.
     case : str
         ``keep`` looks a word up as it is; ``lower`` lower-cased; ``fallback`` as it is, then lower-cased, then capitalised.
-    tails : str
-        How the tails of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
+    contractions : str
+        How the endings of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
         ``word`` like any word (the paper), ``apostrophe`` as 's and 't, and as zeros where the source holds no such word.
     limit : int, optional
         Take only so many words from the beginning.
@@ -55,7 +58,7 @@ class SourceOptions:
     scale: float = 1.0
     oov: str | None = None
     case: str = "keep"
-    tails: str = "word"
+    contractions: str = "word"
     limit: int | None = None
     dtype: str | None = None
 
@@ -63,7 +66,12 @@ class SourceOptions:
         check_factor("scale", self.scale)
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit is {quoted(self.limit)}; expected at least 1")
-        choices = {"oov": UNKNOWN_WORDS, "case": CASES, "tails": TAILS, "dtype": DTYPES}
+        choices = {
+            "oov": UNKNOWN_WORDS,
+            "case": CASES,
+            "contractions": CONTRACTIONS,
+            "dtype": DTYPES,
+        }
         for name, known in choices.items():
             value = getattr(self, name)
             if value not in known and not (name in ("dtype", "oov") and value is None):
@@ -77,34 +85,45 @@ class SourceOptions:
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from the usual; fingerprints are made of them."""
-        found = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+        found = {
+            _STORED_NAMES.get(f.name, f.name): v
+            for f in fields(self)
+            if (v := getattr(self, f.name)) != f.default
+        }
         if self.oov == _USUAL_OOV:
             del found["oov"]
         return found
 
     def to_json(self) -> str:
         """Return all options as JSON with sorted keys."""
-        return json.dumps(asdict(self), sort_keys=True)
+        stored = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+        return json.dumps(stored, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return what :meth:`to_json` wrote."""
-        return cls(**json.loads(text))
+        return cls.of_stored(json.loads(text))
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> Self:
+        """Return options by the names that they are stored under."""
+        own_names = {stored: name for name, stored in _STORED_NAMES.items()}
+        return cls(**{own_names.get(name, name): value for name, value in values.items()})
 
     def spelled(self, words: Sequence[str]) -> Sequence[str]:
-        """Return words as they are looked up: in which case, and tails of contractions with their apostrophe."""
+        """Return words as they are looked up: in which case, and endings of contractions with their apostrophe."""
         if self.case == "lower":
             words = [word.lower() for word in words]
-        if self.tails == "apostrophe":
+        if self.contractions == "apostrophe":
             words = [_CONTRACTED.get(word, word) for word in words]
         return words
 
     def silent(self, words: Sequence[str], unknown: BoolArray) -> list[int]:
-        """Return the places of unknown tails of contractions, whose vectors are zero."""
-        if self.tails == "word":
+        """Return the places of unknown endings of contractions, whose vectors are zero."""
+        if self.contractions == "word":
             return []
-        tails = _CONTRACTED.values()
-        return [place for place in np.flatnonzero(unknown).tolist() if words[place] in tails]
+        endings = _CONTRACTED.values()
+        return [place for place in np.flatnonzero(unknown).tolist() if words[place] in endings]
 
     def adjust(self, rows: FloatArray) -> FloatArray:
         """Return vectors (n, d) brought to unit length and scaled."""

@@ -218,7 +218,7 @@ def open_stored(folder: Path) -> StoredVectors:
 
 
 def _open_parts(folder: Path, meta: dict[str, Any]) -> StoredVectors:
-    options = SourceOptions(**meta.get("options", {}))
+    options = SourceOptions.of_stored(meta.get("options", {}))
     fingerprint = meta.get("fingerprint")
     rows = Rows.open(folder, "matrix")
     if meta.get("kind") == "pieces":

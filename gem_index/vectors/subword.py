@@ -148,12 +148,12 @@ class SubwordVectors:
         Raises
         ------
         ConfigError
-            If words are brought to unit length, or tails of contractions are composed otherwise: that is no property of
+            If words are brought to unit length, or endings of contractions are composed otherwise: that is no property of
             their pieces.
         """
-        if self.options.unit or self.options.tails != "word":
+        if self.options.unit or self.options.contractions != "word":
             raise ConfigError(
-                f"{origin} composes words in a way that its pieces cannot carry (unit or tails); "
+                f"{origin} composes words in a way that its pieces cannot carry (unit or contractions); "
                 "expected the original source, or words: gem-index vectors fit-vocabulary"
             )
         half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1
@@ -187,12 +187,12 @@ def open_wordllama() -> SubwordVectors:
 
 
 def open_wordllama_gem() -> SubwordVectors:
-    """Open the same table as GEM uses it best: tails of contractions by their apostrophe, lengths near 1.
+    """Open the same table as GEM uses it best: endings of contractions by their apostrophe, lengths near 1.
 
     Chosen on dev sets alone, see docs/evaluation.md. At the table's own lengths, about 15, alpha_u = exp(-sum of squares)
     is zero for every word.
     """
-    return _bundled(SourceOptions(tails="apostrophe", scale=0.1))
+    return _bundled(SourceOptions(contractions="apostrophe", scale=0.1))
 
 
 def _bundled(options: SourceOptions) -> SubwordVectors:

@@ -44,7 +44,7 @@ def problems(draw):
     sigma = np.sort(rng.gamma(1.0, draw(st.sampled_from([1.0, 30.0])), size=K))[::-1].copy()
     options = {
         "window": draw(st.integers(0, 20)),
-        "removed": draw(st.integers(0, 20)),
+        "n_removed": draw(st.integers(0, 20)),
         "ranking": draw(st.sampled_from(["singular", "plain"])),
     }
     return rows, sentence, directions, sigma, options
@@ -70,7 +70,7 @@ def nearly_dependent_problems(draw):
     sigma = np.sort(rng.gamma(1.0, draw(st.sampled_from([1.0, 30.0])), size=K))[::-1].copy()
     options = {
         "window": draw(st.integers(0, 9)),
-        "removed": draw(st.integers(0, 6)),
+        "n_removed": draw(st.integers(0, 6)),
         "ranking": "singular",
     }
     return rows, np.arange(n, dtype=np.int32), directions, sigma, options
@@ -128,7 +128,7 @@ def test_encoding_equals_the_paper(problem, removal, alphas, share):
     expected = naive.weights(S, directions, sigma, **options)
     np.testing.assert_allclose(parts, expected, atol=4e-6)
     c = naive.encode(S, directions, sigma, **others, **options)
-    removed_most = share == 1 and removal != "none" and rows.shape[1] <= options["removed"] + 1
+    removed_most = share == 1 and removal != "none" and rows.shape[1] <= options["n_removed"] + 1
     if not removed_most:  # what is left would be the rounding of float32 rows in both
         assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(c), abs=1e-5)
         if c.any():
@@ -159,7 +159,7 @@ def test_what_is_left_of_a_copy_of_a_word(epsilon, place):
     rows = np.array([vectors[i] for i in order], np.float32)
     epsilon = float(np.float32(epsilon))
     directions, sigma = np.eye(3)[2:], np.array([0.5])
-    options = {"window": 5, "removed": 1, "ranking": "singular"}
+    options = {"window": 5, "n_removed": 1, "ranking": "singular"}
     _, parts = by_kernels(rows, np.arange(3, dtype=np.int32), directions, sigma, options)
     length = np.hypot(1, epsilon)
     # e1 has as little that is new beside its near copy, across the plane of the two
@@ -196,7 +196,7 @@ def test_words_that_only_all_others_together_span(rows, window):
     assert clear_of_the_rank_tolerance(S, window)
     directions = np.linalg.qr(np.random.default_rng(len(rows)).normal(size=(8, 3)))[0].T
     sigma = np.array([3.0, 2.0, 1.0])
-    options = {"window": window, "removed": 2, "ranking": "singular"}
+    options = {"window": window, "n_removed": 2, "ranking": "singular"}
     _, parts = by_kernels(rows, np.arange(len(rows), dtype=np.int32), directions, sigma, options)
     expected = naive.weights(S, directions, sigma, **options)
     np.testing.assert_allclose(parts, expected, atol=4e-6)
@@ -271,7 +271,7 @@ def test_the_oracle_reproduces_itself_on_a_worked_example():
     S = np.array([[2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
     directions, sigma = np.array([[1.0, 0, 0]]), np.array([0.5])
     expected = [[np.e, 1.0, np.exp(-0.5)], [np.e, 1.5, 1.0]]
-    options = {"window": 7, "removed": 1, "ranking": "singular"}
+    options = {"window": 7, "n_removed": 1, "ranking": "singular"}
     np.testing.assert_allclose(naive.weights(S, directions, sigma, **options), expected)
     rows = S.T.astype(np.float32)
     _, parts = by_kernels(rows, np.array([0, 1], np.int32), directions, sigma, options)

@@ -13,10 +13,10 @@ from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [" ".join(WORDS[i : i + 7]) for i in range(0, len(WORDS) - 7, 3)]
 CONFIGS = [
-    GemConfig(removed=3, components=8),
-    GemConfig(removed=3, components=8, share=0.4, alphas="nu", power=2),
-    GemConfig(removed=2, components=8, removal="sir", ranking="plain"),
-    GemConfig(removed=5, components=8, removal="none", alphas=""),
+    GemConfig(n_removed=3, n_components=8),
+    GemConfig(n_removed=3, n_components=8, share=0.4, alphas="nu", power=2),
+    GemConfig(n_removed=2, n_components=8, removal="sir", ranking="plain"),
+    GemConfig(n_removed=5, n_components=8, removal="none", alphas=""),
 ]
 
 
@@ -64,7 +64,7 @@ def test_a_share_is_the_inner_product_of_weighted_and_projected_words():
     for text in ("renew a visa at the bank", "the river bank"):
         rows, _ = encoder.vectors.lookup(tokenize(text))
         S = rows.T.astype(np.float64)
-        options = {"window": 7, "removed": 3, "ranking": "singular"}
+        options = {"window": 7, "n_removed": 3, "ranking": "singular"}
         parts = naive.weights(S, components.directions, components.singular_values, **options)
         alpha = parts[:, 0] + parts[:, 2]
         chosen = naive.select_directions(

@@ -8,4 +8,6 @@ from gem_index import GemConfig
 @pytest.fixture
 def faq(home, vectors_folder):
     home.vectors.add("tiny", vectors_folder)
-    return home.create_collection("faq", vectors="tiny", config=GemConfig(components=12, removed=5))
+    return home.create_collection(
+        "faq", vectors="tiny", config=GemConfig(n_components=12, n_removed=5)
+    )

@@ -225,7 +225,7 @@ class TestAllOrNothing:
 
 class TestBuild:
     def test_fits_on_the_texts_and_is_idempotent(self, home, vectors_folder):
-        config = GemConfig(components=12, removed=5)
+        config = GemConfig(n_components=12, n_removed=5)
         report = home.build("b", documents(200), vectors=str(vectors_folder), config=config)
         status = home.collection("b").status()
         assert (status.fitted, status.prior, status.vectors, status.index.tail) == (

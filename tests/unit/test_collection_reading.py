@@ -33,7 +33,9 @@ DOCUMENTS = [
 @pytest.fixture
 def faq(home, vectors_folder):
     home.vectors.add("tiny", vectors_folder)
-    faq = home.create_collection("faq", vectors="tiny", config=GemConfig(components=12, removed=5))
+    faq = home.create_collection(
+        "faq", vectors="tiny", config=GemConfig(n_components=12, n_removed=5)
+    )
     faq.ingest(DOCUMENTS)
     return faq
 
@@ -298,7 +300,7 @@ class TestAgreement:
     def test_an_existing_one_is_returned_where_it_agrees(self, home, faq):
         same = home.create_collection("faq", exist_ok=True)
         assert list(same.documents()) == DOCUMENTS
-        config = GemConfig(components=12, removed=5)
+        config = GemConfig(n_components=12, n_removed=5)
         assert (
             home.create_collection("faq", vectors="tiny", config=config, exist_ok=True).count() == 3
         )
@@ -309,7 +311,7 @@ class TestAgreement:
             home.create_collection("faq", vectors="wordllama", exist_ok=True)
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
             home.create_collection("faq", config=GemConfig.cqa(), exist_ok=True)
-        own = GemConfig(components=12, removed=5, prior=7)
+        own = GemConfig(n_components=12, n_removed=5, prior=7)
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
             home.create_collection("faq", config=own, exist_ok=True)
         with pytest.raises(ConfigError, match="expected auto, flat"):

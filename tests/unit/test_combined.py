@@ -22,7 +22,7 @@ TEXTS = [
 def encoders(vectors_folder):
     vectors = open_vectors(str(vectors_folder))
     return [
-        GemEncoder(vectors, GemConfig(removed=2)),
+        GemEncoder(vectors, GemConfig(n_removed=2)),
         GemEncoder(vectors, GemConfig(removal="none")),
     ]
 
@@ -84,7 +84,7 @@ class TestSpecification:
     def test_one_and_several(self, tmp_path):
         path = tmp_path / "c.json"
         path.write_text('{"vectors": "a+b", "config": {"removed": 3}}')
-        assert read_specification(path) == [EncoderSpec.of("a+b", GemConfig(removed=3))]
+        assert read_specification(path) == [EncoderSpec.of("a+b", GemConfig(n_removed=3))]
         entries = [{"vectors": "a"}, {"vectors": "b", "config": {"alphas": "n"}, "weight": 0.5}]
         path.write_text(json.dumps({"encoders": entries}))
         assert read_specification(str(path)) == [
@@ -128,7 +128,7 @@ def test_the_published_combination_reaches_its_figures(shared, home):
     home.vectors.add(
         "numberbatch-tails",
         shared / "vectors/numberbatch-300d",
-        options=SourceOptions(tails="apostrophe"),
+        options=SourceOptions(contractions="apostrophe"),
     )
     specs = read_specification(Path(__file__).parents[2] / "docs/evaluation/combined.json")
     sources = [home.vectors.open(str(spec.vectors)) for spec in specs]

@@ -12,7 +12,7 @@ from gem_index.settings import load_settings
 
 def test_presets_are_the_papers():
     values = {
-        name: (c.window, c.removed, c.components, c.power, c.ranking, c.removal, c.alphas, c.prior)
+        name: (c.window, c.n_removed, c.n_components, c.power, c.ranking, c.removal, c.alphas, c.prior)
         for name in ("sts", "cqa", "transfer")
         for c in [GemConfig.preset(name)]
     }
@@ -52,8 +52,8 @@ def test_alphas_are_a_set():
         ({"window": -1}, "window is -1; expected a whole number from 0"),
         ({"window": 1.5}, "window is 1.5"),
         ({"window": True}, "window is True"),
-        ({"components": 0}, "components is 0; expected a whole number from 1"),
-        ({"removed": 46}, "removed is 46 and components 45"),
+        ({"n_components": 0}, "n_components is 0; expected a whole number from 1"),
+        ({"n_removed": 46}, "n_removed is 46 and n_components 45"),
         ({"power": 0}, "power is 0; expected a number above 0"),
         ({"power": float("nan")}, "power is nan"),
         ({"prior": -1}, "prior is -1; expected a number of at least 0"),

@@ -31,7 +31,7 @@ CORPUS = [
 
 @pytest.fixture(scope="module")
 def fitted(small_vectors):
-    return GemEncoder(small_vectors, GemConfig(removed=4, components=8), threads=1).fit(CORPUS)
+    return GemEncoder(small_vectors, GemConfig(n_removed=4, n_components=8), threads=1).fit(CORPUS)
 
 
 def random_texts(count, seed=3):
@@ -122,7 +122,7 @@ class TestEncode:
             assert np.all((np.abs(norms - 1) < 1e-5) | (norms == 0))
 
     def test_what_removal_leaves_nothing_of_is_zero_not_noise(self, small_vectors):
-        encoder = GemEncoder(small_vectors, GemConfig(removed=17)).fit(["river"])
+        encoder = GemEncoder(small_vectors, GemConfig(n_removed=17)).fit(["river"])
         assert not encoder.encode(["river"]).any()
 
     def test_a_text_of_one_word_said_over_and_over(self, fitted):
@@ -149,7 +149,7 @@ class TestExplain:
         assert all(math.isclose(w.alpha, w.alpha_n + w.alpha_s + w.alpha_u) for w in words)
         novelty = GemEncoder(
             small_vectors,
-            GemConfig(alphas="n", removed=4, components=8),
+            GemConfig(alphas="n", n_removed=4, n_components=8),
             components=fitted.components,
         )
         assert [w.alpha for w in novelty.explain("the river").words] == [
@@ -163,7 +163,7 @@ class TestExplain:
 
     def test_the_weights_are_those_of_the_vector(self, small_vectors, fitted):
         text = "two ducks swimming in the river"
-        config = GemConfig(removal="none", removed=4, components=8)
+        config = GemConfig(removal="none", n_removed=4, n_components=8)
         encoder = GemEncoder(small_vectors, config, components=fitted.components)
         alphas = np.array([word.alpha for word in encoder.explain(text).words])
         total = alphas @ small_vectors.lookup(text.split())[0]
@@ -271,7 +271,7 @@ class TestBackground:
         words = sorted(f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst")
         matrix = np.random.default_rng(1).normal(size=(100, 6)).astype(np.float32)
         encoder = GemEncoder(
-            MappedVectors.from_words(words, matrix), GemConfig(removed=2, components=4)
+            MappedVectors.from_words(words, matrix), GemConfig(n_removed=2, n_components=4)
         )
         assert encoder.components.directions.shape == (4, 6)
 
@@ -309,7 +309,9 @@ def test_the_background_is_computed_once_for_vectors_of_one_fingerprint(small_ve
 
     monkeypatch.setattr("gem_index.gem.background.pseudo_sentences", again)
     assert (
-        len(GemEncoder(small_vectors, GemConfig(removed=3, components=10)).components.directions)
+        len(
+            GemEncoder(small_vectors, GemConfig(n_removed=3, n_components=10)).components.directions
+        )
         == 10
     )
     with pytest.raises(AssertionError, match="drawn again"):

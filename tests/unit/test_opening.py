@@ -79,7 +79,7 @@ def test_other_forms_are_refused(config, message):
 def test_registered_vectors_a_model_and_a_collection(tiny):
     by_vectors = open_provider("tiny", home=tiny, config="sts")
     assert by_vectors.settings["home"] == str(tiny.root)
-    fitted = tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
+    fitted = tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1))
     by_model = open_provider(model="fitted", home=str(tiny.root))
     assert by_model.fingerprint == fitted.fingerprint
     assert by_model.settings == {
@@ -97,7 +97,7 @@ def test_registered_vectors_a_model_and_a_collection(tiny):
 
 def test_a_model_file_needs_its_vectors(tiny, tmp_path):
     path = tmp_path / "fitted.safetensors"
-    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1)).save(path)
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1)).save(path)
     provider = open_provider("tiny", model=path, home=tiny)
     assert provider.settings["model"] == str(path)
     assert provider.settings["vectors"] == "tiny"
@@ -111,7 +111,7 @@ def test_a_model_file_needs_its_vectors(tiny, tmp_path):
 
 
 def test_what_contradicts_itself_is_refused(tiny):
-    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(removed=1))
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1))
     with pytest.raises(ConfigError, match="a model and a collection; expected one"):
         open_provider(model="fitted", collection="faq", home=tiny)
     with pytest.raises(ConfigError, match="a configuration beside a fitted model"):
@@ -191,7 +191,7 @@ def test_numbers_of_numpy_are_numbers():
 
     config = {"removed": np.int64(2), "power": np.float32(3)}
     assert open_provider("wordllama", config=config).encoder.config == GemConfig.trained(
-        removed=2, power=3
+        n_removed=2, power=3
     )
 
 

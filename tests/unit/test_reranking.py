@@ -8,7 +8,7 @@ from gem_index.gem.reranking import cosines
 
 @pytest.fixture(scope="module")
 def encoder(small_vectors):
-    return GemEncoder(small_vectors, GemConfig(removed=3, components=6))
+    return GemEncoder(small_vectors, GemConfig(n_removed=3, n_components=6))
 
 
 QUERY = "open a bank account"

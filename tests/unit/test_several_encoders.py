@@ -42,7 +42,7 @@ def expected(home, texts):
     """The encoder that a collection of these texts has, made by hand."""
     vectors = home.vectors.open("tiny")
     configs = [
-        GemConfig(components=12, removed=5, prior=10_000),
+        GemConfig(n_components=12, n_removed=5, prior=10_000),
         GemConfig(removal="none", prior=50),
     ]
     encoders = [GemEncoder(vectors, config).fit(texts) for config in configs]

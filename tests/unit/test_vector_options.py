@@ -341,7 +341,7 @@ class TestTails:
     def test_tails_are_looked_up_with_their_apostrophe(self):
         words = ["it", "s", "'s", "don", "t"]
         matrix = np.eye(5, dtype=np.float32)
-        tails = SourceOptions(tails="apostrophe")
+        tails = SourceOptions(contractions="apostrophe")
         found, unknown = MappedVectors.from_words(words, matrix, tails).lookup(
             ["it", "s", "don", "t", "ve", "word"]
         )

@@ -26,7 +26,7 @@ QUERY = "bank account"
 @pytest.fixture
 def encoder(vectors_folder):
     vectors = open_vectors(str(vectors_folder))
-    return GemEncoder(vectors, GemConfig(removed=3)).fit([str(TEXT), "two ducks", "tea in a cup"])
+    return GemEncoder(vectors, GemConfig(n_removed=3)).fit([str(TEXT), "two ducks", "tea in a cup"])
 
 
 class TestText:
@@ -89,11 +89,11 @@ class TestVector:
         rows, _ = encoder.vectors.lookup(tokens)
         components, config = encoder.components, encoder.config
         S, sigma = rows.T.astype(np.float64), components.singular_values
-        settings = {"removed": config.removed, "ranking": config.ranking}
+        settings = {"removed": config.n_removed, "ranking": config.ranking}
         parts = naive.weights(S, components.directions, sigma, window=config.window, **settings)
         vector = S @ (parts.sum(axis=1) * token_weights(TEXT))
         chosen = naive.select_directions(
-            S, components.directions, sigma, config.removed, config.ranking
+            S, components.directions, sigma, config.n_removed, config.ranking
         )
         for direction in components.directions[chosen]:
             vector = vector - (vector @ direction) * direction
@@ -117,7 +117,7 @@ class TestVector:
 
     @given(weight=st.floats(0.01, 100))
     def test_shares_add_up_to_the_cosine(self, weight):
-        single = GemEncoder(open_vectors("wordllama"), GemConfig(removed=3))
+        single = GemEncoder(open_vectors("wordllama"), GemConfig(n_removed=3))
         text = WeightedText(TEXT, [(21, weight), (20, 1.0)])
         for encoder in (single, CombinedEncoder([single, single], [1, 0.5])):
             match = encoder.explain_match(QUERY, text)

@@ -238,7 +238,7 @@ class TestNestedParameters:
         assert vectorizer.set_params(config__window=3) is vectorizer
         assert vectorizer.config == GemConfig.cqa(window=3)
         vectorizer.set_params(config__removed=2, config="transfer")
-        assert vectorizer.config == GemConfig.transfer(removed=2)
+        assert vectorizer.config == GemConfig.transfer(n_removed=2)
         vectorizer.set_params(config=None, vectors="wordllama-gem", config__power=1)
         recommended = open_provider("wordllama-gem").encoder.config
         assert vectorizer.config == replace(recommended, power=1.0)

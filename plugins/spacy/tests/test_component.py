@@ -267,7 +267,7 @@ def test_the_configuration_carries_the_settings(other: Language, tmp_path: Path)
     assert isinstance(component, GemComponent)
     assert again.config["components"]["gem"]["config"] == {"removed": 1}
     assert component.provider.settings == other.get_pipe("gem").provider.settings
-    assert component.provider.encoder.config.removed == 1
+    assert component.provider.encoder.config.n_removed == 1
 
 
 def test_a_saved_fingerprint_is_checked_against_other_settings(

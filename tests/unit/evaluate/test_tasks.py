@@ -314,7 +314,7 @@ class TestSweeps:
     def test_ablation_changes_what_it_says(self, pairs, vectors):
         parts = read_sts([pairs])
         asked = []
-        config = GemConfig(removed=3, components=8)
+        config = GemConfig(n_removed=3, n_components=8)
         found = evaluate_ablation(parts, vectors, config, lambda c: asked.append(c) or 50.0)
         scores = {row["name"]: row["pearson"]["pairs.txt"] for row in found.json["rows"]}
         assert scores["GEM weights + SDR"] == scores["alpha_n, alpha_s, alpha_u + SDR"]
@@ -328,7 +328,7 @@ class TestSweeps:
         ]
 
     def test_sensitivity_leaves_out_what_would_be_no_configuration(self, pairs, vectors):
-        config = GemConfig(removed=20, components=30)
+        config = GemConfig(n_removed=20, n_components=30)
         points = evaluate_sensitivity(read_sts([pairs]), vectors, config).json["points"]
         values = {
             name: [p["value"] for p in points if p["setting"] == name]
@@ -369,22 +369,22 @@ class TestTune:
 
         def score(config, spec):
             seen.append((config, spec))
-            return -abs(config.window - 9) - abs(config.removed - 3) - (spec != "b")
+            return -abs(config.window - 9) - abs(config.n_removed - 3) - (spec != "b")
 
         best, spec, found = tune(score, ["a", "b"], GemConfig())
-        assert (best.window, best.removed, spec) == (9, 3, "b")
+        assert (best.window, best.n_removed, spec) == (9, 3, "b")
         assert found.json["score"] == 0
-        assert all(c.removed <= c.components for c, _ in seen)
+        assert all(c.n_removed <= c.n_components for c, _ in seen)
 
     def test_a_start_with_few_components_tries_no_more_removed_ones(self):
         seen = []
         tune(
             lambda config, spec: seen.append(config) or 0.0,
             ["a"],
-            GemConfig(removed=2, components=10),
+            GemConfig(n_removed=2, n_components=10),
         )
-        assert {c.removed for c in seen} == {0, 1, 2, 3, 5, 8, 10}
-        assert {c.components for c in seen} >= {5, 10, 75}
+        assert {c.n_removed for c in seen} == {0, 1, 2, 3, 5, 8, 10}
+        assert {c.n_components for c in seen} >= {5, 10, 75}
 
     def test_searches_weights(self):
         def score(config, spec):
