@@ -12,7 +12,16 @@ from gem_index.settings import load_settings
 
 def test_presets_are_the_papers():
     values = {
-        name: (c.window, c.n_removed, c.n_components, c.power, c.ranking, c.removal, c.alphas, c.prior)
+        name: (
+            c.window,
+            c.n_removed,
+            c.n_components,
+            c.power,
+            c.ranking,
+            c.removal,
+            c.alphas,
+            c.prior,
+        )
         for name in ("sts", "cqa", "transfer")
         for c in [GemConfig.preset(name)]
     }
