@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from gem_index.documents import Document
@@ -26,7 +28,7 @@ from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text import WeightedText, check_weight
 
-__all__ = ["FORMATS", "DocumentReader", "read_json_lines", "read_objects"]
+__all__ = ["FORMATS", "DocumentReader", "read_json_lines", "read_objects", "readable_twice"]
 
 Fields: TypeAlias = dict[str, Any]
 Record: TypeAlias = tuple[int, Fields | str]  # line, and its fields or what is wrong with it
@@ -258,6 +260,19 @@ def _check_new(identifier: str, places: dict[str, str], name: str, line: int) ->
             f"the id {quoted(identifier)} came before in {places[identifier]}; expected each id once",
         )
     places[identifier] = f"{name} line {line}"
+
+
+@contextmanager
+def readable_twice(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield names of inputs that can be read more than once: standard input is copied to a temporary file."""
+    if "-" not in names:
+        yield list(names)
+        return
+    with TemporaryDirectory() as folder, open_input("-") as stdin:
+        copy = Path(folder) / ("input.jsonl" if stdin.peek(1)[:1] == b"{" else "input.txt")
+        with copy.open("wb") as file:
+            copyfileobj(stdin, file)
+        yield [str(copy) if name == "-" else name for name in names]
 
 
 def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:

@@ -16,7 +16,7 @@ import typer
 from gem_index.errors import ConfigError, InputError, RecordError
 
 if TYPE_CHECKING:
-    from gem_index import GemConfig, GemEncoder, Home
+    from gem_index import EncoderChoice, GemConfig, GemEncoder, Home
     from gem_index.gem.combined import Encoder
     from gem_index.gem.specification import EncoderSpec
     from gem_index.progress import Progress
@@ -310,8 +310,8 @@ class EncoderOptions:
         ),
     ] = None
 
-    def encoder(self, context: typer.Context, config: ConfigOptions) -> Encoder:
-        """Return the encoder.
+    def choice(self, context: typer.Context, config: ConfigOptions) -> EncoderChoice:
+        """Return which encoder is asked for.
 
         Raises
         ------
@@ -321,14 +321,17 @@ class EncoderOptions:
         from gem_index import EncoderChoice
 
         fitted = self.model or self.collection
-        choice = EncoderChoice(
+        return EncoderChoice(
             vectors=self.vectors or (None if fitted else config.vectors),
             model=self.model,
             collection=self.collection,
             config=config.config(),
             home=home_of(context) if context.obj.home is not None else None,
         )
-        return choice.open().encoder
+
+    def encoder(self, context: typer.Context, config: ConfigOptions) -> Encoder:
+        """Return the encoder that is asked for; errors as for :meth:`choice`."""
+        return self.choice(context, config).open().encoder
 
     def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
         """Return the encoder for a command that takes one alone.

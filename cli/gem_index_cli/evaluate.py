@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,9 +22,8 @@ from gem_index_cli.context import (
 from gem_index_cli.output import print_evaluation
 
 if TYPE_CHECKING:
-    from gem_index import GemConfig
+    from gem_index import GemEncoder
     from gem_index.evaluate.candidates import Candidates
-    from gem_index.vectors.base import VectorSource
 
 __all__ = ["app"]
 
@@ -57,36 +54,18 @@ def _candidates(
     background: bool,
 ) -> tuple[Candidates, dict[str, Any]]:
     """Return GEM and its baselines, and what the report says of them."""
-    from gem_index import GemEncoder
-    from gem_index.evaluate.candidates import candidates
+    from gem_index.evaluate.candidates import candidates_of
 
     names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
-    first = encoder.encoder(context, config)
-    fitted = bool(encoder.model or encoder.collection)
-    found = candidates(
-        lambda: first if fitted else first.unfitted(),
-        first.encoders[0].vectors,
-        names,
-        fitted or background,
-    )
-    if isinstance(first, GemEncoder):
-        return found, _head(encoder, first.config, config)
-    configs = [json.loads(part.config.to_json()) for part in first.encoders]
-    head: dict[str, Any] = {"config": configs, "weights": list(first.weights)}
-    if fitted:
-        return found, {"model": encoder.model, "collection": encoder.collection, **head}
-    return found, {"vectors": [spec.vectors for spec in config.specifications()], **head}
+    return candidates_of(encoder.choice(context, config), names, background=background)
 
 
-def _unfitted(
-    context: typer.Context, encoder: EncoderOptions, config: ConfigOptions
-) -> tuple[VectorSource, GemConfig]:
+def _unfitted(context: typer.Context, encoder: EncoderOptions, config: ConfigOptions) -> GemEncoder:
     if encoder.model or encoder.collection:
         raise ConfigError(
             "found --model or --collection; expected --vectors: this command fits again"
         )
-    found = encoder.single(context, config)
-    return found.vectors, found.config
+    return encoder.single(context, config)
 
 
 @app.command()
@@ -243,37 +222,21 @@ def ablation(
     """Take GEM apart: weights, removal, each alpha (the paper's Table 4)."""
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.sweeps import evaluate_ablation
+    from gem_index.evaluate.transfer import subj_accuracy
 
-    parts, (vectors, base) = read_sts(files), _unfitted(context, encoder, config)
+    parts, base = read_sts(files), _unfitted(context, encoder, config)
+    subj = None if senteval is None else subj_accuracy(senteval, base.vectors)
     with progress_bar("ablation") as progress:
-        found = evaluate_ablation(parts, vectors, base, _subj(senteval, vectors), progress)
-    print_evaluation(found, _head(encoder, base, config), as_json, markdown)
-
-
-def _subj(folder: Path | None, vectors: VectorSource) -> Callable[[GemConfig], float] | None:
-    """Return what classifies SUBJ with a configuration."""
-    if folder is None:
-        return None
-    from gem_index import GemEncoder
-    from gem_index.evaluate.transfer import evaluate_transfer
-
-    def classify(config: GemConfig) -> float:
-        encoder = GemEncoder(vectors, config)
-        return evaluate_transfer(
-            "SUBJ", folder, lambda texts: encoder.fit(texts).encode(texts)
-        ).test
-
-    return classify
+        found = evaluate_ablation(parts, base.vectors, base.config, subj, progress)
+    print_evaluation(found, _head(context, encoder, config, base), as_json, markdown)
 
 
 def _head(
-    encoder: EncoderOptions, config: GemConfig, options: ConfigOptions | None = None
+    context: typer.Context, encoder: EncoderOptions, config: ConfigOptions, found: GemEncoder
 ) -> dict[str, Any]:
-    from gem_index.vectors.registry import DEFAULT_VECTORS
+    from gem_index.evaluate.candidates import describe_choice
 
-    named = encoder.vectors or encoder.model or encoder.collection
-    named = named or (options.vectors if options else None) or DEFAULT_VECTORS
-    return {"vectors": named, "config": json.loads(config.to_json())}
+    return describe_choice(encoder.choice(context, config), found)
 
 
 @app.command()
@@ -298,14 +261,15 @@ def sensitivity(
 
     if plot is not None:
         check_target(plot, "plot.png", ".png", ".svg", ".pdf")
-    parts, (vectors, base) = read_sts(files), _unfitted(context, encoder, config)
+    parts, base = read_sts(files), _unfitted(context, encoder, config)
     with progress_bar("sensitivity") as progress:
-        found = evaluate_sensitivity(parts, vectors, base, progress)
+        found = evaluate_sensitivity(parts, base.vectors, base.config, progress)
+    head = _head(context, encoder, config, base)
     if plot is not None:
-        spec = VectorSpec.parse(_head(encoder, base, config)["vectors"])
+        spec = VectorSpec.parse(head["vectors"])
         names = " + ".join(Path(part.name).name for part in spec.parts)
         plot_sensitivity(found.json, plot, f"GEM on {names}")
-    print_evaluation(found, _head(encoder, base, config), as_json, markdown)
+    print_evaluation(found, head, as_json, markdown)
 
 
 @app.command()
@@ -331,7 +295,7 @@ def examples(
     found = encoder.single(context, config)
     if corpus:
         found.fit(sentences_of(read_sts(corpus)))
-    head = _head(encoder, found.config, config)
+    head = _head(context, encoder, config, found)
     print_evaluation(evaluate_examples(found), head, as_json, markdown)
 
 
@@ -351,7 +315,7 @@ def speed(
 
     sentences = sentences_of(read_sts(files))
     found = encoder.single(context, config).fit(sentences)
-    head = _head(encoder, found.config, config)
+    head = _head(context, encoder, config, found)
     print_evaluation(evaluate_speed(found, sentences), head, as_json, markdown)
 
 

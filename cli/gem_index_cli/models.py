@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.files import open_input
 from gem_index_cli.context import (
     AsJson,
     AsJsonLines,
@@ -98,10 +94,11 @@ def encode(
 ) -> None:
     """Write the vectors of the texts in some files, a row a text, in their order."""
     from gem_index.gem.vector_output import write_vectors
+    from gem_index.reading import readable_twice
 
     if fit and (encoder.model or encoder.collection):
         raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")
-    with _readable_twice(inputs, fit) as names:
+    with readable_twice(inputs) if fit else nullcontext(inputs) as names:
         found = encoder.encoder(context, config)
         if fit:
             found.fit(options.reader(names).texts())
@@ -122,19 +119,6 @@ def encode(
         print_json(result)
     else:
         say(f"{output}: {rows} rows of {found.dimension} dimensions, {empty} without words.")
-
-
-@contextmanager
-def _readable_twice(names: list[str], needed: bool) -> Iterator[list[str]]:
-    """Yield the input names; standard input is kept in a temporary file where it has to be read twice."""
-    if not needed or "-" not in names:
-        yield names
-        return
-    with tempfile.TemporaryDirectory() as folder, open_input("-") as stdin:
-        copy = Path(folder) / ("input.jsonl" if stdin.peek(1)[:1] == b"{" else "input.txt")
-        with copy.open("wb") as file:
-            shutil.copyfileobj(stdin, file)
-        yield [str(copy) if name == "-" else name for name in names]
 
 
 @takes(config=ConfigOptions, encoder=EncoderOptions)
@@ -202,64 +186,27 @@ def rerank(
     with --json or --jsonl.
     """
     from gem_index import rerank as reranked
+    from gem_index.gem.rerank_requests import read_rerank_requests
 
     found = encoder.encoder(context, config)
     empty = True
-    for line, question in _questions(source, query):
+    for request in read_rerank_requests(source, query):
         empty = False
         try:
-            results = reranked(question["query"], question["candidates"], found, top_n)
+            results = reranked(request.query, request.candidates, found, top_n)
         except InputError as error:
-            raise RecordError(source, line, str(error)) from error
-        if not as_json:
-            print_results(results, title=question["query"])
-            continue
-        answer: dict[str, Any] = {"id": question["id"]} if "id" in question else {}
-        answer |= {"query": question["query"], "results": [vars(result) for result in results]}
-        print_json(answer)
+            raise RecordError(source, request.line, str(error)) from error
+        if as_json:
+            rows = [vars(result) for result in results]
+            print_json({**request.id, "query": request.query, "results": rows})
+        else:
+            print_results(results, title=request.query)
     if empty and source == "-":
         # what search printed of nothing
         if not as_json:
             say("Nothing was found.")
     elif empty:
         raise InputError(f"{source} holds no queries; expected one JSON object a line")
-
-
-def _questions(source: str, query: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over queries with their candidates: objects of both, or the hits that search prints as JSON."""
-    from gem_index.reading import read_json_lines
-    from gem_index.settings import load_settings
-
-    hits: list[Any] = []
-    first, asked = 0, query
-    for line, value in read_json_lines(source, load_settings().max_record_bytes):
-        if isinstance(value, dict) and "candidates" in value:
-            wanted, candidates = value.get("query", query), value["candidates"]
-            if not isinstance(wanted, str) or not isinstance(candidates, list):
-                raise _not_a_question(source, line, value)
-            yield line, value | {"query": wanted}
-            continue
-        for hit in value if isinstance(value, list) else [value]:
-            named = query or (hit.get("query") if isinstance(hit, dict) else None)
-            if not isinstance(named, str) or not isinstance(hit, dict) or "text" not in hit:
-                raise _not_a_question(source, line, hit)
-            if hits and named != asked:
-                yield first, {"query": asked, "candidates": hits}
-                hits = []
-            first, asked = (first if hits else line), named
-            hits.append(hit)
-    if hits:
-        yield first, {"query": asked, "candidates": hits}
-
-
-def _not_a_question(source: str, line: int, found: object) -> RecordError:
-    from gem_index.quoting import quoted
-
-    return RecordError(
-        source,
-        line,
-        f'found {quoted(found)}; expected {{"query": text, "candidates": [texts]}}, or what search --json prints',
-    )
 
 
 @app.command("list")

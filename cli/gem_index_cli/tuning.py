@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gem_index.errors import InputError
 from gem_index_cli.context import (
     AsJson,
     ConfigOptions,
@@ -54,8 +52,8 @@ def tune(
     """Search the paper's grid on dev data alone and write the best configuration, for fit and build --config."""
     from gem_index.evaluate.tune import tune as search
     from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
-    from gem_index.files import publish_file
     from gem_index.gem.recommended import config_for
+    from gem_index.gem.specification import write_specification
     from gem_index.vectors.registry import DEFAULT_VECTORS
 
     def opened(spec: str) -> VectorSource:
@@ -68,14 +66,7 @@ def tune(
         best, spec, found = search(
             score, specs, config_for(opened(specs[0]), config.config()), progress
         )
-    content = {"vectors": spec, "config": json.loads(best.to_json())}
-    try:
-        with publish_file(output) as file:
-            file.write((json.dumps(content, indent=1) + "\n").encode())
-    except OSError as error:
-        raise InputError(
-            f"cannot write {output}: {error.strerror}; expected a writable file"
-        ) from error
+    content = write_specification(output, spec, best)
     print_evaluation(found, content, as_json, markdown)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
@@ -9,9 +10,23 @@ from gem_index.arrays import F64
 from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import BASELINES, Scorer, cosines
 from gem_index.evaluate.lexical_baselines import TfIdf
+from gem_index.gem.combined import Encoder as AnyEncoder
+from gem_index.gem.encoder import GemEncoder
+from gem_index.gem.specification import encoder_specs
+from gem_index.home.opening import EncoderChoice
 from gem_index.vectors.base import FloatArray, VectorSource
+from gem_index.vectors.registry import DEFAULT_VECTORS
 
-__all__ = ["GEM", "Candidates", "Encoder", "EncoderScorer", "candidates", "with_lexical"]
+__all__ = [
+    "GEM",
+    "Candidates",
+    "Encoder",
+    "EncoderScorer",
+    "candidates",
+    "candidates_of",
+    "describe_choice",
+    "with_lexical",
+]
 
 Candidates = Mapping[str, Callable[[], Scorer]]
 
@@ -119,3 +134,39 @@ def candidates(
             raise ConfigError(f"the baseline is {name!r}; expected {', '.join(BASELINES)}")
         found[name] = lambda make=BASELINES[name]: make(vectors)  # type: ignore[misc]
     return found
+
+
+def candidates_of(
+    choice: EncoderChoice, baselines: Iterable[str] = BASELINES, *, background: bool = False
+) -> tuple[Candidates, dict[str, Any]]:
+    """Return a chosen encoder beside baselines over its vectors, and the head of the report.
+
+    Parameters
+    ----------
+    choice : EncoderChoice
+    baselines : iterable of str
+        Of several encoders over the vectors of the first.
+    background : bool
+        Do not fit on the evaluated texts; a fitted model never is.
+    """
+    encoder = choice.open().encoder
+    found = candidates(
+        lambda: encoder if choice.fitted else encoder.unfitted(),
+        encoder.encoders[0].vectors,
+        baselines,
+        choice.fitted or background,
+    )
+    return found, describe_choice(choice, encoder)
+
+
+def describe_choice(choice: EncoderChoice, encoder: AnyEncoder) -> dict[str, Any]:
+    """Return what a report says of a chosen encoder: what it was named by, and its configuration."""
+    configs = [json.loads(part.config.to_json()) for part in encoder.encoders]
+    if isinstance(encoder, GemEncoder):
+        named = choice.vectors or choice.model or choice.collection or DEFAULT_VECTORS
+        return {"vectors": str(named), "config": configs[0]}
+    head: dict[str, Any] = {"config": configs, "weights": list(encoder.weights)}
+    if choice.fitted:
+        return {"model": choice.model, "collection": choice.collection, **head}
+    specs = encoder_specs(None, choice.config, DEFAULT_VECTORS)
+    return {"vectors": [str(spec.vectors) for spec in specs], **head}

@@ -20,8 +20,11 @@ from gem_index.evaluate.transfer_data import (
     read_examples,
     target_distributions,
 )
+from gem_index.gem.config import GemConfig
+from gem_index.gem.encoder import GemEncoder
+from gem_index.vectors.base import VectorSource
 
-__all__ = ["GRID", "TASKS", "TransferResult", "evaluate_transfer"]
+__all__ = ["GRID", "TASKS", "TransferResult", "evaluate_transfer", "subj_accuracy"]
 
 Encode = Callable[[Sequence[str]], F32]
 Counted = Callable[[int, int], None]
@@ -297,3 +300,15 @@ def _log_probabilities(table: F64, x: F32) -> F64:
 
     logits = (x @ table[:, :-1].T.astype(x.dtype)).astype(np.float64) + table[:, -1]
     return np.asarray(log_softmax(logits, axis=1))
+
+
+def subj_accuracy(folder: Path, vectors: VectorSource) -> Callable[[GemConfig], float]:
+    """Return a function from a configuration to its accuracy on SUBJ, in percent: a column of the paper's Table 4."""
+
+    def accuracy(config: GemConfig) -> float:
+        encoder = GemEncoder(vectors, config)
+        return evaluate_transfer(
+            "SUBJ", folder, lambda texts: encoder.fit(texts).encode(texts)
+        ).test
+
+    return accuracy

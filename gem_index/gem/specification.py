@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import user_path
+from gem_index.files import publish_file, user_path
 from gem_index.gem.combined import MOST_ENCODERS, CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
@@ -18,7 +19,14 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.specification import VectorSpec
 
-__all__ = ["ConfigLike", "EncoderSpec", "encoder_specs", "make_encoder", "read_specification"]
+__all__ = [
+    "ConfigLike",
+    "EncoderSpec",
+    "encoder_specs",
+    "make_encoder",
+    "read_specification",
+    "write_specification",
+]
 
 ConfigLike: TypeAlias = GemConfig | Mapping[str, Any] | str
 """A configuration: itself, some of its fields, the name of a preset, or ``{"encoders": [...]}`` for several encoders."""
@@ -115,6 +123,25 @@ def read_specification(path: str | Path) -> list[EncoderSpec]:
             f"cannot read {quoted_path(path)}: {quoted_error(error)}; expected a readable file"
         ) from error
     return _specs(str(path), content)
+
+
+def write_specification(path: Path, vectors: str, config: GemConfig) -> dict[str, Any]:
+    """Write a configuration file of one encoder and return its content. Atomic: complete on return, absent on error.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    content = {"vectors": vectors, "config": json.loads(config.to_json())}
+    try:
+        with publish_file(path) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise InputError(
+            f"cannot write {quoted_path(path)}: {quoted_error(error)}; expected a writable file"
+        ) from error
+    return content
 
 
 def _specs(place: str, content: Any) -> list[EncoderSpec]:

@@ -1,0 +1,83 @@
+"""Questions with their candidates, from a file: what is re-ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem_index.errors import RecordError
+from gem_index.quoting import quoted
+from gem_index.reading import read_json_lines
+from gem_index.settings import load_settings
+
+__all__ = ["RerankRequest", "read_rerank_requests"]
+
+
+@dataclass(frozen=True)
+class RerankRequest:
+    """A query with its candidates, as :func:`gem_index.rerank` takes them.
+
+    Attributes
+    ----------
+    line : int
+        Where it begins in its file.
+    query : str
+    candidates : list
+    id : dict
+        The record's id under its key, empty without one.
+    """
+
+    line: int
+    query: str
+    candidates: list[Any]
+    id: dict[str, Any] = field(default_factory=dict)
+
+
+def read_rerank_requests(source: str, query: str | None = None) -> Iterator[RerankRequest]:
+    """Iterate over the requests of a file of JSON lines; ``-`` is standard input.
+
+    Parameters
+    ----------
+    source : str
+        A line is ``{"query": …, "candidates": […], "id": …}``, or search results: a list of hits, or one hit, each with its
+        ``text`` and ``query``. Consecutive hits of one query are one request.
+    query : str, optional
+        The query of records that hold none.
+
+    Raises
+    ------
+    RecordError
+        If a line is of neither form.
+    InputError
+        If the file cannot be read.
+    """
+    hits: list[Any] = []
+    first, asked = 0, query or ""
+    for line, value in read_json_lines(source, load_settings().max_record_bytes):
+        if isinstance(value, dict) and "candidates" in value:
+            wanted, candidates = value.get("query", query), value["candidates"]
+            if not isinstance(wanted, str) or not isinstance(candidates, list):
+                raise _not_a_request(source, line, value)
+            identity = {"id": value["id"]} if "id" in value else {}
+            yield RerankRequest(line, wanted, candidates, identity)
+            continue
+        for hit in value if isinstance(value, list) else [value]:
+            named = query or (hit.get("query") if isinstance(hit, dict) else None)
+            if not isinstance(named, str) or not isinstance(hit, dict) or "text" not in hit:
+                raise _not_a_request(source, line, hit)
+            if hits and named != asked:
+                yield RerankRequest(first, asked, hits)
+                hits = []
+            first, asked = (first if hits else line), named
+            hits.append(hit)
+    if hits:
+        yield RerankRequest(first, asked, hits)
+
+
+def _not_a_request(source: str, line: int, found: object) -> RecordError:
+    return RecordError(
+        source,
+        line,
+        f'found {quoted(found)}; expected {{"query": text, "candidates": [texts]}}, or search results as JSON',
+    )
