@@ -1,4 +1,4 @@
-"""From what a user writes for ``--vectors`` to a source: a name, a file, a folder, or several joined by ``+``."""
+"""Open a source from a specification of vectors: a name, a file, a folder, or several joined by ``+``."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
     "wordllama-gem": open_wordllama_gem,
     "wordllama": open_wordllama,
 }
-"""The sources that need no file of the user's."""
+"""The sources that need no file from the user."""
 
 _OPEN: WeakValueDictionary[str, VectorSource] = WeakValueDictionary()
 _OPENING = ForkSafeLock()
 
 DEFAULT_VECTORS = "wordllama-gem"
-"""What a new collection is made with."""
+"""The vectors of a new collection."""
 
 ENTRY_POINTS = "gem_index.vector_sources"
 """Installed packages offer sources in this group: a name, and a callable without arguments that opens the source."""
@@ -63,7 +63,7 @@ def split_spec(spec: str) -> list[SpecPart]:
     Raises
     ------
     ConfigError
-        If a part is empty or its weight is no number above 0.
+        If a part is empty or its weight is not a number from 1e-9 to 1e9.
     """
     if is_path(spec):
         return [SpecPart(spec)]
@@ -71,7 +71,7 @@ def split_spec(spec: str) -> list[SpecPart]:
 
 
 def join_spec(parts: list[SpecPart]) -> str:
-    """Return the specification of some parts."""
+    """Return the specification for parts."""
     return "+".join(map(str, parts))
 
 
@@ -87,7 +87,7 @@ def _part(text: str, spec: str) -> SpecPart:
         weight = 0.0
     if not name or not 1e-9 <= weight <= 1e9:
         raise ConfigError(
-            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each perhaps with a "
+            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each with an optional "
             "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
     return SpecPart(name.strip(), weight)
@@ -101,7 +101,7 @@ def is_path(part: str) -> bool:
     try:
         return path.exists()
     except OSError:
-        return False  # a name too long for a file
+        return False  # the name is too long for a file
 
 
 def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
@@ -110,7 +110,7 @@ def open_source(spec: str, registered: Mapping[str, Path]) -> VectorSource:
     Parameters
     ----------
     spec : str
-        A bundled, registered or installed name, a path, or several joined by ``+``, each perhaps with a weight.
+        A bundled, registered or installed name, a path, or several joined by ``+``, each with an optional weight.
     registered : mapping of str to Path
         The registered names and their mapped folders.
 
@@ -161,7 +161,7 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
 
 
 def _bundled(name: str) -> VectorSource:
-    """Open bundled vectors once, however many adapters use them; the last that lets go frees them."""
+    """Open bundled vectors, or return them if they are open; they are freed after their last use."""
     with _OPENING:
         source = _OPEN.get(name)
         if source is None:

@@ -299,7 +299,7 @@ class TestLibrary:
         words = ["believing", "rivers", "banking", "ducks", "believing"]
         expected = np.concatenate([open_wordllama().lookup([word])[0] for word in words])
         np.testing.assert_array_equal(source.lookup(words)[0], expected)
-        assert len(source._split) <= 2
+        assert len(source._piece_cache) <= 2
 
     def test_cutting_a_source_that_composes_words(self, home, wordllama):
         info = home.fit_vocabulary("small", ["believing rivers"], vectors="wordllama*2")
