@@ -17,7 +17,7 @@ __all__ = ["compose_sentences", "project", "select_directions"]
 
 
 _NOTHING_LEFT = 1e-12
-"""Of a squared length: what remains below is rounding."""
+"""Share of a squared length below which the remainder is only rounding."""
 
 
 @compiled
@@ -44,7 +44,7 @@ def select_directions(
     ids, offsets : int32 array (tokens,), int64 array (sentences + 1,)
     projections, sigma : float64 arrays (u, K), (K,)
     plain_ranking : bool
-        Rank by ||S^T d_k|| alone (preset cqa).
+        Rank only by ||S^T d_k|| (preset cqa).
     """
     scores = np.empty(sigma.shape[0])
     for s in range(selected.shape[0]):
@@ -77,7 +77,7 @@ def compose_sentences(
     share: float,
     out: F32,
 ) -> None:
-    """Fill out (sentences, d) with the unit vectors of the weighted sums less a share of their parts along directions.
+    """Fill out (sentences, d) with unit vectors: weighted sums minus a share of their projections on directions.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def compose_sentences(
         The words' weights.
     directions : float64 array (K, d)
     removed : int64 array (sentences, r)
-        Which directions each sentence loses (Eq. 11).
+        The directions that are removed from each sentence (Eq. 11).
     share : float
-        How much of its part along them, 0 to 1.
+        The share of the projections that is removed, 0 to 1.
     """
     count = removed.shape[1]
     c = np.empty(rows.shape[1])
@@ -106,7 +106,7 @@ def compose_sentences(
                 along[place] += alpha[i] * projection[removed[s, place]]
         along *= share
         before = dot(c, c)
-        # Four directions at a time share the reading and writing of c.
+        # Four directions at a time, so that c is read and written less often.
         for place in range(0, count - 3, 4):
             v, w = directions[removed[s, place]], directions[removed[s, place + 1]]
             y, z = directions[removed[s, place + 2]], directions[removed[s, place + 3]]
@@ -118,7 +118,7 @@ def compose_sentences(
             for x in range(c.shape[0]):
                 c[x] -= along[place] * direction[x]
         after = dot(c, c)
-        # Where nothing but rounding is left of the sentence, say so with the zero vector instead of a random direction.
+        # If only rounding is left of the sentence, return the zero vector instead of a random direction.
         scale = 0.0 if after <= _NOTHING_LEFT * before else 1.0 / np.sqrt(after)
         for x in range(c.shape[0]):
             out[s, x] = c[x] * scale
