@@ -1,4 +1,4 @@
-"""Time the steps of encoding on one core, each in its own kernel, from word ids.
+"""Time the steps of encoding on one core, each as a separate kernel, from word ids.
 
 python -m benchmarks.profile_encode --vectors FOLDER_OF_300D --stsbenchmark FOLDER
 """
@@ -25,7 +25,7 @@ from gem_index.kernels.windows import load, weigh_sentences, workspace
 
 @compiled
 def _load_all(ids, offsets, rows, projections, sigma, selected, window):  # type: ignore[no-untyped-def]
-    """Only load vectors and fill Gram matrices."""
+    """Load vectors and fill Gram matrices, without weighing words."""
     work = workspace(offsets, rows.shape[1], selected.shape[1], window)
     for s in range(offsets.shape[0] - 1):
         sentence = ids[offsets[s] : offsets[s + 1]]
@@ -33,7 +33,7 @@ def _load_all(ids, offsets, rows, projections, sigma, selected, window):  # type
 
 
 def main() -> None:
-    """Print microseconds per sentence of each step."""
+    """Print the microseconds per sentence for each step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vectors", required=True)
     parser.add_argument("--stsbenchmark", type=Path, required=True)
