@@ -144,7 +144,9 @@ class TestSearch:
         assert found.ids == [hit.id for hit in hits]
         assert found.similarities == pytest.approx([hit.score for hit in hits])
         query = VectorStoreQuery(query_str="my visa", similarity_top_k=5, mode="sparse")
-        with pytest.raises(ValueError, match="found the mode 'dense' beside the query's 'sparse'"):
+        with pytest.raises(
+            ValueError, match="found the mode 'dense' and the query's mode 'sparse'"
+        ):
             bundled.query(query, mode="dense")
 
     def test_by_an_embedding_with_its_fingerprint(self, bundled: GemVectorStore) -> None:
