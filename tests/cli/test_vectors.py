@@ -124,7 +124,7 @@ def test_catalogue(gem):
         ),
         (["add", "v", "{glove}", "--format", "word2vec-text"], "line 1 is b'the 1 0 0"),
         (["add", "v", "{glove}", "--oov", "subword"], "has no n-grams"),
-        (["add", "v", "{glove}", "--from", "x"], "found a mirror beside"),
+        (["add", "v", "{glove}", "--from", "x"], "found a mirror for"),
         (["export", "absent", "-o", "x.txt"], "no vectors is named 'absent'"),
         (["export", "wordllama", "-o", "x.txt"], "composes words from pieces"),
         (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors is named 'absent'"),

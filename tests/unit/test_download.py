@@ -510,7 +510,7 @@ class TestAddingFromAServer:
             home.add_vectors("mine", "o/m")
 
     def test_a_mirror_of_nothing_known(self, home):
-        with pytest.raises(ConfigError, match="no well-known name"):
+        with pytest.raises(ConfigError, match="not a well-known name"):
             home.add_vectors("mine", mirror="http://127.0.0.1:9/v")
 
     def test_unknown_names_get_suggestions(self, home):

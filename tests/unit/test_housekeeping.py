@@ -295,7 +295,7 @@ class TestVerify:
         folder = self.snapshot(built)
         self.forge(built, "snapshot.json", b"{}")
         (problem,) = built.verify()
-        assert problem.detail.startswith(f"c: {folder} is no ")
+        assert problem.detail.startswith(f"c: {folder} is not a ")
         self.assert_found_and_fixed(built, problem.detail.removeprefix("c: "))
 
     def test_an_index_that_is_replaced_meanwhile_is_no_problem(self, built, monkeypatch):

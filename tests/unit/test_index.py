@@ -331,7 +331,7 @@ def test_files_of_another_version_or_of_two_minds_are_refused_at_open(written):
     directory, files, ids = written
     meta = (directory / "snapshot.json").read_text()
     (directory / "snapshot.json").write_text(meta.replace('"version": 1', '"version": 7'))
-    with pytest.raises(CorruptionError, match=r"gen is no .* of version 1"):
+    with pytest.raises(CorruptionError, match=r"gen is not a .* of version 1"):
         Snapshot.open(directory, files)
     (directory / "snapshot.json").write_text(meta)
     np.save(directory / "ids.npy", ids[:-1])

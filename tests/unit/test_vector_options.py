@@ -155,7 +155,7 @@ class TestFingerprint:
         rows, _ = unit.lookup(["river", "RIVER"])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(rows[0], rows[1])
-        with pytest.raises(ConfigError, match="composes words in a way"):
+        with pytest.raises(ConfigError, match="has the options unit or tails"):
             unit.as_file("mine", "subword")
         half = open_unstored(wordllama_file(), SourceOptions(scale=0.5))
         np.testing.assert_allclose(
@@ -294,7 +294,7 @@ class TestLibrary:
             MappedVectors.from_words(WORDS, MATRIX, SourceOptions(oov="subword"))
 
     def test_words_are_forgotten_before_they_fill_the_memory(self, monkeypatch):
-        monkeypatch.setattr("gem_index.vectors.subword._REMEMBERED_WORDS", 2)
+        monkeypatch.setattr("gem_index.vectors.subword._CACHED_WORDS", 2)
         source = open_wordllama()
         words = ["believing", "rivers", "banking", "ducks", "believing"]
         expected = np.concatenate([open_wordllama().lookup([word])[0] for word in words])

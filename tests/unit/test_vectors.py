@@ -221,7 +221,7 @@ class TestFormats:
             (b"the 1 2\nof 1 \xff\xfe\n", "line 2 holds .* where a number was expected"),
             (b"3 2\na 1 2\nb 1 2\n", "announces 3 words, found 2"),
             (b"3 9999999999\na 1 2\n", "line 1 announces 9999999999 dimensions"),
-            (b"just some prose here\n", "line 1 is no word followed by numbers"),
+            (b"just some prose here\n", "line 1 is not a word followed by numbers"),
             (b"2 2\n", "announces 2 words, found 0"),
             (b"the 1 2\n\nof 1 2\n", "line 2 holds 0 numbers"),
         ],

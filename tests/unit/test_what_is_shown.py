@@ -160,8 +160,8 @@ class TestDocumentsStoredWithoutIndex:
                 with pytest.raises(NotIndexedError) as caught:
                     use()
                 assert str(caught.value) == (
-                    f"{name} holds its {count} documents, all of them stored and searched, but its index was not written: "
-                    f"no space left on device; make room or mend that, then run: {command}"
+                    f"{name} holds its {count} documents, all of them stored and searchable, but its index was not written: "
+                    f"no space left on device; make room or fix the cause, then run: {command}"
                 )
                 assert len(home.collection(name).search("bank", k=99)) == count
         home.collection("c").refit()

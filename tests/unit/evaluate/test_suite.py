@@ -142,11 +142,11 @@ def test_several_encoders_from_a_file(data):
         ("set = [", ConfigError, "cannot read .*expected TOML"),
         ("sets = []", ConfigError, r"holds \['sets'\]"),
         ('set = [{ task = "sst", path = "pairs.tsv" }]', ConfigError, "the task 'sst'; expected sts, cqa"),
-        ('set = [{ task = "sts", path = "." }]', InputError, "for the task sts; expected one file a set"),
+        ('set = [{ task = "sts", path = "." }]', InputError, "for the task sts; expected one file per set"),
         ('set = [{ task = "sts", path = "none.tsv" }]', InputError, "none.tsv, which does not exist"),
         ('set = [{ task = "sts", path = "pairs.tsv", k = 1 }]', ConfigError, "holds the set"),
         ('set = [{ task = "cqa", path = "pairs.tsv" }]', InputError, "pairs.tsv"),
-        ('set = [{ task = "lookup", path = "same.jsonl" }]', InputError, "no word that one of its texts alone"),
+        ('set = [{ task = "lookup", path = "same.jsonl" }]', InputError, "no word that occurs in only one of its texts"),
         ('set = [{ task = "retrieval", path = "none.jsonl" }]', InputError, "no relevant candidate"),
         (
             'set = [{ task = "sts", path = "pairs.tsv" }, { task = "sts", path = "pairs.tsv" }]',

@@ -224,9 +224,14 @@ class TestFiles:
         [
             ("SST", "SST/sentiment-dev", "no label", "which has 1 tab-separated columns"),
             ("SST", "SST/sentiment-test", "fine\t2", "whose label is '2'"),
-            ("TREC", "TREC/train_5500.label", "What is this ?", "which is no label and question"),
+            (
+                "TREC",
+                "TREC/train_5500.label",
+                "What is this ?",
+                "which is not a label and a question",
+            ),
             ("TREC", "TREC/TREC_10.label", "ANIMAL:cat What ?", "whose label is 'ANIMAL'"),
-            ("TREC", "TREC/TREC_10.label", "NUM:date ", "which is no label and question"),
+            ("TREC", "TREC/TREC_10.label", "NUM:date ", "which is not a label and a question"),
             ("MRPC", "MRPC/msr_paraphrase_test.txt", "1\t2\t3\ta", "which has 4 tab-separated"),
             ("SICK-E", "SICK/SICK_train.txt", "1\ta\tb\t3\tMAYBE", "whose label is 'MAYBE'"),
             ("SICK-R", "SICK/SICK_trial.txt", "1\ta\tb\t5.1\tNEUTRAL", "whose score is 5.1"),

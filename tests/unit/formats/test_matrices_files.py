@@ -182,7 +182,7 @@ class TestParquet:
     def test_cut_file(self, tmp_path):
         pq.write_table(pa.table({"word": ["a"], "v": [[1.0]]}), tmp_path / "v.parquet")
         (tmp_path / "v.parquet").write_bytes((tmp_path / "v.parquet").read_bytes()[:-9])
-        with pytest.raises(VectorFormatError, match="not a whole Parquet file"):
+        with pytest.raises(VectorFormatError, match="not a complete Parquet file"):
             read_vectors(tmp_path / "v.parquet")
 
 

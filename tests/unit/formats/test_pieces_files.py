@@ -114,7 +114,7 @@ class TestModel2vec:
         np.testing.assert_allclose(rows[0], model.embedding[2], atol=1e-6)
 
     def test_pieces_that_are_summed_are_no_model2vec(self, home, tmp_path):
-        with pytest.raises(VectorFormatError, match="sums its pieces, model2vec averages them"):
+        with pytest.raises(VectorFormatError, match="sums its pieces, but model2vec averages them"):
             home.export_vectors("wordllama", tmp_path / "x", "model2vec")
         assert not (tmp_path / "x").exists()
 

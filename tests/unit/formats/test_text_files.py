@@ -104,7 +104,7 @@ class TestText:
         with pytest.raises(InputError, match="without password"):
             read_vectors(tmp_path / "locked.zip")
         (tmp_path / "broken.zip").write_bytes((tmp_path / "one.zip").read_bytes()[:40])
-        with pytest.raises(InputError, match="not a whole zip file"):
+        with pytest.raises(InputError, match="not a complete zip file"):
             read_vectors(tmp_path / "broken.zip")
 
     @pytest.mark.parametrize(
