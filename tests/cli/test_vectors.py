@@ -24,7 +24,7 @@ def glove(tmp_path):
     return path
 
 
-def test_add_tells_what_was_tolerated_and_lost(gem, glove):
+def test_add_reports_tolerated_problems_and_loss(gem, glove):
     answer = gem("vectors", "add", "v", glove, "--dtype", "int8", "--case", "fallback")
     assert answer.status == 0
     assert "v: 7 words, 3 dimensions (glove)." in answer.out

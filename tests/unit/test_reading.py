@@ -1,4 +1,4 @@
-"""Input files to documents, and what is said of bad ones."""
+"""Reading documents from files, and the errors for bad records."""
 
 import gzip
 import io
@@ -106,7 +106,7 @@ class TestFormats:
         assert read(write(tmp_path / "x.parquet.gz", packed)) == EXPECTED
         assert read(write(tmp_path / "x.csv", "id,text\n\n1,a\n\n")) == [("1", "a", {})]
 
-    def test_parquet_values_that_are_no_metadata(self, tmp_path):
+    def test_parquet_values_that_cannot_be_metadata(self, tmp_path):
         pa = pytest.importorskip("pyarrow")
         import pyarrow.parquet as pq
 
@@ -274,7 +274,7 @@ class TestBadRecords:
         packed = write(tmp_path / "x.csv.gz", gzip.compress(rows.encode(encoding)))
         assert read(packed, encoding=encoding) == read(path, encoding=encoding)
 
-    def test_what_an_encoding_does_not_hold_is_a_bad_record(self, tmp_path):
+    def test_undecodable_bytes_are_a_bad_record(self, tmp_path):
         path = write(tmp_path / "x.txt", b"fine\nbad \x81 byte\nfine, too\n")
         problems = []
         reader = DocumentReader([path], encoding="cp1252", on_problem=problems.append)
@@ -395,6 +395,6 @@ class TestDocument:
             ),
         ],
     )
-    def test_refuses_what_cannot_be_stored(self, fields, message):
+    def test_refuses_values_that_cannot_be_stored(self, fields, message):
         with pytest.raises(InputError, match=message):
             Document(**fields)

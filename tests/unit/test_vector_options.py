@@ -1,4 +1,4 @@
-"""Options of a source: what they do to a look-up, to what is stored, and to the fingerprint."""
+"""Options of a source: their effect on look-ups, on stored vectors, and on the fingerprint."""
 
 import numpy as np
 import pytest
@@ -163,7 +163,7 @@ class TestFingerprint:
         )
 
     @pytest.mark.parametrize("options", [{"limit": 5}, {"case": "fallback"}])
-    def test_what_makes_no_sense_for_pieces(self, options):
+    def test_options_that_do_not_apply_to_pieces(self, options):
         from gem_index.vectors.subword import wordllama_file
 
         with pytest.raises(ConfigError):

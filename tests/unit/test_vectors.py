@@ -194,7 +194,7 @@ class TestFormats:
             assert chunk[0] == ["w\u00f6rd", "other"]
             assert chunk[1].tobytes() == np.stack([expected, expected]).tobytes()
 
-    def test_compiled_parsing_takes_what_files_hold(self):
+    def test_compiled_parsing_accepts_real_files(self):
         words, rows = parse_quickly(b"the 0.1 -2.5e-3\nof .5 7.\nto +1 1E2\n", 3, 2)
         assert words == ["the", "of", "to"]
         assert rows.tolist() == np.array([[0.1, -0.0025], [0.5, 7], [1, 100]], np.float32).tolist()
@@ -415,12 +415,12 @@ def test_neighbours_of_combined_sources_are_words_of_the_first(small_vectors):
 
 
 @pytest.mark.parametrize("word", ["", "a\nb", "\x1b[31m"])
-def test_neighbours_of_what_cannot_be_printed(small_vectors, word):
+def test_neighbours_of_an_unprintable_word(small_vectors, word):
     with pytest.raises(InputError, match="expected a word of printable characters"):
         nearest_words(small_vectors, word, 4)
 
 
-def test_what_was_broken_of_stored_vectors_is_told(vectors_folder, tmp_path):
+def test_damage_of_stored_vectors_is_reported(vectors_folder, tmp_path):
     folder = tmp_path / "mapped"
     import_vectors(read_vectors(vectors_folder), folder)
     for content in ("[]", "{", "{}"):

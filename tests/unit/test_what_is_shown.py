@@ -1,4 +1,4 @@
-"""What people see in Python: short reprs, tables in notebooks, progress; and what is refused where texts are asked for."""
+"""Output in Python: short reprs, tables in notebooks, progress; and errors for arguments that are not texts."""
 
 import io
 import sys
@@ -107,7 +107,7 @@ class TestProgress:
     [Frame(), {"text": "a bank"}, "a bank", b"a bank", 7],
     ids=["frame", "mapping", "string", "bytes", "number"],
 )
-def test_what_is_no_list_of_texts_is_refused(faq, small_vectors, thing):
+def test_anything_but_a_list_of_texts_is_refused(faq, small_vectors, thing):
     encoder = GemEncoder(small_vectors)
     for use in (
         encoder.encode,

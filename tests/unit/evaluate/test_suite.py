@@ -1,4 +1,4 @@
-"""Many sets at once: every figure of a suite by the tasks' own evaluations, and what is refused before any work."""
+"""Suites: every figure compared with the tasks' own evaluations, and errors that are raised before any work."""
 
 import json
 
@@ -158,7 +158,7 @@ def test_several_encoders_from_a_file(data):
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_suite_is_refused_before_any_work(data, text, error, message):
+def test_an_invalid_suite_is_refused_before_any_work(data, text, error, message):
     with pytest.raises(error, match=message):
         read_suite(suite(data, text))
 

@@ -189,7 +189,7 @@ def read_vectors_of(tmp_path, content):
 
 
 class TestHostileModels:
-    """What is announced is bounded before it costs anything."""
+    """Announced sizes are checked before they cost anything."""
 
     def opened(self, tmp_path, content):
         (tmp_path / "m.bin").write_bytes(content)

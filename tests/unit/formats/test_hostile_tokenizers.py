@@ -1,4 +1,4 @@
-"""Tokenizer files that grow text, panic or name what they do not hold."""
+"""Tokenizer files that expand text, panic or refer to missing content."""
 
 import base64
 import json
@@ -194,7 +194,7 @@ def test_a_character_map_is_followed_as_the_package_does(folder):
     np.testing.assert_array_equal(source.lookup(["\x01"])[0], source.lookup(["b"])[0])
 
 
-def test_what_panics_at_a_word_is_one_error(folder, monkeypatch):
+def test_a_panic_at_a_word_is_one_error(folder, monkeypatch):
     class PanicException(BaseException):
         pass
 

@@ -1,4 +1,4 @@
-"""Matrices, Parquet, and everything that is written."""
+"""Matrices, Parquet, and all formats that can be written."""
 
 import gzip
 import json
@@ -210,7 +210,7 @@ class TestWriting:
         assert [path.name for path in tmp_path.iterdir()] == ["v.txt"]
         assert content_of(read_vectors(tmp_path / "v.txt"))[0] == ["at home", "b"]
 
-    def test_what_cannot_be_written(self, tmp_path, vectors):
+    def test_words_that_a_format_cannot_hold(self, tmp_path, vectors):
         with pytest.raises(InputError, match="the format is 'spacy'"):
             write_vectors(vectors.as_file("mine", "glove"), tmp_path / "v", "spacy")
         for name in ("v.xz", "v.npy", "v.parquet.gz", "v.csv", "-"):
