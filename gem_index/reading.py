@@ -46,7 +46,7 @@ class DocumentReader:
     format : str, optional
         One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
     id_field : str, optional
-        The field that holds the id; by default ``id`` where a record has it, else ``<file name>:<line>``.
+        The field that holds the id; by default ``id`` if a record has it, else ``<file name>:<line>``.
     text_fields : sequence of str
         The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
         twice (:class:`~gem_index.text.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
@@ -69,7 +69,7 @@ class DocumentReader:
     ConfigError
         If a field's weight is not a number from 0.01 to 100.
     InputError
-        While iterating: a file is missing, empty or of unknown format; RecordError where one record is wrong.
+        While iterating: a file is missing, empty or of unknown format; RecordError if one record is wrong.
     """
 
     names: Sequence[str]

@@ -40,7 +40,7 @@ def candidate_of(entry: Mapping[str, Any], folder: Path, home: Home | None) -> C
     if "file" in entry:
         if set(entry) != {"name", "file"}:
             raise ConfigError(
-                f"the configuration {quoted(name)} holds {sorted(entry)}; expected nothing beside file"
+                f"the configuration {quoted(name)} holds {sorted(entry)}; expected no other key with file"
             )
         specs = read_specification(folder / str(entry["file"]))
         described: dict[str, Any] = {"vectors": [spec.vectors for spec in specs]}

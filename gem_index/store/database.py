@@ -234,7 +234,7 @@ class Database:
             ) from error
         if busy:
             raise HomeBusyError(
-                f"readers kept {self.path} busy, and deleted content is still in its log; run compact again"
+                f"readers kept {self.path} busy, and deleted content is still in its log; compact the home again"
             )
 
     def copy_to(self, path: Path) -> None:

@@ -208,7 +208,7 @@ class DocumentRepository:
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
     def last_seq(self) -> int:
-        """Return the seq of the newest document, 0 where there is none."""
+        """Return the seq of the newest document, 0 if there is none."""
         return int(
             self._connection.scalar(select(func.max(documents.c.seq)).where(self._mine)) or 0
         )

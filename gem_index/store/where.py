@@ -34,7 +34,7 @@ _COMPARISONS = {
 }
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
-_MOST_PARTS = 500  # in all; SQLite takes conditions up to a depth of 1000
+_MOST_PARTS = 500  # in total; SQLite accepts conditions up to a depth of 1000
 _MOST_VALUES = 100_000  # of $in
 _DEEPEST = 50
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')

@@ -116,8 +116,8 @@ class _PartialFile:
                 output.write(block)
         except OSError as error:
             raise DownloadError(
-                f"cannot write {self.path}: {error.strerror}; expected room for it: what arrived is kept, "
-                "run the command again to go on"
+                f"cannot write {self.path}: {error.strerror}; expected room for it: the received part is "
+                "kept, try again to resume"
             ) from error
 
     def forget(self) -> None:
@@ -177,7 +177,7 @@ def download(file: RemoteFile, folder: Path, progress: ByteProgress | None = Non
             if failures == _ATTEMPTS:
                 raise DownloadError(
                     f"{file.address} stopped after {partial.size:,} bytes ({error or type(error).__name__}); "
-                    "what arrived is kept: run the command again to go on, or give a local copy"
+                    "the received part is kept: try again to resume, or give a local copy"
                 ) from error
             time.sleep(_PAUSE * 2 ** (failures - 1))
     if file.sha256 is not None:

@@ -332,7 +332,7 @@ class TestAddingFromAServer:
     def test_a_partial_download_is_resumed(self, server, home):
         server.content = {"/v": GLOVE}
         server.cuts = [10, *[0] * 50]
-        with pytest.raises(DownloadError, match="what arrived is kept: run the command again"):
+        with pytest.raises(DownloadError, match="the received part is kept: try again to resume"):
             home.add_vectors("mine", f"{server.address}/v")
         server.cuts.clear()
         assert home.add_vectors("mine", f"{server.address}/v").words == 3

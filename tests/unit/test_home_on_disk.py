@@ -364,7 +364,9 @@ class TestDatabase:
         compacting = Home(home.root)
         beside.execute("BEGIN")
         assert beside.execute("SELECT count(*) FROM documents").fetchone() == (30,)
-        with pytest.raises(HomeBusyError, match="deleted content is still in its log; run compact"):
+        with pytest.raises(
+            HomeBusyError, match="deleted content is still in its log; compact the home again"
+        ):
             compacting.compact()
         beside.execute("ROLLBACK")
         compacting.compact()

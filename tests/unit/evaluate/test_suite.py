@@ -167,7 +167,7 @@ def test_an_invalid_suite_is_refused_before_any_work(data, text, error, message)
     ("entry", "message"),
     [
         ({"preset": "sts", "config": {}}, "holds preset and config; expected one"),
-        ({"file": "a.json", "vectors": "b"}, "expected nothing beside file"),
+        ({"file": "a.json", "vectors": "b"}, "expected no other key with file"),
         ({"config": {"share": 2}}, "share is 2; expected a number from 0 to 1"),
     ],
 )

@@ -62,7 +62,7 @@ TEXTS = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home with word vectors of eight dimensions, whose background costs nothing."""
+    """A home with word vectors of eight dimensions, whose background components are computed quickly."""
     home = Home(tmp_path / "home")
     home.add_vectors(
         "small", write_word_vectors(tmp_path / "small.txt", list(TEXTS.values()), seed=1)
@@ -71,7 +71,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def of(*documents: str, **metadata: dict[str, object]) -> list[TextNode]:
-    """Return the nodes of TEXTS, each of the source document that is named for it, if any."""
+    """Return the nodes of TEXTS, each with its source document, if one is given."""
     sources = dict(zip(TEXTS, documents, strict=False))
     nodes = []
     for name, text in TEXTS.items():
@@ -295,7 +295,7 @@ class TestWriting:
 
 
 class TestNodes:
-    """Everything about a node comes back, but for its embedding."""
+    """All parts of a node are returned, except its embedding."""
 
     def test_text_nodes(self, store: GemVectorStore) -> None:
         node = TextNode(
@@ -450,7 +450,7 @@ class TestFilters:
 
 
 class TestFingerprints:
-    """Vectors of another model are refused, wherever they come from."""
+    """Vectors of another model are refused, from any source."""
 
     def test_a_collection_of_other_vectors_or_settings(
         self, store: GemVectorStore, home: Home
