@@ -1,10 +1,10 @@
-"""Measure gem-index beside its peers, in one run.
+"""Compare gem-index with similar libraries in one run.
 
     pip install ".[bench]"
     python -m benchmarks --vectors FOLDER_OF_300D --stsbenchmark FOLDER -o docs/performance
 
-Prints a table, writes results.json (machine, versions, seed, every run) and plots. Ratios compare medians of one run:
-machines differ, and one machine differs from hour to hour.
+Prints a table and writes results.json (machine, versions, seed, every run) and plots. Ratios compare medians of the same
+run, because machines differ, and one machine's speed changes from hour to hour.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Rows = list[tuple[str, float, str]]
 
 
 def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
-    """Return the seconds of some runs after one that is not counted."""
+    """Return the seconds of each run, after one run that is not counted."""
     work()
     seconds = []
     for _ in range(runs):
@@ -48,7 +48,7 @@ def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
 
 
 def model2vec_of(vectors: MappedVectors) -> Any:
-    """Return a model2vec model over the same words and vectors, with its own defaults otherwise."""
+    """Return a model2vec model over the same words and vectors, with model2vec's other defaults."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
@@ -63,7 +63,7 @@ def model2vec_of(vectors: MappedVectors) -> Any:
 
 
 def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
-    """Encode by the paper written plainly (tests/naive.py)."""
+    """Encode with the plain implementation of the paper (tests/naive.py)."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
     import naive
 
@@ -83,7 +83,7 @@ def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
 
 
 def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
-    """Encode and fit, beside model2vec and the plain twin; one thread beside two; long texts; wide vectors."""
+    """Time encoding and fitting, also with one thread, long texts and wide vectors, by model2vec and by the plain paper."""
     one, two = (GemEncoder(vectors, threads=threads) for threads in (1, 2))
     two.fit(texts[:20_000])
     one._components = two.components  # the same components for both
@@ -153,7 +153,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
 
 
 def merged_difference(vectors: MappedVectors, texts: list[str]) -> float:
-    """Return how far the directions of 100 merged partial fits are from those of one fit."""
+    """Return the largest difference between the directions of 100 merged partial fits and those of one fit."""
     whole = GemEncoder(vectors).fit(texts)
     parts = GemEncoder(vectors)
     size = len(texts) // 100
@@ -166,7 +166,7 @@ def merged_difference(vectors: MappedVectors, texts: list[str]) -> float:
 
 
 def importing() -> tuple[Rows, dict[str, Any]]:
-    """Import a GloVe text file, open it, look words up; gensim reads the same file."""
+    """Time importing a GloVe text file, opening it and looking up words; gensim reads the same file."""
     from gensim.models import KeyedVectors
 
     from gem_index.vectors.formats import read_vectors
@@ -238,7 +238,7 @@ def importing() -> tuple[Rows, dict[str, Any]]:
 
 
 def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
-    """Search 100,000 documents beside FAISS alone; re-rank; whole processes of the command line."""
+    """Time searches of 100,000 documents and of FAISS alone, re-ranking, and whole processes of the command line."""
     import faiss
 
     with tempfile.TemporaryDirectory() as name:
@@ -311,8 +311,8 @@ def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any
 
 
 def memory(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
-    """Peak resident memory of encoding and fitting 2,000,000 lines from a file, over that of 1,000."""
-    # VmHWM and not ru_maxrss: that one begins with what the parent process held
+    """Measure the peak resident memory of encoding and fitting 2,000,000 lines from a file, minus that of 1,000 lines."""
+    # VmHWM and not ru_maxrss, which includes the memory of the parent process
     code = (
         "import re, sys\n"
         "from gem_index_cli.main import run\n"
@@ -341,7 +341,7 @@ def memory(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]
 
 
 def plot(results: dict[str, Any], folder: Path) -> None:
-    """Draw cost against size."""
+    """Plot cost against size."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -365,7 +365,7 @@ def plot(results: dict[str, Any], folder: Path) -> None:
 
 
 def main() -> None:
-    """Run everything."""
+    """Run all benchmarks."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""How much a small corpus gains from the background prior (docs/algorithm.md, section 7): STS Benchmark test, Pearson x 100.
+"""The gain of a small corpus from the background prior (docs/algorithm.md, section 7): STS Benchmark test, Pearson x 100.
 
     python -m benchmarks.background_prior --vectors FOLDER --stsbenchmark FOLDER [--samples 10]
 

@@ -1,8 +1,8 @@
-"""Collections at scale: kinds of index, cost of ingest, and peers given the same vectors.
+"""Large collections: kinds of index, cost of ingest, and other libraries with the same vectors.
 
 ``python -m benchmarks.collections kinds|modes|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences
-come from ``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` left in ``/tmp``
-(``GEM_INDEX_BENCH``); chromadb and txtai need an environment of their own.
+come from ``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` wrote to ``/tmp``
+(``GEM_INDEX_BENCH``); chromadb and txtai each need a separate environment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read(path: str, count: int) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """Queries: sentences of the collection with a quarter of their words left out."""
+    """Return queries: sentences of the collection with a quarter of their words removed."""
     rng = random.Random(1)
     chosen = rng.sample(lines, QUERIES)
     return [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
@@ -66,7 +66,7 @@ def kinds(lines: list[str]) -> None:
             truth = scores
             np.save(WORK / "vectors.npy", collection.encoder.encode(lines))
             np.save(WORK / "queries.npy", collection.encoder.encode(queries))
-        # a hit counts where its cosine reaches the tenth best: sentences that differ in a comma have the same
+        # a hit counts if its cosine reaches the tenth best: sentences that differ only in a comma have equal cosines
         recall = np.mean(
             [[s >= t[-1] - 1e-6 for s in found] for found, t in zip(scores, truth, strict=True)]
         )
@@ -86,7 +86,7 @@ def kinds(lines: list[str]) -> None:
 
 
 def modes(lines: list[str]) -> None:
-    """Time searches by meaning, by words, and by both, each query in every mode before the next."""
+    """Time dense, lexical and hybrid searches, each query in every mode before the next query."""
     from gem_index import Document, Home
 
     for count in (1_000, 10_000, 100_000, 1_000_000):
@@ -113,7 +113,7 @@ def modes(lines: list[str]) -> None:
 
 
 def ingest(lines: list[str]) -> None:
-    """Time batches of 10,000 documents into a growing collection."""
+    """Time batches of 1,000 documents that are added to a growing collection."""
     from gem_index import Document, Home
 
     shutil.rmtree(WORK / "growing", ignore_errors=True)
@@ -137,7 +137,7 @@ def ingest(lines: list[str]) -> None:
 
 
 def peer(name: str, lines: list[str]) -> None:
-    """Ingest and query the same vectors with a peer."""
+    """Ingest and query the same vectors with another library."""
     vectors = np.load(WORK / "vectors.npy")[: len(lines)]
     queries = np.load(WORK / "queries.npy")
     folder = WORK / name
@@ -194,7 +194,7 @@ def peer(name: str, lines: list[str]) -> None:
 def ours(
     lines: list[str], vectors: np.ndarray, queries: np.ndarray, folder: Path
 ) -> tuple[Callable[[], None], Callable[[int], object]]:
-    """Return what ingests and what searches, with an encoder that looks the peers' vectors up."""
+    """Return the functions that ingest and search, with an encoder that looks up the vectors of the other libraries."""
     from gem_index import Document, GemEncoder, Home
 
     asked = shortened(lines)
@@ -228,7 +228,7 @@ def filters(lines: list[str]) -> None:
     rng = random.Random(3)
     for name, wheres in (
         (
-            "1 in 10,000, another one each time",
+            "1 in 10,000, a different one each time",
             [{"shelf": rng.randrange(len(lines) // 100)} for _ in range(30)],
         ),
         ("1 in 10,000, the same", [{"shelf": 17}] * 30),
@@ -263,7 +263,7 @@ def measure(
     seconds: float,
     folder: Path,
 ) -> None:
-    """Time queries and print a line."""
+    """Time queries and print a line of JSON."""
     times = []
     for query in queries:
         begun = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Ways to bring cosine and words together, on the collections of a suite's file and the look-ups they make of themselves.
+"""Compare ways to fuse cosine and words, on the collections of a suite's file and on look-ups generated from them.
 
 ``python -m benchmarks.fusion dev-sets.toml [DEPTH]`` prints nDCG@10 of each collection and, by carrier, how often numbers
-and words that one document holds are found first. Every feature is computed of every document; the DEPTH best (100 by
-default) of either list are fused.
+and words that only one document holds are found first. Every feature is computed for every document; the DEPTH best (100 by
+default) of both lists are fused.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ FUSIONS: dict[str, Callable[[Features], F64]] = {
     "cosine + 2.25 number4": lambda f: f["cosine"] + 2.25 * f["number4"],
     "cosine + 2.25 number10": lambda f: f["cosine"] + 2.25 * f["number10"],
 }
-"""m1 … m4: sum of idf^p f over sum of idf^p, f the term frequency of BM25 from 0 to 1; held: m2 with f = 1; rare: idf^2 of
-the query's terms in a document over that of all its terms; number2, 4, 10: m2 with the weight of each term that contains a
-digit (and has two or more characters) multiplied by 2, 4, 10; unique2: with that of terms of a single document doubled."""
+"""m1 … m4: sum of idf^p f divided by the sum of idf^p, f being BM25's term frequency from 0 to 1; held: m2 with f = 1; rare:
+idf^2 of the query's terms in a document divided by that of all its terms; number2, 4, 10: m2 with the weight of each term
+that contains a digit (and has two or more characters) multiplied by 2, 4, 10; unique2: m2 with the weight of terms that
+occur in a single document doubled."""
 
 
 class Texts:
-    """Texts with what their words weigh."""
+    """Texts with the weights of their words."""
 
     def __init__(self, texts: list[str], encoder: GemEncoder) -> None:
         self.rows = encoder.fit(texts).encode(texts)

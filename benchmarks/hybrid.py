@@ -1,7 +1,7 @@
-"""Search by meaning, by words, and by both: CQA related questions as a collection, original questions as queries.
+"""Compare dense, lexical and hybrid search: CQA related questions as a collection, original questions as queries.
 
-``python -m benchmarks.hybrid SemEval2016-subtaskB-dev.jsonl [VECTORS [PRESET]]`` prints MAP and recall@10, with the subjects
-counting once, twice and three times.
+``python -m benchmarks.hybrid SemEval2016-subtaskB-dev.jsonl [VECTORS [PRESET]]`` prints MAP and recall@10, with subjects
+that count once, twice and three times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time the steps of encoding on one core, each in its own kernel, from word ids.
+"""Time the steps of encoding on one core, each as a separate kernel, from word ids.
 
 python -m benchmarks.profile_encode --vectors FOLDER_OF_300D --stsbenchmark FOLDER
 """
@@ -33,7 +33,7 @@ def _load_all(batch, sigma, selected, window):  # type: ignore[no-untyped-def]
 
 
 def main() -> None:
-    """Print microseconds per sentence of each step."""
+    """Print the microseconds per sentence for each step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vectors", required=True)
     parser.add_argument("--stsbenchmark", type=Path, required=True)

@@ -1,10 +1,10 @@
-"""Distinct real English sentences for large runs, from documentation that Debian packages carry.
+"""Distinct real English sentences for large runs, from the documentation in Debian packages.
 
 ``python -m benchmarks.sentences FOLDER OUTPUT.txt [LIMIT]`` reads every text, HTML and WordNet file below a folder
-(unpacked packages) and writes one sentence a line, each once.
+(unpacked packages) and writes one sentence per line, each once.
 
-``python -m benchmarks.sentences recombine SENTENCES.txt OUTPUT.txt COUNT`` makes more than there are: the first half of
-one sentence's words and the second half of another's.
+``python -m benchmarks.sentences recombine SENTENCES.txt OUTPUT.txt COUNT`` makes more sentences: the first half of one
+sentence's words and the second half of another's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Iterate over what looks like a sentence: 5 to 40 English-looking words, little else."""
+    """Iterate over parts of a text that look like sentences: 5 to 40 words of Latin letters, and little else."""
     for part in _SENTENCE.split(text):
         line = " ".join(part.split())
         words = _WORD.findall(line)
@@ -66,7 +66,7 @@ def texts(folder: Path) -> Iterator[str]:
 
 
 def recombine(lines: list[str], count: int) -> Iterator[str]:
-    """Iterate over sentences whose halves come from two real ones."""
+    """Iterate over sentences made of the halves of two real sentences."""
     rng = random.Random(0)
     halves = []
     for line in lines:

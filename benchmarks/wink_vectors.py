@@ -14,7 +14,7 @@ import numpy as np
 
 
 def main() -> None:
-    """Convert the package's JSON, whose rows hold two numbers more than the vector."""
+    """Convert the package's JSON, in which each row holds two more numbers than the vector."""
     source, folder = Path(sys.argv[1]), Path(sys.argv[2])
     vectors: dict[str, list[float]] = json.loads(source.read_text())["vectors"]
     folder.mkdir(parents=True)

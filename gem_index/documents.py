@@ -1,4 +1,4 @@
-"""What a collection holds: documents."""
+"""Documents, the items of a collection."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from gem_index.text import WeightedText, check_text, check_texts
 __all__ = ["Document", "check_ids", "content_hash"]
 
 _LONGEST_ID = 512
-_DEEPEST = 90  # levels of metadata: what is exported is read again, and read within bounds
+_DEEPEST = 90  # levels of metadata; below the limit for reading JSON, so that exported documents can be read again
 
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A text with an id and metadata, validated when it is made.
+    """A text with an id and metadata, validated on creation.
 
     Parameters
     ----------
     id : str or int
         Unique in its collection, 1 to 512 characters; an integer becomes its decimal text.
     text : str
-        What is embedded and searched; a :class:`~gem_index.WeightedText` where its parts count differently.
+        The text to embed and search; a :class:`~gem_index.WeightedText` if its parts have different weights.
     metadata : mapping, optional
-        JSON values under string keys, for filters and for the reader of a search result.
+        JSON values with string keys, for filters and for the display of search results.
 
     Raises
     ------
     InputError
-        If the id is neither a string nor an integer, or a value cannot be stored as it is.
+        If the id is neither a string nor an integer, or a value cannot be stored without change.
     """
 
     id: str
@@ -80,9 +80,9 @@ class Document:
                 f"the metadata of {quoted(self.id)} is not an object with string keys; expected JSON metadata"
             )
         try:
-            text = _canonical(dict(self.metadata))
+            text = _canonical_json(dict(self.metadata))
         except (TypeError, ValueError, RecursionError) as error:
-            key, reason = next(_not_json(self.metadata), ("?", error))
+            key, reason = next(_invalid_entries(self.metadata), ("?", error))
             raise InputError(
                 f"the metadata {quoted(key)} of {quoted(self.id)} is not JSON: {quoted_error(reason)}; "
                 "expected strings, numbers, booleans, null, and lists and objects of these"
@@ -95,15 +95,15 @@ class Document:
 
     @property
     def content_hash(self) -> bytes:
-        """SHA-256 over text, weights and metadata: equal where an upsert has nothing to do."""
+        """SHA-256 over text, weights and metadata; an upsert skips documents with an equal hash."""
         return content_hash(self.text, self.metadata_json, self.weights_json)
 
     @property
     def weights_json(self) -> str | None:
-        """The lengths and weights of the text's parts as JSON, None where all count alike."""
+        """The lengths and weights of the text's parts as JSON, None for a plain text."""
         if not isinstance(self.text, WeightedText):
             return None
-        return _canonical(self.text.weights)
+        return _canonical_json(self.text.weights)
 
 
 def content_hash(text: str, metadata_json: str, weights_json: str | None = None) -> bytes:
@@ -128,17 +128,17 @@ def _json_kind(value: object) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
-def _canonical(value: object) -> str:
+def _canonical_json(value: object) -> str:
     return json.dumps(
         value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
 
 
-def _not_json(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
+def _invalid_entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
     """Iterate over the keys whose value is not JSON, each with the reason."""
     for key, value in metadata.items():
         try:
-            _canonical(value)
+            _canonical_json(value)
         except (TypeError, ValueError, RecursionError) as error:
             yield key, error
 

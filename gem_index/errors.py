@@ -1,7 +1,7 @@
 """Every error that gem-index raises on purpose.
 
-One base, so that a caller can catch all of them; each says in one line what was found, what was expected and what to
-do. ``exit_status`` is what the command line makes of it: 2 where the user's input is wrong, 1 for anything else.
+They share one base class, so that a caller can catch all of them. Each message says in one line what was found, what was
+expected and what to do. ``exit_status`` is the exit status of the command line: 2 if the user's input is wrong, else 1.
 
 ::
 
@@ -11,19 +11,19 @@ do. ``exit_status`` is what the command line makes of it: 2 where the user's inp
     │   ├── RecordError            one line or row of an input file (carries file and line)
     │   ├── EmptyTextError         a query without any word
     │   ├── FilterError            a ``where`` that is not of the documented form
-    │   ├── VectorFormatError      a file of word vectors that is not what it should be
-    │   ├── UnknownNameError       no collection, model or vectors of that name (suggests near ones)
+    │   ├── VectorFormatError      a file of word vectors that is damaged or of another format
+    │   ├── UnknownNameError       no collection, model or vectors of that name (suggests similar names)
     │   ├── NameTakenError         the name is in use for something else
     │   ├── DuplicateIdError       the same document id twice in one ingest
-    │   ├── ExistingIdError        a document id that is stored already, where it is not to be replaced
+    │   ├── ExistingIdError        a document id is already stored and must not be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
     │   └── MissingExtraError      an optional dependency is not installed
     ├── CorruptionError            a stored file is not what was written
     ├── DiskError                  reading or writing the home failed
-    │   └── CommitError            the same while a transaction closed: whether it was kept is not known yet
-    ├── DownloadError              a server did not give what it should
+    │   └── CommitError            the same during a commit: it is not known yet whether the transaction was kept
+    ├── DownloadError              a server sent an error, or not the expected file
     ├── HomeBusyError              another process kept the write lock for too long
     └── NotIndexedError            documents are stored and found, but fitting or indexing them failed
 """
@@ -68,10 +68,10 @@ class GemIndexError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle message and fields, not the constructor's arguments: errors come back from worker processes."""
-        return _unpickled, (type(self), self.args, vars(self))
+        return _restore, (type(self), self.args, vars(self))
 
 
-def _unpickled(kind: type[GemIndexError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+def _restore(kind: type[GemIndexError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
     error = kind.__new__(kind)
     error.args = args
     vars(error).update(fields)
@@ -110,7 +110,7 @@ class RecordError(InputError):
 
 
 class EmptyTextError(InputError):
-    """A query holds no word, so that nothing can be compared with it."""
+    """A query holds no word and cannot be compared with anything."""
 
     def __init__(self, text: str) -> None:
         super().__init__(
@@ -124,7 +124,7 @@ class FilterError(InputError):
 
 
 class VectorFormatError(InputError):
-    """A file or folder of word vectors is not what it should be."""
+    """A file or folder of word vectors is damaged or of another format."""
 
 
 class UnknownNameError(InputError):
@@ -135,18 +135,18 @@ class UnknownNameError(InputError):
     kind : str
         ``collection``, ``model`` or ``vectors``.
     name : str
-        What was asked for.
+        The requested name.
     known : iterable of str
-        The names that exist, from which near ones are suggested.
+        The existing names, from which similar ones are suggested.
     advice : str
-        What to do when none is near.
+        What to do if no name is similar.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
         self.kind = kind
         self.name = name
         self.known = sorted(known)
-        # comparing costs the product of the lengths, and a name of ours is not long
+        # the comparison takes time proportional to both lengths, and valid names are short
         near = difflib.get_close_matches(name[:200], self.known, n=3, cutoff=0.5)
         if near:
             hint = f"did you mean {' or '.join(near)}?"
@@ -173,12 +173,12 @@ class DuplicateIdError(InputError):
 
 
 class ExistingIdError(InputError):
-    """A document's id is stored already, and it was not to be replaced."""
+    """A document's id is already stored, and documents must not be replaced."""
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
             f"the id {quoted(document_id)} is stored already; expected a new id: "
-            "choose another, or let documents be replaced"
+            "choose another, or allow documents to be replaced"
         )
         self.document_id = document_id
 
@@ -191,13 +191,13 @@ class FingerprintMismatchError(InputError):
     Parameters
     ----------
     what : str
-        What was made with the expected one.
+        The object that was made with the expected vectors or encoder.
     expected, found : str
         Fingerprints.
     advice : str
         What to do.
     kind : {"vectors", "encoder"}
-        Of what they are the fingerprints.
+        What the fingerprints identify.
     """
 
     def __init__(
@@ -239,19 +239,19 @@ class DiskError(GemIndexError):
 
 
 class CommitError(DiskError):
-    """The disk failed while a transaction closed: whether it was kept is known when the database is opened again."""
+    """The disk failed during a commit: reopening the database shows whether the transaction was kept."""
 
 
 class DownloadError(GemIndexError):
-    """A server did not give what it should; what arrived is kept unless it is wrong."""
+    """A server sent an error, or not the expected file; a partial file is kept unless it is wrong."""
 
 
 class HomeBusyError(GemIndexError):
-    """Another process kept the write lock for longer than we wait."""
+    """Another process held the write lock for longer than the lock timeout."""
 
 
 class NotIndexedError(GemIndexError):
-    """Documents are stored, and found by every search, but what follows failed: the fit of their model, or their index.
+    """Documents are stored and searchable, but fitting their model or writing their index failed.
 
     Parameters
     ----------
@@ -262,13 +262,13 @@ class NotIndexedError(GemIndexError):
     cause : Exception
         What failed.
     advice : str
-        The command that does what is missing.
+        The command that completes the index.
     """
 
     def __init__(self, collection: str, documents: int, cause: BaseException, advice: str) -> None:
         super().__init__(
-            f"{collection} holds its {documents} documents, all of them stored and searched, but its index was not "
-            f"written: {quoted_error(cause)}; make room or mend that, then run: {advice}"
+            f"{collection} holds its {documents} documents, all of them stored and searchable, but its index was not "
+            f"written: {quoted_error(cause)}; make room or fix the cause, then run: {advice}"
         )
         self.collection = collection
         self.documents = documents

@@ -1,4 +1,4 @@
-"""File handling that must not lose data: sync to disk, write under a temporary name, hash, open compressed input."""
+"""Files: open compressed input, hash, sync to disk, and publish files and folders atomically."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-"""The endings of compressed files that are read."""
+"""File name endings of the supported compression formats."""
 
 UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-"""What reading a damaged compressed file raises."""
+"""Exceptions from reading a damaged compressed file."""
 
-# zipfile raises nearly anything for a damaged header
+# zipfile raises almost any exception for a damaged header
 _DAMAGE = (*UNPACKING_ERRORS, ValueError, LookupError, RuntimeError, ArithmeticError, struct.error)
 
 _BUFFER = 1 << 18
@@ -53,33 +53,35 @@ _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x
 
 @contextmanager
 def open_input(name: str) -> Iterator[io.BufferedReader]:
-    """Open a user's file for reading bytes; gzip, bzip2, xz and zip, known by their first bytes, are unpacked on the way.
+    """Open a user's file for reading bytes; gzip, bzip2, xz and zip, detected by their first bytes, are decompressed.
 
     Parameters
     ----------
     name : str
-        The path as the user gave it; ``-`` is standard input, ``FILE.zip/MEMBER`` one of the files in a zip file.
+        The path as the user gave it; ``-`` is standard input, ``FILE.zip/MEMBER`` is one file inside a zip file.
 
     Raises
     ------
     InputError
-        If the file is missing, is a directory or cannot be read, or a zip file holds several files and none was named.
+        If the file is missing, is a directory or cannot be read, or if a zip file holds several files and none is named.
     """
     if name == "-":
-        with _unpacked(cast("io.BufferedReader", sys.stdin.buffer), "standard input", None) as file:
+        with _decompress(
+            cast("io.BufferedReader", sys.stdin.buffer), "standard input", None
+        ) as file:
             yield file
         return
     path, member = split_member(name)
     try:
-        packed = cast("io.BufferedReader", io.BufferedReader(_CheckedFile(path, name), _BUFFER))
+        packed = cast("io.BufferedReader", io.BufferedReader(_ReportingFile(path, name), _BUFFER))
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        raise _unreadable(name, error) from error
-    with packed, _unpacked(packed, name, member) as file:
+        raise _read_error(name, error) from error
+    with packed, _decompress(packed, name, member) as file:
         yield file
 
 
-class _CheckedFile(io.FileIO):
-    """A file whose disk may fail: that is an InputError that names it, whoever reads."""
+class _ReportingFile(io.FileIO):
+    """A file that reports disk errors as InputError with its name, to every reader."""
 
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path, "rb")
@@ -89,31 +91,31 @@ class _CheckedFile(io.FileIO):
         try:
             return super().readinto(buffer)
         except OSError as error:
-            raise _unreadable(self._input, error) from error
+            raise _read_error(self._input, error) from error
 
 
-class _CheckedStream(io.RawIOBase):
-    """What is unpacked of a file: damage is an InputError that names it, whoever reads."""
+class _ReportingStream(io.RawIOBase):
+    """A decompressed stream that reports damage as InputError with the file's name, to every reader."""
 
     def __init__(self, unpacked: IO[bytes], name: str) -> None:
-        self._unpacked = unpacked
+        self._decompress = unpacked
         self._input = name
 
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
-        return self._unpacked.seekable()
+        return self._decompress.seekable()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._unpacked.seek(offset, whence)
+        return self._decompress.seek(offset, whence)
 
     def tell(self) -> int:
-        return self._unpacked.tell()
+        return self._decompress.tell()
 
     def readinto(self, buffer: Any) -> int:
         try:
-            block = self._unpacked.read(len(buffer))
+            block = self._decompress.read(len(buffer))
         except _DAMAGE as error:
             raise InputError(
                 f"{quoted_path(self._input)} cannot be read to its end: {quoted_error(error)}; expected an undamaged file"
@@ -122,7 +124,7 @@ class _CheckedStream(io.RawIOBase):
         return len(block)
 
 
-def _unreadable(name: str, error: Exception) -> InputError:
+def _read_error(name: str, error: Exception) -> InputError:
     return InputError(
         f"cannot read {quoted_path(name)}: {quoted_error(error)}; expected a readable file"
     )
@@ -134,7 +136,7 @@ def user_path(name: str | Path) -> Path:
     Raises
     ------
     InputError
-        If it begins with the home folder of somebody who is not known, or no file can have that name.
+        If it begins with the home folder of an unknown user, or contains a zero byte.
     """
     try:
         path = Path(name).expanduser()
@@ -148,14 +150,14 @@ def user_path(name: str | Path) -> Path:
 
 
 def make_directory(path: Path) -> None:
-    """Create a private directory and those it lies in, however deep; one that exists stays.
+    """Create a private directory and its missing parents; existing ones stay unchanged.
 
     Raises
     ------
     OSError
         If one cannot be created.
     """
-    if path.is_dir():  # a name that is too long is refused here, before anything is created
+    if path.is_dir():  # raises if a name is too long, before anything is created
         return
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -165,28 +167,28 @@ def make_directory(path: Path) -> None:
 
 
 def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedReader:
-    """Return text in another encoding as UTF-8; what it does not hold becomes bytes that are not UTF-8.
+    """Return text in another encoding as UTF-8; undecodable bytes become bytes that are not UTF-8.
 
     Raises
     ------
     InputError
-        If there is no such encoding of text; while reading if the file, called ``name``, cannot be in it.
+        If Python has no such text encoding; while reading, if the file ``name`` cannot be in that encoding.
     """
     try:
-        "".encode(encoding)  # tells text from other codecs
+        "".encode(encoding)  # raises for codecs that are not text encodings
         decoder = codecs.getincrementaldecoder(encoding)(errors=_LONE)
-        decoder.decode(b"x")  # some take no handler of errors
+        decoder.decode(b"x")  # raises for codecs without error handlers
         decoder.reset()
     except (LookupError, TypeError, ValueError, AssertionError) as error:
         raise InputError(
             f"the encoding is {quoted(encoding)}; expected one that Python knows, such as cp1252, latin-1 or utf-16"
         ) from error
     return io.BufferedReader(
-        _Recoded(file, decoder, f"{quoted_path(name)} is not {encoding}"), _BUFFER
+        _Recoder(file, decoder, f"{quoted_path(name)} is not {encoding}"), _BUFFER
     )
 
 
-class _Recoded(io.RawIOBase):
+class _Recoder(io.RawIOBase):
     def __init__(
         self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder, problem: str
     ) -> None:
@@ -216,8 +218,8 @@ class _Recoded(io.RawIOBase):
 
 
 def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
-    """Decode what is no character to half of a surrogate pair, which no UTF-8 holds."""
-    assert isinstance(error, UnicodeDecodeError)  # the handler is given to decoders alone
+    """Decode invalid bytes to half of a surrogate pair, which valid UTF-8 cannot hold."""
+    assert isinstance(error, UnicodeDecodeError)  # only decoders use this handler
     return "\udcff", error.end
 
 
@@ -234,7 +236,7 @@ def split_member(name: str) -> tuple[Path, str | None]:
                 if parent.is_file():
                     return parent, path.relative_to(parent).as_posix()
     except OSError:
-        pass  # a name too long, a folder that may not be read: opening it tells
+        pass  # the name is too long or a folder is not readable: opening the file reports it
     return path, None
 
 
@@ -249,7 +251,7 @@ def _compression(begin: bytes) -> str | None:
 
 
 @contextmanager
-def _unpacked(
+def _decompress(
     file: io.BufferedReader, name: str, member: str | None
 ) -> Iterator[io.BufferedReader]:
     kind = _compression(file.peek(6)[:6])
@@ -264,7 +266,7 @@ def _unpacked(
         return
     if kind == "zip":
         with _zip_member(file, name, member) as unpacked:
-            yield _buffered(unpacked, name)
+            yield _buffer(unpacked, name)
         return
     if kind == "gzip":
         unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=file))
@@ -273,7 +275,7 @@ def _unpacked(
     else:
         unpacked = lzma.LZMAFile(file)  # noqa: SIM115 - closed below
     with unpacked:
-        yield _buffered(unpacked, name)
+        yield _buffer(unpacked, name)
 
 
 @contextmanager
@@ -284,13 +286,13 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
         archive = zipfile.ZipFile(file)
     except _DAMAGE as error:
         raise InputError(
-            f"{quoted_path(name)} is not a whole zip file: {quoted_error(error)}; expected an undamaged file"
+            f"{quoted_path(name)} is not a complete zip file: {quoted_error(error)}; expected an undamaged file"
         ) from error
     with archive:
         members = [
             info.filename for info in archive.infolist() if info.filename[-1:] not in ("", "/")
         ]
-        # macOS packs notes about the files beside them
+        # macOS adds metadata files in this folder
         plain = [name for name in members if not name.startswith("__MACOSX/")]
         if member is None and len(plain) == 1:
             member = plain[0]
@@ -311,8 +313,8 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
             yield unpacked
 
 
-def _buffered(file: IO[bytes], name: str) -> io.BufferedReader:
-    return io.BufferedReader(_CheckedStream(file, name), _BUFFER)
+def _buffer(file: IO[bytes], name: str) -> io.BufferedReader:
+    return io.BufferedReader(_ReportingStream(file, name), _BUFFER)
 
 
 def sha256_of_file(path: Path) -> str:
@@ -322,7 +324,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
+    """Sync the names in a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -331,7 +333,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make every file below a directory, and all names, durable, for their owner alone."""
+    """Sync all files and names below a directory to disk, readable by their owner only."""
     for child in path.iterdir():
         if child.is_dir():
             child.chmod(0o700)
@@ -345,7 +347,7 @@ def sync_tree(path: Path) -> None:
 
 @contextmanager
 def publish_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file that is either wholly there or not at all: the old one stays until the new one is complete."""
+    """Write a file atomically: the old file stays until the new one is complete."""
     temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         with temporary.open("wb") as file:
@@ -360,17 +362,17 @@ def publish_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
-    """Create a directory of files that is either wholly there or not at all.
+    """Create a directory of files atomically: complete on return, absent on error.
 
     Parameters
     ----------
     path : Path
         The final name; it must not exist yet.
     fill : callable
-        Writes the files into the temporary directory that it is given, which lies beside ``path``. If it raises, the
-        temporary directory is removed.
+        Called with a temporary directory beside ``path``, to write the files into it. If it raises, that directory is
+        removed.
     """
-    # imported here: shutil pulls in every archive format, which a command that writes nothing should not pay for
+    # imported here: shutil loads all archive formats, which commands that only read do not need
     import shutil
 
     make_directory(path.parent)

@@ -1,6 +1,6 @@
-"""What a fork needs: locks that are open in the child, properties without one, and a gate before what no child may inherit.
+"""Fork safety: locks that are free in the child, cached properties without a lock, and a gate that delays a fork.
 
-A child has the parent's memory and only the thread that forked. A lock that another thread held stays shut in it for ever.
+A child has the parent's memory but only the thread that forked: a lock that another thread held would stay locked for ever.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class ForkSafeLock:
-    """A lock for ``with`` that is open in a forked child, whoever held it in the parent."""
+    """A lock for ``with`` that is free in a forked child, whichever thread held it in the parent."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -32,7 +32,7 @@ class ForkSafeLock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Open it: for a child, in which there is nobody to release it."""
+        """Free the lock in a child, where the thread that held it does not exist."""
         self._lock = Lock()
 
 
@@ -48,12 +48,12 @@ os.register_at_fork(after_in_child=_renew_locks)
 
 
 class ForkGate:
-    """Threads pass while nobody forks; a fork waits until no other thread is inside.
+    """A gate that threads enter while no fork runs; a fork waits until no other thread is inside.
 
     Parameters
     ----------
     before_fork : callable
-        Called when nobody is inside, right before the fork.
+        Called right before the fork, when no other thread is inside.
     """
 
     def __init__(self, before_fork: Callable[[], None]) -> None:
@@ -67,7 +67,7 @@ class ForkGate:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Do what no fork may interrupt; a thread that is inside passes again."""
+        """Keep forks out while the block runs; a thread that is inside may enter again."""
         me = get_ident()
         with self._changed:
             self._changed.wait_for(lambda: not self._closed or me in self._inside)
@@ -100,12 +100,12 @@ class ForkGate:
 
 
 _LONGEST_WAIT = (
-    60.0  # seconds; then the fork goes on, and a child that uses the database may find it locked
+    60.0  # seconds; then the fork proceeds, and a child that uses the database may find it locked
 )
 
 
-class cached_property(functools.cached_property[Result]):  # noqa: N801 - named as what it replaces
-    """``functools.cached_property`` as it is from Python 3.12 on: without a lock, so perhaps computed by two threads."""
+class cached_property(functools.cached_property[Result]):  # noqa: N801 - named like the class it replaces
+    """``functools.cached_property`` as of Python 3.12: without a lock, so that two threads may both compute the value."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:

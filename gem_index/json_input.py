@@ -1,4 +1,4 @@
-"""JSON of unknown origin, parsed with bounded nesting, digits and size; every reader of a stranger's JSON uses this."""
+"""Parse JSON of unknown origin with bounded nesting, digits and size; all code that reads foreign JSON uses this."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_BYTES = 1 << 28
 
 _BOM = "\ufeff"
 _ESCAPES = re.compile(r"\\.", re.DOTALL)
-_STRINGS = re.compile(r'"[^"]*"?')  # the last one may have no end
+_STRINGS = re.compile(r'"[^"]*"?')  # the last one may be unterminated
 _BRACKETS = re.compile(r"[\[\]{}]")
 
 
 class JsonError(ValueError):
-    """Why a text is not JSON that is accepted: ``<place> <problem>`` is a whole message."""
+    """The problem with a refused JSON text; ``<place> <problem>`` is a complete message."""
 
 
 def read_json(
@@ -41,22 +41,22 @@ def read_json(
     Parameters
     ----------
     text : str or bytes
-        Bytes are UTF-8, with or without a byte order mark. An escaped lone surrogate is kept, and of a key that comes again
-        the last value, as ``json`` does.
+        Bytes are UTF-8, with or without a byte order mark. As in ``json``, an escaped lone surrogate is kept, and the last
+        value of a repeated key counts.
     place : str
-        What the message names: a file, or a part of one.
+        The name of the input in messages: a file, or a part of one.
     finite : bool
         Refuse NaN, Infinity and numbers beyond float64, which are not JSON.
     unique : bool
-        Refuse a key that comes again in its object: for what another program reads too, which may take the first.
+        Refuse a repeated key in an object; for input that other programs read too, where the first value may count.
     error : type
         The error to raise.
 
     Raises
     ------
     InputError
-        If it is not JSON, or is nested deeper than 100 levels, holds an integer of more than 4,300 digits, or has more than
-        256 MiB: in time and memory proportional to the text.
+        If it is not JSON, is nested deeper than 100 levels, holds an integer of more than 4,300 digits, or has more than
+        256 MiB. Time and memory are proportional to the text.
     """
     try:
         return parse_json(text, finite=finite, unique=unique)
@@ -76,7 +76,7 @@ def read_json_file(
     Raises
     ------
     OSError
-        If the file cannot be read: whether that is an error depends on the caller.
+        If the file cannot be read; the caller decides whether that is an error.
     """
     with path.open("rb") as file:
         text = file.read(MAX_BYTES + 1)
@@ -84,15 +84,15 @@ def read_json_file(
 
 
 def parse_json(text: str | bytes | bytearray, *, finite: bool = True, unique: bool = False) -> Any:
-    """Parse as :func:`read_json` does, for a caller who makes the message.
+    """Parse JSON like :func:`read_json`, for callers that write their own message.
 
     Raises
     ------
     JsonError
-        What was found, what was expected; the place is left to the caller.
+        If the text is refused; the message holds what was found and expected, without the place.
     """
     if len(text) > MAX_BYTES:
-        raise JsonError(f"has more than {MAX_BYTES:,} bytes of JSON; expected at most as many")
+        raise JsonError(f"has more than {MAX_BYTES:,} bytes of JSON; expected at most that many")
     if not isinstance(text, str):
         try:
             text = text.decode()
@@ -113,9 +113,9 @@ def parse_json(text: str | bytes | bytearray, *, finite: bool = True, unique: bo
 
 
 def nesting(text: str) -> int:
-    """Return how deep brackets are nested at most, 0 where they are few.
+    """Return the maximum nesting depth of brackets, or 0 if there are few brackets.
 
-    A text whose syntax is wrong may look deeper behind the error.
+    After a syntax error the counted depth may be too large.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH // 2:
         return 0
@@ -132,7 +132,7 @@ def _integer(digits: str) -> int:
         if count <= MAX_DIGITS:
             return int(digits)
     except ValueError:
-        pass  # the interpreter was told to take fewer
+        pass  # the interpreter is set to a lower limit
     raise JsonError(f"holds an integer of {count} digits; expected at most {MAX_DIGITS:,}")
 
 

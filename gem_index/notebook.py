@@ -1,4 +1,4 @@
-"""How results look in a notebook and in an interpreter."""
+"""Display of results in notebooks and interpreters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix written row by row to a ``.npy`` file, however many rows come."""
+"""Write a matrix to a ``.npy`` file block by block, with any number of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NpyWriter"]
 
 
 class NpyWriter:
-    """Writes blocks of rows behind each other; the file is a whole array once closed.
+    """Writer of consecutive blocks of rows; the file is a complete array when the ``with`` block ends.
 
     NumPy leaves room in the header for the first axis to grow, so the header is written again at the end.
 

@@ -1,4 +1,4 @@
-"""Progress of long work: a function of the caller's, or a bar on standard error."""
+"""Progress of long operations: a callback, or a bar on standard error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TypeAlias, TypeVar
 __all__ = ["Progress", "ProgressOption", "counted", "reporting"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with the name of a stage, what is done of it, and the whole (0: not known)."""
+"""Called with the name of a stage, the number of items done, and the total (0: unknown)."""
 
 ProgressOption: TypeAlias = bool | Progress | None
-"""A function to call, True for a bar on standard error, nothing otherwise."""
+"""A callback, True for a bar on standard error, or False or None for no progress."""
 
 Item = TypeVar("Item")
 
@@ -22,13 +22,13 @@ _EVERY = 1000
 
 @contextmanager
 def reporting(progress: ProgressOption, stage: str) -> Iterator[Progress | None]:
-    """Yield what to call with stage, done and total; a bar is gone after the block.
+    """Yield the function to call with stage, done and total, or None; a bar disappears after the block.
 
     Parameters
     ----------
     progress : bool or callable, optional
     stage : str
-        What a bar shows at first.
+        The stage that a bar shows first.
     """
     if progress is None or isinstance(progress, bool):
         if progress:
@@ -48,10 +48,12 @@ def counted(
         return items
     if total is None:
         total = len(items) if isinstance(items, Sized) else 0
-    return _counting(items, stage, progress, total)
+    return _report_items(items, stage, progress, total)
 
 
-def _counting(items: Iterable[Item], stage: str, progress: Progress, total: int) -> Iterator[Item]:
+def _report_items(
+    items: Iterable[Item], stage: str, progress: Progress, total: int
+) -> Iterator[Item]:
     done = 0
     for done, item in enumerate(items, 1):
         yield item
@@ -62,7 +64,7 @@ def _counting(items: Iterable[Item], stage: str, progress: Progress, total: int)
 
 @contextmanager
 def _bar(stage: str) -> Iterator[Progress]:
-    # imported here: only who watches pays for it
+    # imported here: only a progress bar needs it
     from rich import progress as bars
     from rich.console import Console
 

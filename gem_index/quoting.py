@@ -1,4 +1,4 @@
-"""How messages quote values of unknown origin: printable, on one line, in bounded time and length."""
+"""Quote values of unknown origin in messages: printable, on one line, in bounded time and length."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REASONS = tuple(
         errno.ENAMETOOLONG, errno.EPERM, errno.EMFILE, errno.ENOTDIR,
     )
 )  # fmt: skip
-"""What the system says, which libraries wrap in their own words."""
+"""Reasons that the operating system gives, to be found inside the longer messages of libraries."""
 
 _SHORT = (bool, float, complex, type(None), type, PurePath)
 
 
 class _Quotation(reprlib.Repr):
-    """``reprlib`` for values of any size: also integers that Python refuses to write out, and foreign objects."""
+    """``reprlib`` for values of any size, including integers that Python refuses to print, and foreign objects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,15 +43,15 @@ _QUOTATION = _Quotation()
 
 
 def quoted(value: object, limit: int = 60) -> str:
-    """Return a value as a message shows it.
+    """Return a value as text for a message.
 
     Parameters
     ----------
     value : object
-        Anything that a file, a server or a caller gave. Strings and containers are shortened, of an object only its type
-        is named: its own ``repr`` may be long, slow or wrong.
+        Any value from a file, a server or a caller. Strings and containers are shortened; other objects are represented by
+        their type, because their own ``repr`` may be long, slow or wrong.
     limit : int
-        The most characters that are returned.
+        Maximum length of the result in characters.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def quoted(value: object, limit: int = 60) -> str:
 
 
 def quoted_path(path: object, limit: int = 200) -> str:
-    """Return the name of a file as a message shows it: as it is where it can be printed and is not long."""
+    """Return a file's name as text for a message: unchanged if it is printable and short, else quoted."""
     text = str(path)
     return text if text.isprintable() and len(text) <= limit else quoted(text, limit)
 
 
 def quoted_error(error: BaseException, limit: int = 160) -> str:
-    """Return why something failed: the system's reason in lower case where there is one, else the first line, printable."""
+    """Return the reason of an error: the system's reason in lower case if there is one, else the first line, printable."""
     text = getattr(error, "strerror", None) or str(error).strip()
     named = next((reason for reason in _REASONS if reason in text), None)
     text = text if named is None else named.lower()

@@ -1,4 +1,4 @@
-"""Input files to documents: JSON lines, CSV, TSV, plain lines and Parquet, each also compressed."""
+"""Read documents from files: JSON lines, CSV, TSV, plain lines and Parquet, each also compressed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gem_index.text import WeightedText, check_weight
 __all__ = ["FORMATS", "DocumentReader", "read_json_lines", "read_objects", "readable_twice"]
 
 Fields: TypeAlias = dict[str, Any]
-Record: TypeAlias = tuple[int, Fields | str]  # line, and its fields or what is wrong with it
+Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
 
 LINE = "text"
 """The field that holds a line of plain text."""
@@ -48,30 +48,30 @@ class DocumentReader:
     format : str, optional
         One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
     id_field : str, optional
-        The field that holds the id; by default ``id`` where a record has it, else ``<file name>:<line>``.
+        The field that holds the id; by default ``id`` if a record has it, else ``<file name>:<line>``.
     text_fields : sequence of str
-        The fields that hold the text; several are joined by a blank line. ``subject*2`` lets the words of the subject count
-        twice (:class:`~gem_index.text.WeightedText`); a name that holds an asterisk is given with a weight.
+        The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
+        twice (:class:`~gem_index.text.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
     on_problem : callable, optional
-        Called with each bad record, which is then left out; without it the first one is raised. To leave out a second
-        document of one id, all ids are held in memory; without it finding those is left to who stores them, see
+        Called with each bad record, which is then skipped; without it the first one is raised. To skip documents with a
+        repeated id, all ids are held in memory; without this function only the store detects repeated ids, see
         :meth:`naming_duplicates`.
     max_record_bytes : int
-        The longest line that is read.
+        Maximum length of a line.
     encoding : str, optional
-        How text files are encoded, by the name that Python gives it; UTF-8 by default.
+        The encoding of text files by its Python name; UTF-8 by default.
 
     Attributes
     ----------
     skipped : int
-        Bad records left out so far.
+        Number of bad records skipped so far.
 
     Raises
     ------
     ConfigError
-        If a field's weight is no number from 0.01 to 100.
+        If a field's weight is not a number from 0.01 to 100.
     InputError
-        While iterating: a file is missing, empty or of unknown format; RecordError where one record is wrong.
+        While iterating: a file is missing, empty or of unknown format; RecordError if one record is wrong.
     """
 
     names: Sequence[str]
@@ -88,7 +88,7 @@ class DocumentReader:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """How the records are read, other than by default, as JSON values: the arguments that do it again."""
+        """The arguments for reading records that differ from their defaults, as JSON values."""
         found: dict[str, Any] = {}
         if self.id_field is not None:
             found["id_field"] = self.id_field
@@ -121,18 +121,18 @@ class DocumentReader:
 
     @contextmanager
     def naming_duplicates(self) -> Iterator[None]:
-        """Say which lines hold an id that whoever stores the documents found twice, by reading the files once more.
+        """Replace a DuplicateIdError from the block by an error that names the lines, found by reading the files again.
 
         Raises
         ------
         RecordError
-            Instead of DuplicateIdError, where the inputs can be read again.
+            Instead of DuplicateIdError, if the inputs can be read again.
         """
         try:
             yield
         except DuplicateIdError as error:
             if not all(split_member(name)[0].is_file() for name in self.names):
-                raise  # a stream is read once
+                raise  # a stream can be read only once
             places: dict[str, str] = {}
             for name in self.names:
                 for line, fields in self._records(name):
@@ -141,7 +141,7 @@ class DocumentReader:
             raise
 
     def texts(self) -> Iterator[str]:
-        """Iterate over the records' texts alone, in order; a blank line of plain text is an empty text."""
+        """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
@@ -168,7 +168,7 @@ class DocumentReader:
             kind = self._format_of(name, file)
             if self.encoding is not None and kind == "parquet":
                 raise InputError(
-                    f"found an encoding beside {name}, which is Parquet; expected a text file"
+                    f"found an encoding for {name}, which is Parquet; expected a text file or no encoding"
                 )
             yield from FORMATS[kind](name, file, self.max_record_bytes, self.encoding or "UTF-8")
 
@@ -187,8 +187,8 @@ class DocumentReader:
         suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
         if suffix not in FORMATS:
             raise InputError(
-                f"{name} is of no known format; expected a name ending in "
-                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or the format named"
+                f"{name} is not of a known format; expected a name ending in "
+                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or the format given"
             )
         return suffix
 
@@ -236,7 +236,7 @@ def _text_field(named: str) -> tuple[str, float]:
     Raises
     ------
     ConfigError
-        If the weight is no number from 0.01 to 100.
+        If the weight is not a number from 0.01 to 100.
     """
     name, star, weight = named.rpartition("*")
     if not star:
@@ -248,11 +248,11 @@ def _text_field(named: str) -> tuple[str, float]:
     try:
         return name, check_weight(number, f"the weight of the text field {quoted(name)}")
     except InputError as error:
-        raise ConfigError(f"{error} (a name that holds an asterisk is given as NAME*1)") from error
+        raise ConfigError(f"{error} (write a field name with an asterisk as NAME*1)") from error
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
-    """Note where an id is; raise RecordError if it came before."""
+    """Record the place of an id; raise RecordError if the id occurred before."""
     if identifier in places:
         raise RecordError(
             name,
@@ -281,7 +281,7 @@ def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any
     Raises
     ------
     InputError
-        If the file cannot be read; RecordError where a line is not JSON.
+        If the file cannot be read; RecordError if a line is not JSON.
     """
     with open_input(name) as file:
         for line, text, problem in _lines(file, max_record_bytes):
@@ -301,7 +301,7 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
     Raises
     ------
     InputError
-        If the file cannot be read; RecordError where a line is no JSON object.
+        If the file cannot be read; RecordError if a line is not a JSON object.
     """
     for line, value in read_json_lines(name, max_record_bytes):
         if not isinstance(value, dict):
@@ -321,9 +321,10 @@ def _missing(wanted: str, fields: Fields, kind: str) -> str:
 def _lines(
     file: io.BufferedReader, limit: int, encoding: str = "UTF-8"
 ) -> Iterator[tuple[int, str | None, str]]:
-    """Yield (line, text, problem): text is None where it is too long to be held.
+    """Yield (line, text, problem) for each line; text is None if the line is too long.
 
-    What is not UTF-8 is a problem, and a lone surrogate in the text: quotes and delimiters are as they are beside it.
+    Bytes that are not UTF-8 are reported as a problem and become lone surrogates in the text, so that the quotes and
+    delimiters around them are still found.
     """
     number = 0
     while raw := file.readline(limit + 1):
@@ -380,7 +381,7 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
             nonlocal last
             for last, text, problem in _lines(file, limit, encoding):
                 if text is None:
-                    # The rows that follow depend on this line's quotes: there is no safe place to go on from.
+                    # The following rows depend on this line's quotes, so there is no safe place to continue.
                     raise RecordError(name, last, problem)
                 problems.extend([problem] if problem else [])
                 yield text
@@ -421,7 +422,7 @@ def _read_parquet(
     except ImportError as error:
         raise MissingExtraError("reading Parquet", "parquet") from error
     try:
-        # Parquet is read from its end; a stream has to be taken in whole.
+        # Parquet is read from its end; a stream must be read completely first.
         table = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
         row = 0
         for batch in table.iter_batches(batch_size=4096):
@@ -435,26 +436,26 @@ def _read_parquet(
 
 
 def _parquet_row(batch: Any, place: int) -> Fields | str:
-    """Return the fields of a row, or what is wrong with it."""
+    """Return the fields of a row, or the problem with it."""
     fields: Fields = {}
     for key, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             fields[key] = _plain(column[place].as_py())
         except (ValueError, OverflowError, TypeError, LookupError) as error:
             return (
-                f"the field {quoted(key)} of type {column.type} has a value that cannot be taken ({quoted_error(error)}); "
+                f"the field {quoted(key)} of type {column.type} has an unsupported value ({quoted_error(error)}); "
                 "expected text, a number, a date or a list of these"
             )
     return fields
 
 
 def _plain(value: object) -> object:
-    """Return a value of a table as JSON knows it.
+    """Convert a value of a table to a JSON value.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If JSON has no such value.
     """
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
@@ -469,7 +470,7 @@ def _plain(value: object) -> object:
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # how tables of numbers write what is missing
+        return None  # tables of numbers write missing values as NaN
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise ValueError(f"a {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Settings of a process: where the home is and the limits, from ``GEM_INDEX_*`` environment variables."""
+"""Settings of a process from ``GEM_INDEX_*`` environment variables: the home and the limits."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Settings:
     """Threads for fitting and encoding; by default the processors this process may use."""
 
     max_record_bytes: int = 4 * 1024 * 1024
-    """The longest line of an input file, in bytes; a longer one is refused by name."""
+    """The longest line of an input file, in bytes; a longer one is an error that names file and line."""
 
     synchronous: Literal["full", "normal"] = "full"
-    """``full``: a batch is on the disk when it is acknowledged. ``normal`` is faster; a power cut may take back the last
-    acknowledged batches, whole ones, a crash of the process none."""
+    """``full``: a batch is on the disk when it is acknowledged. ``normal`` is faster, but a power failure may undo the last
+    acknowledged batches, each as a whole; a crash of the process undoes none."""
 
     lock_timeout: float = 60.0
     """Seconds to wait while another process writes to the home."""

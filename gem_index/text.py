@@ -30,8 +30,8 @@ __all__ = [
 Tokenizer: TypeAlias = Literal["wordpunct", "treebank", "tweet", "toktok"]
 """NLTK's tokenizers that need no download."""
 
-# NLTK matches with the ``regex`` package since 3.10.3: its \w also covers combining marks, without which words of many
-# scripts would fall apart. On ASCII the standard engine finds the same words, faster.
+# NLTK matches with the ``regex`` package since 3.10.3: its \w also covers combining marks, which many scripts use inside
+# words. On ASCII the standard engine finds the same words, faster.
 _TOKEN = regex.compile(r"\w+|[^\w\s]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
 
@@ -60,7 +60,7 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
 
 
 def token_spans(text: str, tokenizer: Tokenizer = "wordpunct") -> list[tuple[int, int]]:
-    """Return where each token of :func:`tokenize` begins and ends in the text, in characters."""
+    """Return the begin and end of each token of :func:`tokenize` in the text, in characters."""
     if tokenizer != "wordpunct":
         return [(begin, end) for _, begin, end in _locate_words(text, tokenizer)]
     if text.isascii():
@@ -77,21 +77,21 @@ def _locate_words(text: str, tokenizer: Tokenizer) -> list[tuple[str, int, int]]
 
 
 class WeightedText(str):
-    r"""A text whose parts count differently, such as a subject that counts twice beside its body.
+    r"""A text whose parts have different weights, such as a subject that counts twice as much as its body.
 
-    It is a string like any other to whoever reads it. An encoder multiplies what a word adds to the vector by the weight of
-    its part; word search takes its words as often as the weight says, rounded, once at least.
+    To other code it is an ordinary string. An encoder multiplies each word's contribution to the vector by the weight of
+    its part; word search repeats each word as often as the rounded weight, at least once.
 
     Parameters
     ----------
     text : str
     weights : sequence of (int, float)
-        Lengths in characters of consecutive parts, which make up the text, and their weights, 0.01 to 100.
+        Length in characters and weight (0.01 to 100) of each part; consecutive parts cover the whole text.
 
     Raises
     ------
     InputError
-        If a weight is no number from 0.01 to 100, or the lengths do not add up to the text's.
+        If a weight is not a number from 0.01 to 100, or the lengths do not add up to the text's length.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class WeightedText(str):
         self = super().__new__(cls, check_text(text, "text"))
         if not isinstance(weights, Iterable):
             raise InputError(
-                f"the parts of a text are {quoted(weights, 40)}; expected (length, weight) of each"
+                f"the parts of a text are {quoted(weights, 40)}; expected (length, weight) pairs"
             )
         found = []
         for part in weights:
@@ -122,7 +122,8 @@ class WeightedText(str):
         self.weights = tuple(found)
         if sum(length for length, _ in found) != len(text):
             raise InputError(
-                f"the parts {quoted(found, 60)} do not add up to the {len(text)} characters of the text; expected all of it"
+                f"the parts {quoted(found, 60)} do not add up to the {len(text)} characters of the text; "
+                "expected parts that cover it"
             )
         return self
 
@@ -131,7 +132,7 @@ class WeightedText(str):
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[str, float]]) -> str:
-        """Return texts with weights joined by blank lines; a plain string where all weigh the same."""
+        """Join texts with weights by blank lines; the result is a plain string if all weights are equal."""
         text = "\n\n".join(part for part, _ in parts)
         for _, weight in parts:
             check_weight(weight, "the weight of a part of a text")
@@ -141,7 +142,7 @@ class WeightedText(str):
         return cls(text, [*((len(part) + 2, w) for part, w in first), (len(last), weight)])
 
 
-_LIGHTEST, _HEAVIEST = 0.01, 100.0  # word search repeats a word as often as it counts
+_LIGHTEST, _HEAVIEST = 0.01, 100.0  # word search repeats a word by its weight
 
 
 def check_weight(value: object, what: str) -> float:
@@ -150,7 +151,7 @@ def check_weight(value: object, what: str) -> float:
     Raises
     ------
     InputError
-        If it is no number from 0.01 to 100.
+        If it is not a number from 0.01 to 100.
     """
     good = isinstance(value, int | float) and not isinstance(value, bool)
     if not good or not _LIGHTEST <= value <= _HEAVIEST:  # type: ignore[operator]
@@ -168,7 +169,7 @@ def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> lis
 
 
 def counted_tokens(text: str) -> list[str]:
-    """Return the tokens of a text, each as often as its part counts: to the nearest whole number, once at least."""
+    """Return the tokens of a text, each repeated as often as the rounded weight of its part, at least once."""
     tokens = tokenize(text)
     if not isinstance(text, WeightedText):
         return tokens
@@ -185,12 +186,12 @@ def frequent_english() -> list[str]:
 
 
 def check_text(text: object, what: str) -> str:
-    """Return a text that can be shown and stored; ``what`` is how a message calls it.
+    """Return a text after checking that it can be shown and stored; ``what`` is its name in messages.
 
     Raises
     ------
     InputError
-        If it is not a string, or holds half of a surrogate pair: what is left of bytes that are not UTF-8.
+        If it is not a string, or holds half of a surrogate pair, as decoding bytes that are not UTF-8 may leave.
     """
     if not isinstance(text, str):
         raise InputError(f"the {what} is {quoted(text)} ({type(text).__name__}); expected a string")
@@ -204,12 +205,14 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_texts(items: Iterable[object], what: str = "texts") -> None:
-    """Refuse what can be iterated over and is not a list of the kind: its characters, keys or column names would be taken.
+    """Check that items are a collection of values, not one string, a mapping or a table.
+
+    Iterating over those would give characters, keys or column names.
 
     Raises
     ------
     InputError
-        If it is one string, a mapping, or a table.
+        If they are one string, a mapping, a table, or not iterable.
     """
     if isinstance(items, str | bytes | bytearray):
         raise InputError(
@@ -217,8 +220,8 @@ def check_texts(items: Iterable[object], what: str = "texts") -> None:
         )
     if isinstance(items, Mapping) or hasattr(items, "columns") or hasattr(items, "__dataframe__"):
         raise InputError(
-            f"found a {type(items).__name__}; expected a list or another iterable of {what}: of a table one column, "
-            "of a mapping its values"
+            f"found a {type(items).__name__}; expected a list or another iterable of {what}: one column of a table, "
+            "the values of a mapping"
         )
     if not isinstance(items, Iterable):
         raise InputError(

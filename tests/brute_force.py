@@ -1,4 +1,4 @@
-"""What a collection should find: exact search over the texts themselves."""
+"""The expected hits of a collection: exact search over the texts themselves."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Our own provider as the contracts take it, and calls that a child process can import."""
+"""Our own provider in the form that the contracts test, and calls that a child process can import."""
 
 import json
 

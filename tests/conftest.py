@@ -21,7 +21,7 @@ settings.load_profile("default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests that need the research data where it is absent."""
+    """Skip the tests that need the research data if it is absent."""
     if SHARED.is_dir():
         return
     absent = pytest.mark.skip(reason="the research data sets are not beside this checkout")
@@ -128,7 +128,7 @@ WORDS = [
 
 @pytest.fixture(scope="session")
 def small_vectors() -> MappedVectors:
-    """92 words of 24 dimensions, in order of frequency: fast, deterministic, of our own making."""
+    """92 words of 24 dimensions, in frequency order: small, deterministic, made for the tests."""
     matrix = np.random.default_rng(7).normal(size=(len(WORDS), 24)).astype(np.float32)
     return MappedVectors.from_words(WORDS, matrix)
 

@@ -1,4 +1,4 @@
-"""Threads that are held inside a step, instead of a race that is hoped for."""
+"""Threads that are stopped inside a step, so that a race is certain instead of accidental."""
 
 import threading
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Gate:
                 first = pool.submit(one)
                 assert self._first_inside.wait(30)
                 second = pool.submit(other or one)
-                # a second one that may come inside comes at once; one that waits for its turn does not
+                # a second thread that may enter enters at once; one that must wait for the lock does not
                 self._second_inside.wait(0.5)
             finally:
                 self._opened.set()

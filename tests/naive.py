@@ -22,9 +22,7 @@ Array: TypeAlias = NDArray[np.float64]
 Ranking: TypeAlias = Literal["singular", "plain"]
 Removal: TypeAlias = Literal["sdr", "sir", "none"]
 
-TOLERANCE = (
-    1e-6  # what is at most this share of its whole counts as nothing (docs/algorithm.md, section 4)
-)
+TOLERANCE = 1e-6  # a remainder of at most this share of its vector counts as zero (docs/algorithm.md, section 4)
 
 
 def tokenize(text: str) -> list[str]:
@@ -40,7 +38,7 @@ def tokenize(text: str) -> list[str]:
     list of str
         Matches of ``\w+|[^\w\s]+``, lower-cased after splitting, without those that hold no alphanumeric character.
     """
-    # NLTK matches with `regex`, whose \w covers combining marks; that of `re` cuts words of many scripts apart.
+    # NLTK matches with `regex`, whose \w covers combining marks; that of `re` splits words of many scripts.
     tokens = regex.findall(r"\w+|[^\w\s]+", text)
     return [token.lower() for token in tokens if any(character.isalnum() for character in token)]
 

@@ -1,4 +1,4 @@
-"""Seven words with rows of five numbers, and how a vector file is read whole."""
+"""Seven words with rows of five numbers, and a function that reads a complete vector file."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The dense baselines that GEM is compared with, over the same word vectors and tokens; and all baselines by name."""
+"""Dense baselines for comparison with GEM, over the same word vectors and tokens; and all baselines by name."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 
-_NOTHING = 1e-6  # what is left of a vector counts as nothing below this share of it: it would be rounding noise
+_NOTHING = 1e-6  # a remainder below this share of the vector counts as zero: it is rounding noise
 
 
 class Scorer(Protocol):
-    """What every baseline offers: learn from a corpus, then score pairs of texts."""
+    """The interface of every baseline: learn from a corpus, then score pairs of texts."""
 
     def fit(self, corpus: Iterable[str]) -> Self:
         """Learn from the texts of a corpus."""
@@ -46,7 +46,7 @@ class Scorer(Protocol):
         Parameters
         ----------
         first, second : sequence of str
-            n texts each; first are queries and second documents where the baseline tells them apart.
+            n texts each; for baselines that distinguish them, ``first`` are queries and ``second`` documents.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Scorer(Protocol):
 def cosines(
     encode: Callable[[Sequence[str]], FloatArray], first: Sequence[str], second: Sequence[str]
 ) -> F64:
-    """Return the cosine of each pair of texts (n,), by what encodes them to unit vectors."""
+    """Return the cosine similarity of each pair of texts (n,); ``encode`` returns unit vectors."""
     check_pairs(first, second)
     both = encode([*first, *second]).astype(np.float64)
     found: F64 = np.einsum("nd,nd->n", both[: len(first)], both[len(first) :])
@@ -66,12 +66,12 @@ def cosines(
 
 
 class DenseEncoder(ABC):
-    """A baseline that turns a text into a vector; a pair's score is the cosine of its two vectors.
+    """A baseline that turns a text into a vector; the score of a pair is the cosine similarity of its vectors.
 
     Parameters
     ----------
     vectors : VectorSource
-        Word vectors of d dimensions. An unknown word has the row that the source gives it, as in GEM.
+        Word vectors of d dimensions. An unknown word has the row that the source returns for it, as in GEM.
     """
 
     def __init__(self, vectors: VectorSource) -> None:
@@ -82,8 +82,8 @@ class DenseEncoder(ABC):
         """Length of a sentence vector."""
         return self.vectors.dimension
 
-    def fit(self, corpus: Iterable[str]) -> Self:  # noqa: ARG002 -- for those that learn
-        """Return the encoder as it is: it learns nothing, and does not read the corpus."""
+    def fit(self, corpus: Iterable[str]) -> Self:  # noqa: ARG002 -- subclasses use it
+        """Return the encoder unchanged: it does not learn from a corpus."""
         return self
 
     def encode(self, texts: Iterable[str]) -> FloatArray:
@@ -108,7 +108,7 @@ class DenseEncoder(ABC):
         return np.concatenate(blocks)
 
     def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
-        """Return the cosine of each pair of texts (n,); 0 where one of the two has no words."""
+        """Return the cosine similarity of each pair of texts (n,); 0 if one of the two has no words."""
         return cosines(self.encode, first, second)
 
     @abstractmethod
@@ -124,12 +124,12 @@ class MeanEncoder(DenseEncoder):
 
 
 class PowerMeanEncoder(DenseEncoder):
-    """The power means of a sentence's word vectors with p = 1, +infinity and -infinity, one after the other.
+    """The concatenated power means of a sentence's word vectors with p = 1, +infinity and -infinity.
 
     These are each dimension's average, maximum and minimum over the words: the three that Rücklé, Eger, Peyrard and
     Gurevych, "Concatenated Power Mean Word Embeddings as Universal Cross-Lingual Sentence Representations" (arXiv
-    1803.01400, 2018), use for one language. Their 3,600 dimensions are those of four sets of 300: open several
-    sources joined by ``+`` for the same.
+    1803.01400, 2018), use for one language. Their 3,600 dimensions come from four sets of word vectors with 300 dimensions:
+    open several sources joined by ``+`` for the same.
     """
 
     @property
@@ -141,7 +141,7 @@ class PowerMeanEncoder(DenseEncoder):
         width = self.vectors.dimension
         means = np.zeros((len(batch.offsets) - 1, 3 * width))
         means[:, :width] = _averages(batch, np.ones(len(rows)), rows)
-        # reduceat gives the next sentence's first word for an empty one: only those with words take part.
+        # for an empty sentence reduceat would return the next sentence's first word: use only sentences with words
         filled = np.flatnonzero(np.diff(batch.offsets))
         if len(filled):
             words, starts = rows[batch.ids], batch.offsets[filled]
@@ -150,13 +150,13 @@ class PowerMeanEncoder(DenseEncoder):
         return means
 
 
-class _Weighted(DenseEncoder):
+class _WeightedEncoder(DenseEncoder):
     """A weighted average of word vectors from which directions common to the corpus are removed.
 
     Attributes
     ----------
     components : int
-        How many directions at most.
+        Maximum number of directions.
     """
 
     components: int
@@ -187,7 +187,7 @@ class _Weighted(DenseEncoder):
     def _compose(self, batch: TokenBatch, rows: FloatArray) -> F64:
         if self._common is None:
             raise InputError(
-                f"{self._name} was not fitted on a corpus; expected a call of fit before"
+                f"{self._name} was not fitted on a corpus; expected a call of fit first"
             )
         whole = self._average(batch, rows)
         directions = self._common.directions
@@ -203,11 +203,11 @@ class _Weighted(DenseEncoder):
 
     @abstractmethod
     def _shares(self, sigma: F64) -> F64:
-        """Return how much (m,) of the projection on each direction is removed, given their singular values (m,)."""
+        """Return the share (m,) of the projection on each direction to remove, for their singular values (m,)."""
 
 
-class SifEncoder(_Weighted):
-    """Smooth inverse frequency (SIF): words weigh less the more frequent they are in English.
+class SifEncoder(_WeightedEncoder):
+    """Smooth inverse frequency (SIF): the more frequent a word is in English, the less it weighs.
 
     Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline for Sentence Embeddings" (ICLR 2017), Algorithm 1: a word
     weighs a / (a + p(w)), and the projection on the first singular vector of the corpus is removed. p(w) is wordfreq's
@@ -237,8 +237,8 @@ class SifEncoder(_Weighted):
         return np.ones(len(sigma))
 
 
-class UsifEncoder(_Weighted):
-    """Unsupervised SIF (uSIF): nothing to tune, and several directions removed in part.
+class UsifEncoder(_WeightedEncoder):
+    """Unsupervised SIF (uSIF): without parameters to tune, with several directions partly removed.
 
     Ethayarajh, "Unsupervised Random Walk Sentence Embeddings: A Strong but Simple Baseline" (RepL4NLP 2018), Algorithm
     1: a word weighs a / (a/2 + p(w)), where a follows from the vocabulary V and the expected length n of a sentence:
@@ -255,9 +255,9 @@ class UsifEncoder(_Weighted):
     components : int
         m; the paper's 5.
     normalised : {"dimensions", "words"}
-        What is brought to unit length before the words of a sentence are weighed: each dimension over the sentence's
-        words, as the author's published code does (github.com/kawine/usif divides by the norms along axis 0 of a matrix
-        with a word a row), or each word's vector.
+        What is normalised to unit length before the words of a sentence are weighed: each dimension over the sentence's
+        words, as in the author's published code (github.com/kawine/usif divides by the norms along axis 0 of a matrix
+        with one word per row), or each word's vector.
     """
 
     _name = "uSIF"
@@ -292,7 +292,7 @@ class UsifEncoder(_Weighted):
         if self.normalised == "words":
             norms = np.linalg.norm(rows.astype(np.float64), axis=1)
             return _averages(batch, weights / np.where(norms > 0, norms, 1.0), rows)
-        # A dimension's length is one number for a sentence, so it divides the sum as well as each of its terms.
+        # The length of a dimension is one number per sentence, so the sum can be divided by it instead of each term.
         squares = _averages(batch, np.ones(len(rows)), rows.astype(np.float64) ** 2)
         lengths = np.sqrt(squares * np.diff(batch.offsets)[:, None])
         return _averages(batch, weights, rows) / np.where(lengths > 0, lengths, 1.0)
@@ -303,10 +303,10 @@ class UsifEncoder(_Weighted):
 
 
 def _averages(batch: TokenBatch, weights: F64, rows: npt.NDArray[Any]) -> F64:
-    """Return sum_i w_i v_i / n over the n words of each sentence (sentences, d); 0 where n is 0.
+    """Return sum_i w_i v_i / n over the n words of each sentence (sentences, d); 0 if n is 0.
 
-    Weights (u,) and rows (u, d) are those of the distinct words. Each sentence is added up word by word, so that its
-    bytes do not depend on its neighbours.
+    Weights (u,) and rows (u, d) belong to the distinct words. Each sentence is summed word by word, so that its bytes do
+    not depend on the other sentences.
     """
     count = np.diff(batch.offsets)
     words = csr_array(
@@ -324,7 +324,7 @@ def _wordfreq() -> Any:
 
 
 def _frequencies(words: Sequence[str]) -> F64:
-    """Return p(w) (u,), the share of English words that each word makes up."""
+    """Return p(w) (u,), the relative frequency of each word in English."""
     frequency = _wordfreq().word_frequency
     return np.array([frequency(word, "en") for word in words], dtype=np.float64)
 

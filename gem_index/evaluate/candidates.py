@@ -1,4 +1,4 @@
-"""What is evaluated: GEM with some vectors and configuration beside its baselines, each a scorer of pairs of texts."""
+"""The candidates of an evaluation: GEM with its vectors and configuration, and baselines, each a scorer of text pairs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = [
 Candidates = Mapping[str, Callable[[], Scorer]]
 
 GEM = "GEM"
-"""The name of what is evaluated among its baselines."""
+"""The name of the evaluated encoder among the baselines."""
 
 
 class Encoder(Protocol):
-    """What turns texts into unit vectors, after a look at a corpus."""
+    """An encoder that is fitted on a corpus and turns texts into unit vectors."""
 
     def fit(self, corpus: Iterable[str]) -> Any:
         """Learn from a corpus."""
@@ -47,13 +47,13 @@ class Encoder(Protocol):
 
 
 class EncoderScorer:
-    """An encoder as a scorer: the score of two texts is the cosine of their vectors.
+    """An encoder as a scorer: the score of two texts is the cosine similarity of their vectors.
 
     Parameters
     ----------
     encoder : Encoder
     fitted : bool
-        It is as it should be: ``fit`` leaves it alone.
+        Whether the encoder is already fitted; ``fit`` then does nothing.
     """
 
     def __init__(self, encoder: Encoder, fitted: bool = False) -> None:
@@ -61,7 +61,7 @@ class EncoderScorer:
         self._fitted = fitted
 
     def fit(self, corpus: Iterable[str]) -> Self:
-        """Fit the encoder, unless it is to stay as it is."""
+        """Fit the encoder, unless it is already fitted."""
         if not self._fitted:
             self.encoder.fit(corpus)
         return self
@@ -72,7 +72,7 @@ class EncoderScorer:
 
 
 class _Hybrid:
-    """The sum of one scorer's scores and some of the TF-IDF cosine."""
+    """The sum of a scorer's score and the weighted TF-IDF cosine."""
 
     def __init__(self, scorer: Scorer, weight: float) -> None:
         self._scorer = scorer
@@ -90,7 +90,7 @@ class _Hybrid:
 
 
 def with_lexical(found: Candidates, weight: float) -> Candidates:
-    """Return the candidates with GEM as a hybrid: its cosine and so much of the TF-IDF cosine.
+    """Return the candidates with GEM as a hybrid: its cosine plus ``weight`` times the TF-IDF cosine.
 
     Raises
     ------
@@ -116,15 +116,15 @@ def candidates(
     make : callable
         Returns the encoder that is evaluated.
     vectors : VectorSource or None
-        Of the baselines; None for none of them.
+        The vectors of the baselines; None for no baselines.
     baselines : iterable of str
     fitted : bool
-        The encoder is not fitted on the evaluated texts.
+        Whether the encoder is already fitted, so that it is not fitted on the evaluated texts.
 
     Raises
     ------
     ConfigError
-        If a baseline has no such name.
+        If a baseline's name is unknown.
     """
     found: dict[str, Callable[[], Scorer]] = {GEM: lambda: EncoderScorer(make(), fitted)}
     if vectors is None:

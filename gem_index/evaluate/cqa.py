@@ -18,7 +18,7 @@ __all__ = ["PARTS", "evaluate_cqa", "pair_texts", "ranked_by", "score_run"]
 
 
 PARTS = ("subject+body", "subject", "body", "subject+subject+body")
-"""Which text of a question is compared; the last counts the words of the subject twice."""
+"""The text of a question to compare; in the last the words of the subject count twice."""
 
 _PAPER = (
     ("GEM + L.F.P. (paper)", 49.11),
@@ -30,12 +30,12 @@ _PAPER = (
 
 
 def pair_texts(questions: Sequence[Question], part: str) -> tuple[list[str], list[str]]:
-    """Return the text of each candidate's question and of the candidate, in order.
+    """Return for each candidate the text of its question and its own text, in order.
 
     Raises
     ------
     ConfigError
-        If the part is none of ``PARTS``.
+        If the part is not one of ``PARTS``.
     """
     if part not in PARTS:
         raise ConfigError(f"the text is {part!r}; expected {', '.join(PARTS)}")
@@ -49,20 +49,20 @@ def pair_texts(questions: Sequence[Question], part: str) -> tuple[list[str], lis
 
 
 def evaluate_cqa(questions: Sequence[Question], found: Candidates, part: str) -> Evaluation:
-    """Rank each question's candidates by their scores; beside them the search engine's own order.
+    """Rank each question's candidates by their scores, and compare with the search engine's order.
 
     Parameters
     ----------
     questions : sequence of Question
     found : Candidates
-        ``GEM`` among them, each fitted on all texts of the questions.
+        Including ``GEM``; each is fitted on all texts of the questions.
     part : str
         One of ``PARTS``.
 
     Returns
     -------
     Evaluation
-        Measures of the official scorer, x 100.
+        The measures of the official scorer, x 100.
     """
     first, second = pair_texts(questions, part)
     corpus = [*dict.fromkeys(first), *second]
@@ -99,12 +99,12 @@ def evaluate_cqa(questions: Sequence[Question], found: Candidates, part: str) ->
 def score_run(
     relevancy: Mapping[str, Mapping[str, bool]], predictions: Mapping[str, Mapping[str, float]]
 ) -> RankingScores:
-    """Score a run in the official files' form, as the official scorer does.
+    """Score a run in the format of the official files, like the official scorer.
 
     Raises
     ------
     InputError
-        If the run leaves out a question or a candidate.
+        If a question or a candidate is missing in the run.
     """
     rankings = []
     for question, gold in relevancy.items():
@@ -118,7 +118,7 @@ def score_run(
 
 
 def ranked_by(questions: Sequence[Question], scores: F64) -> list[list[bool]]:
-    """Return which candidates are relevant, best first; equal scores in the search engine's order."""
+    """Return whether each candidate is relevant, best first; equal scores in the search engine's order."""
     rankings, begin = [], 0
     for question in questions:
         end = begin + len(question.candidates)

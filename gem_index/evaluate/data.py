@@ -46,7 +46,7 @@ class ScoredPairs:
     Attributes
     ----------
     name : str
-        The file's, or its path below the folder that was given.
+        The file's name, or its path below the given folder.
     gold : float64 array (n,)
     first, second : tuple of str
     """
@@ -59,7 +59,7 @@ class ScoredPairs:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with candidates in the order in which a search engine found them.
+    """A question with candidates in the order of a search engine.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class Question:
 
 
 def read_sts(names: Iterable[str]) -> list[ScoredPairs]:
-    """Read files of sentence pairs; a folder stands for the files in it and below it.
+    """Read files of sentence pairs; a folder stands for all files below it.
 
     Raises
     ------
     InputError
-        If a file is missing or holds no pairs; RecordError where a line is wrong.
+        If a file is missing or holds no pairs; RecordError if a line is wrong.
     """
     found = []
     for name in names:
@@ -111,7 +111,7 @@ def read_sts(names: Iterable[str]) -> list[ScoredPairs]:
 
 
 def _holds_pairs(path: Path) -> bool:
-    """Tell data from the notes that are packed with it."""
+    """Tell whether a file is data, not a readme or a licence beside it."""
     notes = ("readme", "license", "licence")
     return path.suffix in (".csv", ".tsv", ".txt") and not path.stem.lower().startswith(notes)
 
@@ -152,7 +152,7 @@ def read_questions(names: Iterable[str]) -> list[Question]:
     Raises
     ------
     InputError
-        If a file is missing or holds none; RecordError where a line is wrong.
+        If a file is missing or holds no questions; RecordError if a line is wrong.
     """
     found: list[Question] = []
     for name in names:
@@ -177,7 +177,7 @@ class _Row:
 
 
 def _grouped(name: str, rows: Iterable[_Row]) -> Iterator[Question]:
-    """Bring a question's candidates together, in the order in which both came first."""
+    """Group rows by question; questions and candidates keep the order of their first row."""
     groups: dict[str, list[_Row]] = {}
     for row in rows:
         group = groups.setdefault(row.question, [])
@@ -224,10 +224,10 @@ def _checked(name: str, line: int, row: dict[str, Any]) -> dict[str, Any]:
 def _from_xml(name: str) -> Iterator[Question]:
     with open_input(name) as file:
         text = file.read()
-    # the first declaration names the root's own grammar, which ElementTree takes for a second root
+    # the declaration before <xml describes the root's grammar; ElementTree would take it for a second root
     body = text[text.index(b"<xml") :] if b"<xml" in text else text
     try:
-        root = ElementTree.fromstring(body)  # noqa: S314 - the grammar is cut off above: no entity can be declared
+        root = ElementTree.fromstring(body)  # noqa: S314 - without the grammar, removed above, no entity can be declared
     except ElementTree.ParseError as error:
         raise InputError(f"{name} is not XML: {error}; {_CQA_ORIGIN}") from error
     return _grouped(name, (_row_of(name, question) for question in root.iter("OrgQuestion")))
@@ -281,7 +281,7 @@ def _official(name: str) -> dict[str, list[tuple[str, float, bool]]]:
                 raise RecordError(
                     name,
                     number,
-                    "expected question, candidate, rank, score and true or false by tabs",
+                    "expected question, candidate, rank, score and true or false, separated by tabs",
                 ) from error
     if not found:
         raise InputError(f"{name} holds no ranking; expected lines of five columns")
@@ -289,5 +289,5 @@ def _official(name: str) -> dict[str, list[tuple[str, float, bool]]]:
 
 
 def sentences_of(parts: Sequence[ScoredPairs]) -> list[str]:
-    """Return all sentences, each file's first ones before its second ones."""
+    """Return all sentences; for each file the first sentences of the pairs, then the second ones."""
     return [text for part in parts for text in (*part.first, *part.second)]

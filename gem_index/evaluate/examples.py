@@ -1,4 +1,4 @@
-"""The sentences that the paper shows: how little a left-out stop word changes, and which words weigh most."""
+"""The paper's example sentences: the small effect of removed stop words, and the weights of words."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _TRIALS = 5
 
 
 def evaluate_examples(encoder: GemEncoder) -> Evaluation:
-    """Compute the cosines and weights of the paper's examples, beside its own."""
+    """Compute the cosines and weights of the paper's examples, and show the paper's values beside them."""
     cosines, json_cosines = [], []
     for original, shortened, paper in _ROBUSTNESS:
         found = encoder.similarity(original, shortened)
@@ -86,8 +86,8 @@ def evaluate_examples(encoder: GemEncoder) -> Evaluation:
 
 
 def evaluate_speed(encoder: GemEncoder, sentences: Sequence[str]) -> Evaluation:
-    """Time encoding one sentence at a time and all at once, five times each, as in the paper's table of running times."""
-    encoder.encode(sentences)  # compiles
+    """Time encoding, one sentence at a time and all at once, five times each, as in the paper's table of running times."""
+    encoder.encode(sentences)  # compile the kernels before timing
     rows: list[tuple[object, ...]] = []
     json: dict[str, Any] = {"task": "speed", "sentences": len(sentences)}
     for name, key in (("one at a time", "single"), ("all at once", "batch")):

@@ -1,4 +1,4 @@
-"""The lexical baselines that GEM is compared with, over the same tokens: TF-IDF and BM25."""
+"""Lexical baselines for comparison with GEM, over the same tokens: TF-IDF and BM25."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gem_index.text import tokenize
 __all__ = ["Bm25", "TfIdf", "check_pairs", "corpus_blocks"]
 
 
-# A block's size bounds memory; a data set of some thousand sentences is one, whose words are looked up once.
+# A block bounds memory; a data set of some thousand sentences is one block, so its words are looked up once.
 _BLOCK = 8192
 _BLOCK_CHARACTERS = 500_000
 
 
 def corpus_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Cut texts into lists whose word vectors fit into memory.
+    """Divide texts into blocks whose word vectors fit into memory.
 
     Raises
     ------
     InputError
-        If there is one string instead of several.
+        If ``texts`` is a single string.
     """
     if isinstance(texts, str):
         raise InputError(
@@ -40,27 +40,27 @@ def corpus_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def check_pairs(first: Sequence[str], second: Sequence[str]) -> None:
-    """Refuse what are not pairs of texts.
+    """Check that two lists are pairs of texts.
 
     Raises
     ------
     InputError
-        If one side is a string, or there are not as many texts on both.
+        If one list is a string, or their lengths differ.
     """
     for side in (first, second):
         if isinstance(side, str):
             raise InputError(f"found one string {side[:40]!r}; expected a list of texts")
     if len(first) != len(second):
         raise InputError(
-            f"found {len(first)} first and {len(second)} second texts; expected as many of both"
+            f"found {len(first)} first and {len(second)} second texts; expected equal numbers"
         )
 
 
 class TfIdf:
-    """Cosine of TF-IDF vectors: scikit-learn's ``TfidfVectorizer`` with our tokenizer and otherwise its defaults.
+    """Cosine similarity of TF-IDF vectors: scikit-learn's ``TfidfVectorizer`` with our tokenizer and its other defaults.
 
     A word weighs its count times ln((1 + N) / (1 + n)) + 1, where n of the corpus' N texts hold it; words that the
-    corpus does not hold are left out.
+    corpus does not hold are ignored.
     """
 
     def __init__(self) -> None:
@@ -87,11 +87,11 @@ class TfIdf:
         return self
 
     def score(self, first: Sequence[str], second: Sequence[str]) -> F64:
-        """Return the cosine of each pair of texts (n,), 0 to 1; 0 where one of the two has no known word."""
+        """Return the cosine similarity of each pair of texts (n,), 0 to 1; 0 if one of the two has no known word."""
         check_pairs(first, second)
         if self._vectorizer is None:
-            raise InputError("TF-IDF was not fitted on a corpus; expected a call of fit before")
-        if not first:  # scikit-learn refuses to transform nothing
+            raise InputError("TF-IDF was not fitted on a corpus; expected a call of fit first")
+        if not first:  # scikit-learn refuses to transform an empty list
             return np.zeros(0)
         products = self._vectorizer.transform(first).multiply(self._vectorizer.transform(second))
         return np.asarray(products.sum(axis=1), dtype=np.float64).ravel()
@@ -102,15 +102,15 @@ class Bm25:
 
     Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3: the sum over the
     query's words, repeated ones included, of idf (k1 + 1) tf / (tf + k1 (1 - b + b length / average length)). idf is
-    Lucene's ln(1 + (N - n + 0.5) / (n + 0.5)), which is positive even for a word of most documents. Texts without words
+    Lucene's ln(1 + (N - n + 0.5) / (n + 0.5)), which is positive even for a word in most documents. Texts without words
     count neither for N nor for the average length, as in Lucene.
 
     Parameters
     ----------
     k1 : float
-        How soon further occurrences of a word count for less.
+        Saturation of repeated words: the larger, the more further occurrences count.
     b : float
-        How much a document's length counts, 0 to 1.
+        Influence of the document's length, 0 to 1.
     """
 
     def __init__(self, *, k1: float = 1.2, b: float = 0.75) -> None:
@@ -120,7 +120,7 @@ class Bm25:
         self._frequency: Counter[str] = Counter()
 
     def fit(self, corpus: Iterable[str]) -> Self:
-        """Take the statistics of a corpus of documents, read once.
+        """Compute the statistics of a corpus of documents, which is read once.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Bm25:
             batch = TokenBatch.of_texts(block)
             documents += batch.filled
             length += len(batch.ids)
-            # the columns of the counts, a word's entry once for each document
+            # a word has one entry in the counts for each document that holds it
             held = np.bincount(_counts(batch).indices, minlength=len(batch.words))
             frequency.update(dict(zip(batch.words, held.tolist(), strict=True)))
         if not documents:
@@ -145,13 +145,13 @@ class Bm25:
         """Return the BM25 score (n,), 0 or more, of each document in second for its query in first."""
         check_pairs(first, second)
         if not self._documents:
-            raise InputError("BM25 was not fitted on a corpus; expected a call of fit before")
+            raise InputError("BM25 was not fitted on a corpus; expected a call of fit first")
         batch = TokenBatch.of_texts([*first, *second])
         counts = _counts(batch)
         queries, documents = counts[: len(first)], counts[len(first) :]
         held = np.array([self._frequency[word] for word in batch.words], dtype=np.float64)
         idf = np.log1p((self._documents - held + 0.5) / (held + 0.5))
-        # everything below is by entry of the documents' counts, in the order of their data
+        # all arrays below have one element per entry of the documents' counts, in the order of their data
         lengths: F64 = np.repeat(documents.sum(axis=1), np.diff(documents.indptr))
         norms = self.k1 * (1 - self.b + self.b * lengths * self._documents / self._length)
         tf = documents.data
@@ -160,11 +160,11 @@ class Bm25:
 
 
 def _counts(batch: TokenBatch) -> csr_array[np.float64, tuple[int, int]]:
-    """Return how often each sentence holds each word (sentences, u), a word's entry once for a sentence."""
+    """Return the count of each word in each sentence (sentences, u), one entry per word and sentence."""
     counts = csr_array(
         (np.ones(len(batch.ids)), batch.ids, batch.offsets),
         shape=(len(batch.offsets) - 1, len(batch.words)),
-        copy=True,  # summing up works in place
+        copy=True,  # sum_duplicates works in place
     )
     counts.sum_duplicates()
     return counts

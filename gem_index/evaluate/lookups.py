@@ -1,4 +1,4 @@
-"""Look-ups that a collection makes of itself: words and numbers of one document, bare and in sentences around them."""
+"""Look-up queries generated from a collection: words and numbers of one document, alone and inside sentences."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ CARRIERS = (
     "does anybody know what {} means",
     "hello, can you please have a look at number {} again, it is still open and nobody has answered",
 )
-"""What people write around what they look for, from nothing to a long sentence."""
+"""Texts that people write around a search term, from nothing to a long sentence."""
 
 _LEAST_LETTERS, _LEAST_DIGITS = 4, 2
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """A query that one document answers, by its place."""
+    """A query, and the position of the one document that answers it."""
 
     query: str
     document: int
 
 
 def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lookup]:
-    """Draw words, and numbers, whose stem one text alone holds, each in every carrier.
+    """Draw words and numbers whose stem occurs in only one text, and put each into every carrier.
 
     Parameters
     ----------
     texts : sequence of str
     each : int
-        The largest number of words, and of numbers, that are drawn.
+        Maximum number of words, and of numbers, to draw.
     seed : int
     """
     places: dict[str, int] = {}
@@ -51,7 +51,7 @@ def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lo
     rare = sorted(term for term, count in held.items() if count == 1)
     numbers = [term for term in rare if term.isdecimal() and len(term) >= _LEAST_DIGITS]
     words = [t for t in rare if t.isascii() and t.isalpha() and len(t) >= _LEAST_LETTERS]
-    draw = random.Random(seed)  # noqa: S311 - a sample, no secret
+    draw = random.Random(seed)  # noqa: S311 - a sample, not a secret
     lookups = []
     for terms in (numbers, words):
         for term in draw.sample(terms, min(each, len(terms))):

@@ -1,4 +1,4 @@
-"""Scores of evaluations: correlations, the official CQA measures, and how sure a difference is."""
+"""Scores of evaluations: correlations, the official CQA measures, and confidence intervals of differences."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 
-_CUT = 10  # the official scorer looks at the first ten
+_CUT = 10  # the official scorer uses the first ten
 
 
 def pearson(gold: F64, scores: F64) -> float:
-    """Return Pearson's r x 100 of gold scores (n,) and found ones (n,); 0 where either does not vary."""
+    """Return Pearson's r x 100 of gold scores (n,) and scores (n,); 0 if either is constant."""
     x, y = gold - gold.mean(), scores - scores.mean()
     norm = float(np.sqrt((x @ x) * (y @ y)))
     return 100 * float(x @ y) / norm if norm > 0 else 0.0
@@ -34,7 +34,7 @@ def pearson(gold: F64, scores: F64) -> float:
 
 def correlations(gold: F64, scores: F64) -> tuple[float, float]:
     """Return Pearson's r and Spearman's rho, both x 100."""
-    # imported here: scipy.stats costs a third of a second
+    # imported here: importing scipy.stats takes a third of a second
     from scipy.stats import rankdata
 
     return pearson(gold, scores), pearson(rankdata(gold), rankdata(scores))
@@ -50,7 +50,7 @@ class RankingScores:
     ----------
     average_precision, reciprocal_rank : float64 array (q,)
     found, possible : int64 array (q, 10)
-        Relevant candidates among the first 1 … 10, and how many there could be.
+        Number of relevant candidates among the first 1 … 10, and the largest possible number.
     """
 
     average_precision: F64
@@ -65,7 +65,7 @@ class RankingScores:
 
     @property
     def avg_rec(self) -> float:
-        """Mean over the ranks 1 … 10 of the share found, among all queries, of what could be found up to there."""
+        """Mean over the ranks 1 … 10 of found / possible relevant candidates up to that rank, summed over all queries."""
         return 100 * float(
             np.mean(self.found.sum(axis=0) / np.maximum(self.possible.sum(axis=0), 1))
         )
@@ -77,7 +77,7 @@ class RankingScores:
 
 
 def ranking_scores(rankings: Sequence[Sequence[bool]]) -> RankingScores:
-    """Return the measures of rankings: for each query whether its candidates are relevant, best first."""
+    """Return the measures of rankings; a ranking holds whether each candidate of a query is relevant, best first."""
     ranks = np.arange(1, _CUT + 1)
     relevant = np.zeros((len(rankings), _CUT), dtype=bool)
     for row, ranking in zip(relevant, rankings, strict=True):
@@ -91,7 +91,7 @@ def ranking_scores(rankings: Sequence[Sequence[bool]]) -> RankingScores:
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of scores and the 95 % interval of its bootstrap."""
+    """A difference of scores and its 95 % bootstrap interval."""
 
     difference: float
     low: float
@@ -101,7 +101,7 @@ class Interval:
 def paired_bootstrap(
     measure: Callable[[npt.NDArray[np.int64]], F64], items: int, samples: int = 2000, seed: int = 0
 ) -> Interval:
-    """Return how a difference varies when the items are drawn again (Efron and Tibshirani 1993; percentile interval).
+    """Return the percentile bootstrap interval of a difference (Efron and Tibshirani 1993).
 
     Parameters
     ----------

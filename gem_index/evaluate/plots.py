@@ -1,4 +1,4 @@
-"""Evaluations as pictures."""
+"""Plots of evaluations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AXES = {
 
 
 def plot_sensitivity(json: dict[str, Any], path: Path, title: str) -> None:
-    """Draw one panel for each setting, a line for each file.
+    """Draw one panel for each setting with one line for each file.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def plot_sensitivity(json: dict[str, Any], path: Path, title: str) -> None:
 
 
 def plot_suite(json: dict[str, Any], path: Path) -> None:
-    """Draw a panel for each task: every set's gain over the baseline with its interval, a colour for each configuration.
+    """Draw one panel for each task: each set's gain over the baseline with its interval, one colour per configuration.
 
     Raises
     ------

@@ -41,13 +41,13 @@ _LAYOUT = (
 _LONGEST = 1 << 24
 _DEPTH = 100
 HYBRID = f"{GEM} + BM25"
-"""What a collection's hybrid search finds, its default."""
+"""A collection's default search, hybrid."""
 _NAMES = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "map")
 
 
 @dataclass(frozen=True)
 class RetrievalTask:
-    """Queries, a corpus, and which documents are relevant to which query.
+    """Queries, a corpus, and the relevant documents of each query.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class RetrievalTask:
     documents : dict
         Text by id.
     queries : dict
-        Text by id, of the judged queries.
+        Text by id, only of queries with judgements.
     relevance : dict
         Grade (above 0) by document id, by query id.
     """
@@ -72,7 +72,7 @@ def read_beir(folder: str, split: str = "test") -> RetrievalTask:
     Raises
     ------
     InputError
-        If a file is missing; RecordError where a line is wrong.
+        If a file is missing; RecordError if a line is wrong.
     """
     root = user_path(folder)
     for name in ("corpus.jsonl", "queries.jsonl", f"qrels/{split}.tsv"):
@@ -122,7 +122,7 @@ def _judgements(name: str) -> dict[str, dict[str, int]]:
 def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     """Search for every query and measure the first 100 documents.
 
-    Beside ``GEM`` and the dense ones among the candidates stand BM25, as a collection's lexical search computes it, and the
+    ``GEM`` and the other dense candidates are compared with BM25, as a collection's lexical search computes it, and with the
     hybrid of GEM and BM25.
 
     Returns
@@ -180,7 +180,7 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
 
 
 def nearest(cosines: F32) -> Hits:
-    """Return the hundred best (place, cosine) of all cosines (n,)."""
+    """Return the hundred best pairs (position, cosine) for all cosines (n,)."""
     most = min(_DEPTH, len(cosines))
     best = np.argpartition(-cosines, most - 1)[:most]
     best = best[np.argsort(-cosines[best], kind="stable")]
@@ -188,12 +188,12 @@ def nearest(cosines: F32) -> Hits:
 
 
 class WordSearch:
-    """Search by words over texts, as a collection does it.
+    """Search by words over texts, as in a collection.
 
     Parameters
     ----------
     folder : Path
-        Where its files are made.
+        The folder for its files.
     texts : sequence of str
     """
 
@@ -203,11 +203,11 @@ class WordSearch:
         self._index = LexicalIndex.open(folder / "words")
 
     def bm25(self, query: str) -> Hits:
-        """Return the hundred best (place, BM25 score)."""
+        """Return the hundred best pairs (position, BM25 score)."""
         return self._search(dict.fromkeys(terms_of(query), 1.0), _DEPTH, self._places)
 
     def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
-        """Return the hundred best of hybrid search, from the nearest by cosine and all cosines (n,)."""
+        """Return the hundred best results of hybrid search, from the nearest by cosine and all cosines (n,)."""
         held = self._index.frequencies(terms_of(query))
         weights = match_weights({t: n for t, n in held.items() if n}, len(self._index))
         matching = self._search(weights, _DEPTH, self._places)
@@ -229,7 +229,7 @@ class WordSearch:
 def measures(
     rankings: Sequence[Sequence[str]], relevance: Sequence[Mapping[str, int]]
 ) -> dict[str, F64]:
-    """Return each measure of each query (q,), x 100.
+    """Return each measure for each query (q,), x 100.
 
     Parameters
     ----------

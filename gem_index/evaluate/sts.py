@@ -1,4 +1,4 @@
-"""Semantic textual similarity: the correlation of cosines with people's scores (the paper's Table 1)."""
+"""Semantic textual similarity: the correlation of cosines with human scores (the paper's Table 1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAPER = (
 
 
 def scores_of(part: ScoredPairs, found: Candidates) -> dict[str, F64]:
-    """Return each candidate's scores (n,) of a file's pairs, fitted on the file's own sentences as in the paper."""
+    """Return each candidate's scores (n,) for a file's pairs, fitted on the file's own sentences as in the paper."""
     corpus = [*part.first, *part.second]
     return {name: make().fit(corpus).score(part.first, part.second) for name, make in found.items()}
 
@@ -42,7 +42,7 @@ def evaluate_sts(parts: Sequence[ScoredPairs], found: Candidates) -> Evaluation:
     parts : sequence of ScoredPairs
         Files; those of one folder (a year) are averaged, then the folders.
     found : Candidates
-        ``GEM`` among them; the gain over each other one comes with the 95 % interval of a paired bootstrap.
+        Including ``GEM``; its gain over each other candidate has the 95 % interval of a paired bootstrap.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def evaluate_sts(parts: Sequence[ScoredPairs], found: Candidates) -> Evaluation:
                 results[name]["gain"] = _gain(part.gold, scores[GEM], values)
         files.append({"name": part.name, "pairs": len(part.gold), "results": results})
     names = list(found)
-    mean_of = {name: _averaged(files, name) for name in names}
+    mean_of = {name: _average(files, name) for name in names}
     own = mean_of[GEM]
     json = {
         "task": "sts",
@@ -86,7 +86,7 @@ def _gain(gold: F64, ours: F64, theirs: F64) -> dict[str, float]:
     return {"pearson": interval.difference, "low": interval.low, "high": interval.high}
 
 
-def _averaged(files: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
+def _average(files: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
     """Average the files of each folder, then the folders."""
     folders: dict[PurePosixPath, list[dict[str, float]]] = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""Many data sets at once: what a configuration scores on each, and whether it beats the plain mean and BM25."""
+"""Evaluate configurations on many data sets, and compare them with the plain mean and BM25."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Candidate", "Suite", "evaluate_suite", "read_suite"]
 
 
 _FORM = (
-    'expected [[set]] tables with task = "sts", "cqa", "retrieval" or "lookup", path = "..." and perhaps a name, and '
+    'expected [[set]] tables with task = "sts", "cqa", "retrieval" or "lookup", path = "..." and optionally a name, and '
     "[[configuration]] tables with a name and vectors, preset, config or file"
 )
 _TASKS: dict[str, str] = {
@@ -43,14 +43,14 @@ _TASKS: dict[str, str] = {
     "search": "nDCG@10, default search",
     "lookup": "found first, default search",
 }
-"""What each column measures, x 100; a set of the task retrieval gives two."""
+"""The measure of each task's column, x 100; a set of the task retrieval has two columns, retrieval and search."""
 
 _AGAINST = {"sts": "mean", "cqa": "mean", "retrieval": "mean", "search": "BM25", "lookup": "BM25"}
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured on the items of one set: a score on any sample of them."""
+    """A measurement on the items of one set: the score on any sample of them."""
 
     items: int
     on: Callable[[I64], F64]
@@ -75,7 +75,7 @@ class DataSet:
 
     @cached_property
     def data(self) -> ScoredPairs | list[Question] | RetrievalTask:
-        """What its files hold."""
+        """The content of its files."""
         if self.task == "sts":
             return read_sts([str(self.path)])[0]
         if self.task == "cqa":
@@ -91,29 +91,29 @@ class DataSet:
 
     @contextmanager
     def words(self) -> Iterator[WordSearch | None]:
-        """Give the set's texts to be searched by their words, where it is a collection."""
+        """Yield word search over the set's texts if it is a collection, else None."""
         if not isinstance(self.data, RetrievalTask):
             yield None
             return
         with tempfile.TemporaryDirectory() as folder:
             yield WordSearch(Path(folder), self.texts)
 
-    def measured(self, make: Callable[[], Encoder], words: WordSearch | None) -> dict[str, Result]:
-        """Return what an encoder scores, by task, fitted on the set's own texts."""
+    def measure(self, make: Callable[[], Encoder], words: WordSearch | None) -> dict[str, Result]:
+        """Return an encoder's results by task, fitted on the set's own texts."""
         data = self.data
         if isinstance(data, ScoredPairs):
-            encoder = _fitted(make, [*data.first, *data.second])
+            encoder = _fit(make, [*data.first, *data.second])
             scores, gold = cosines(encoder.encode, data.first, data.second), data.gold
             return {
                 "sts": Result(len(gold), lambda s: resampled_pearson(gold, scores, s)),
             }
         if isinstance(data, list):
             first, second = pair_texts(data, "subject+body")
-            encoder = _fitted(make, [*dict.fromkeys(first), *second])
+            encoder = _fit(make, [*dict.fromkeys(first), *second])
             rankings = ranked_by(data, cosines(encoder.encode, first, second))
             return {"cqa": _mean_of(ranking_scores(rankings).average_precision)}
         texts = self.texts
-        encoder = _fitted(make, texts)
+        encoder = _fit(make, texts)
         queries = list(data.queries.values())
         lookups = make_lookups(texts) if self.task == "lookup" else []
         if self.task == "lookup":
@@ -126,17 +126,17 @@ class DataSet:
             for query, near, row in zip(queries, dense, rows, strict=True)
         ]
         if self.task == "lookup":
-            return {"lookup": _found_first([lookup.document for lookup in lookups], hybrid)}
+            return {"lookup": _success_at_1([lookup.document for lookup in lookups], hybrid)}
         return {"retrieval": self._ndcg(dense), "search": self._ndcg(hybrid)}
 
     def by_words(self, words: WordSearch | None) -> dict[str, Result]:
-        """Return what BM25 alone scores."""
+        """Return the results of BM25 alone, by task."""
         if words is None or not isinstance(self.data, RetrievalTask):
             return {}
         if self.task == "lookup":
             lookups = make_lookups(self.texts)
             found = [words.bm25(lookup.query) for lookup in lookups]
-            return {"lookup": _found_first([lookup.document for lookup in lookups], found)}
+            return {"lookup": _success_at_1([lookup.document for lookup in lookups], found)}
         return {"search": self._ndcg([words.bm25(q) for q in self.data.queries.values()])}
 
     def _ndcg(self, rankings: Sequence[Sequence[tuple[int, float]]]) -> Result:
@@ -148,7 +148,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration of a suite: what makes its encoder, and the vectors whose plain mean it is compared with."""
+    """A configuration of a suite: a function that makes its encoder, and the vectors of the plain mean to compare with."""
 
     name: str
     make: Callable[[], Encoder]
@@ -158,7 +158,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a suite's file holds: data sets, and configurations as they are written there."""
+    """The content of a suite's file: data sets, and configurations as written in the file."""
 
     sets: tuple[DataSet, ...]
     configurations: tuple[Mapping[str, Any], ...]
@@ -172,7 +172,7 @@ def read_suite(path: Path) -> Suite:
     InputError
         If it, or a file that it names, cannot be read.
     ConfigError
-        If its content is no suite.
+        If its content is not a suite.
     """
     path = user_path(path)
     try:
@@ -203,12 +203,12 @@ def read_suite(path: Path) -> Suite:
             raise ConfigError(
                 f"{quoted_path(path)} holds two of the {what} {quoted(twice)}; expected each name once"
             )
-    for each in sets:  # what cannot be read is said before hours of work
+    for each in sets:  # report unreadable data before hours of work
         if isinstance(each.data, RetrievalTask) and not each.data.queries:
             raise InputError(f"{quoted_path(each.path)} holds no relevant candidate; expected some")
         if each.task == "lookup" and not make_lookups(each.texts):
             raise InputError(
-                f"{quoted_path(each.path)} holds no word that one of its texts alone holds; expected some to look up"
+                f"{quoted_path(each.path)} holds no word that occurs in only one of its texts; expected some to look up"
             )
     return Suite(tuple(sets), tuple(configurations))
 
@@ -237,13 +237,13 @@ def _data_set(path: Path, entry: Mapping[str, Any]) -> DataSet:
         )
     if task in ("sts", "cqa") and where.is_dir():
         raise InputError(
-            f"{quoted_path(path)} names the folder {quoted_path(where)} for the task {task}; expected one file a set"
+            f"{quoted_path(path)} names the folder {quoted_path(where)} for the task {task}; expected one file per set"
         )
     return DataSet(name, task, where)
 
 
 def _as_collection(name: str, questions: Sequence[Question]) -> RetrievalTask:
-    """Return questions as a collection: their candidates are searched for those that are relevant."""
+    """Convert questions to a retrieval task over all candidates, in which each question searches its relevant ones."""
 
     def text(subject: str, body: str) -> str:
         return "\n\n".join(filter(None, (subject, body)))
@@ -266,13 +266,13 @@ def _as_collection(name: str, questions: Sequence[Question]) -> RetrievalTask:
     return RetrievalTask(name, documents, queries, relevance)
 
 
-def _fitted(make: Callable[[], Encoder], texts: list[str]) -> Encoder:
+def _fit(make: Callable[[], Encoder], texts: list[str]) -> Encoder:
     encoder = make()
     encoder.fit(texts)
     return encoder
 
 
-def _found_first(places: Sequence[int], rankings: Sequence[Sequence[tuple[int, float]]]) -> Result:
+def _success_at_1(places: Sequence[int], rankings: Sequence[Sequence[tuple[int, float]]]) -> Result:
     first = [
         bool(ranking) and ranking[0][0] == place
         for place, ranking in zip(places, rankings, strict=True)
@@ -297,13 +297,13 @@ def evaluate_suite(
     -------
     Evaluation
         Per set and configuration the score and the gain over the baseline with its 95 % interval (paired bootstrap); per
-        task the mean over sets, and how many sets are lost: below the baseline, significantly so where the interval says it.
+        task the mean over sets, and the number of lost sets: those below the baseline, and those whose interval is below 0.
     """
     measured: dict[str, dict[str, dict[str, Any]]] = {each.name: {} for each in found}
     draws: dict[str, dict[str, list[F64]]] = {each.name: {} for each in found}
     done = 0
     for data in sets:
-        for candidate, ours, theirs in _measured(data, found):
+        for candidate, ours, theirs in _measure_candidates(data, found):
             for task, result in ours.items():
                 other = theirs[task]
                 samples = bootstrap(lambda s, a=result, b=other: a.on(s) - b.on(s), result.items)  # type: ignore[misc]
@@ -333,24 +333,24 @@ def evaluate_suite(
     json: dict[str, Any] = {
         "task": "suite",
         "configurations": configurations,
-        "left_out": _left_out(measured),
+        "left_out": _best_without_set(measured),
     }
     return Evaluation(json, _tables_of(configurations))
 
 
-def _measured(
+def _measure_candidates(
     data: DataSet, found: Sequence[Candidate]
 ) -> Iterator[tuple[Candidate, dict[str, Result], dict[str, Result]]]:
-    """Yield each candidate with what it scores on a set, and what its baselines do."""
+    """Yield each candidate with its results on a set and the results of its baselines."""
     means: dict[str, dict[str, Result]] = {}
     with data.words() as words:
         by_words = data.by_words(words)
         for candidate in found:
             vectors = candidate.vectors
             if vectors.fingerprint not in means:
-                own = data.measured(lambda v=vectors: MeanEncoder(v), words)  # type: ignore[misc]
+                own = data.measure(lambda v=vectors: MeanEncoder(v), words)  # type: ignore[misc]
                 means[vectors.fingerprint] = own | by_words
-            yield candidate, data.measured(candidate.make, words), means[vectors.fingerprint]
+            yield candidate, data.measure(candidate.make, words), means[vectors.fingerprint]
 
 
 def _summary(task: str, of_sets: Mapping[str, Any], draws: Sequence[F64]) -> dict[str, Any]:
@@ -368,8 +368,10 @@ def _summary(task: str, of_sets: Mapping[str, Any], draws: Sequence[F64]) -> dic
     }
 
 
-def _left_out(measured: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, str]]:
-    """Return for each task which configuration is best on average where one set is left out, by that set."""
+def _best_without_set(
+    measured: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, str]]:
+    """Return for each task and each set the configuration that is best on average over the other sets."""
     tasks = next(iter(measured.values()))
     best: dict[str, dict[str, str]] = {}
     for task, of_sets in tasks.items():

@@ -1,4 +1,4 @@
-"""The configurations of a suite as encoders: what ``gem-index build`` would make of the same settings."""
+"""The configurations of a suite as encoders, the same that ``Home.build`` makes from these settings."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def candidate_of(entry: Mapping[str, Any], folder: Path, home: Home | None) -> C
     Parameters
     ----------
     entry : mapping
-        ``name``, and ``vectors`` with ``preset`` or ``config`` (some fields change what suits the vectors), or ``file``: a
-        file as ``eval tune`` writes it, relative to the folder.
+        ``name``, and ``vectors`` with ``preset`` or ``config`` (its fields override the defaults for the vectors), or
+        ``file``: the result of tuning, relative to the folder.
     folder : Path
-        Where the suite's file lies.
+        The folder of the suite's file.
     home : Home, optional
-        Where names of vectors are looked up; the default one unless given.
+        The home in which names of vectors are looked up; by default the default home.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def candidate_of(entry: Mapping[str, Any], folder: Path, home: Home | None) -> C
     if "file" in entry:
         if set(entry) != {"name", "file"}:
             raise ConfigError(
-                f"the configuration {quoted(name)} holds {sorted(entry)}; expected nothing beside file"
+                f"the configuration {quoted(name)} holds {sorted(entry)}; expected no other key with file"
             )
         specs = read_specification(folder / str(entry["file"]))
         described: dict[str, Any] = {"vectors": [str(spec.vectors) for spec in specs]}

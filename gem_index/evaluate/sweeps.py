@@ -1,4 +1,4 @@
-"""One thing changed at a time: the ablations of the paper's Table 4 and the sweeps of its sensitivity figure."""
+"""Change one setting at a time: the ablations of the paper's Table 4 and the sweeps of its sensitivity figure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "removed": (0, 1, 2, 3, 5, 8, 10, 12, 14, 15, 16, 17, 18, 20, 25, 30, 40, 45),
     "power": (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5),
 }
-"""The values that each setting takes while the others stay as they are."""
+"""The values of each setting, while the others stay unchanged."""
 
 _SYMBOLS = {"window": "m", "components": "K", "removed": "h", "power": "t"}
 
@@ -47,16 +47,16 @@ def evaluate_ablation(
     classify: Classify | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Take GEM apart: weights, removal, and each alpha.
+    """Evaluate GEM without some of its parts: weights, removal, and each alpha.
 
     Parameters
     ----------
     parts : sequence of ScoredPairs
     vectors : VectorSource
     config : GemConfig
-        What is taken apart.
+        The complete configuration.
     classify : callable, optional
-        Returns the accuracy on SUBJ with a configuration, x 100; nothing is removed there, as in the paper.
+        Returns the accuracy on SUBJ with a configuration, x 100; no directions are removed there, as in the paper.
     progress : callable, optional
     """
     rows, results = [], []
@@ -88,7 +88,7 @@ def evaluate_sensitivity(
     config: GemConfig,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Sweep each of the four settings while the others stay as they are (the paper's figure 3)."""
+    """Sweep each of the four settings while the others stay unchanged (the paper's figure 3)."""
     steps = list(_steps(config))
     rows, panels = [], []
     for done, (setting, value, changed) in enumerate(steps, 1):

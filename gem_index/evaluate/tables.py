@@ -1,4 +1,4 @@
-"""Results as tables: the same rows for a terminal and for Markdown."""
+"""Tables of results, with the same rows for a terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Evaluation", "Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings; a heading that begins with ``>`` is right-aligned. Floats are shown with their digits."""
+    """Rows under headings; a heading that begins with ``>`` is right-aligned. Floats are shown with ``digits`` decimals."""
 
     title: str
     headings: tuple[str, ...]
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found: an object for programs, tables for people."""
+    """The result of an evaluation: JSON for programs, tables for people."""
 
     json: dict[str, Any]
     tables: list[Table] = field(default_factory=list)

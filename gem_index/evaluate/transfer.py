@@ -34,35 +34,35 @@ TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST", "TREC", "MRPC", "SICK-R", "SICK-E")
 """The tasks, in the order of the paper's Table 3."""
 
 GRID = tuple(2.0**exponent for exponent in range(-2, 4))
-"""The values of C that are tried: SentEval's (its ``tools/validation.py``), C being the inverse of the L2 penalty.
+"""The values of C to try, the inverse of the L2 penalty: those of SentEval (``tools/validation.py``).
 
-SentEval tries them on vectors as they come; here features have length 1 whatever the encoder, and a range of
-2**-4 … 2**8 gained no task more than 0.2 on its development score. Unscaled, GEM's pairs of SICK want a C of 2**6.
+SentEval tries them on unscaled vectors; here features have length 1 for every encoder, and the range 2**-4 … 2**8 improved
+no task by more than 0.2 on its development score. Unscaled, GEM's pairs of SICK need a C of 2**6.
 """
 
 _SEED = 1111  # SentEval's
 _FOLDS, _INNER_FOLDS = 10, 5
-# The default of 1e-4 stops L-BFGS early, which is a second regularisation that the grid does not know of.
+# The default of 1e-4 stops L-BFGS early, which is a second regularisation that the grid does not control.
 _TOLERANCE = 1e-6
 _MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
 class TransferResult:
-    """How well a linear model on frozen sentence vectors solves a task.
+    """The result of a linear model on frozen sentence vectors for one task.
 
     Attributes
     ----------
     task : str
         One of ``TASKS``.
     dev : float or None
-        What the choice of C went by, x 100: the score on the development part, or the mean over the inner folds.
+        The score by which C was chosen, x 100: on the development part, or the mean over the inner folds.
     test : float
         Pearson's r of SICK-R, else the accuracy, x 100, on the test part or on the ten held-out folds together.
     extra : dict of str to float
         ``f1`` of MRPC (of the paraphrases), ``spearman`` of SICK-R, x 100.
     sentences : int
-        Distinct texts that were encoded.
+        Number of distinct texts that were encoded.
     """
 
     task: str
@@ -77,35 +77,35 @@ def evaluate_transfer(
 ) -> TransferResult:
     """Train and test a linear model on the vectors of a task's sentences, as SentEval does (Conneau & Kiela 2018).
 
-    MR, CR, SUBJ and MPQA are cross-validated in ten stratified folds, C chosen in five folds within each; TREC and MRPC
-    choose it in five folds of their training part, SST and SICK on their development part. A pair (u, v) has the features
-    |u - v| and u * v. Vectors, and each half of a pair's features, are divided by one number, the root mean square of their
-    lengths in training: else a C means another thing for each encoder, and u * v, the smaller half, is penalised away, which
-    costs SICK-R 2 to 3 points. The same vectors give the same numbers.
+    MR, CR, SUBJ and MPQA are cross-validated in ten stratified folds, with C chosen in five folds within each; for TREC and
+    MRPC it is chosen in five folds of the training part, for SST and SICK on the development part. A pair (u, v) has the
+    features |u - v| and u * v. Vectors, and each half of a pair's features, are divided by one number, the root mean square
+    of their lengths in training: otherwise C would have a different effect for each encoder, and the penalty would suppress
+    u * v, the smaller half, which costs SICK-R 2 to 3 points. The same vectors give the same numbers.
 
     Parameters
     ----------
     task : str
         One of ``TASKS``.
     folder : Path
-        Holds a folder for each data set, as SentEval's download script leaves them.
+        Holds a folder for each data set, as created by SentEval's download script.
     encode : callable
         Takes texts (n) and returns float32 (n, d); called once with all distinct texts of the task.
     progress : callable, optional
-        Called with (steps done, steps in all).
+        Called with (steps done, total steps).
 
     Raises
     ------
     ConfigError
         If there is no such task.
     InputError
-        If a file is missing or wrong, a class has too few examples, or ``encode`` returns something else; MissingExtraError
-        if scikit-learn is not installed.
+        If a file is missing or wrong, a class has too few examples, or ``encode`` returns another shape or numbers that are
+        not finite; MissingExtraError if scikit-learn is not installed.
     """
     if task not in TASKS:
         raise ConfigError(f"the transfer task is {task!r}; expected one of {', '.join(TASKS)}")
     model = _Relatedness if task == "SICK-R" else _Classifier
-    _Classifier()  # says before anything is read that scikit-learn is missing
+    _Classifier()  # raises before reading data if scikit-learn is missing
     parts = read_examples(task, folder)
     folds, inner = (_FOLDS if "all" in parts else 1), (1 if "dev" in parts else _INNER_FOLDS)
     if model is _Classifier:
@@ -119,7 +119,7 @@ def evaluate_transfer(
 
     from threadpoolctl import threadpool_limits
 
-    # matrices this small cost a second thread more waiting than work
+    # for such small matrices, more threads are slower
     with threadpool_limits(1, user_api="blas"):
         if "all" in samples:
             gold = samples["all"].gold
@@ -136,7 +136,7 @@ def evaluate_transfer(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Features (n, 1 or 2, d), not yet scaled, and what is to be predicted (n,)."""
+    """Features (n, 1 or 2, d), not yet scaled, and the gold values to predict (n,)."""
 
     features: F32
     gold: F64
@@ -164,8 +164,8 @@ def _samples(parts: dict[str, Examples], encode: Encode) -> tuple[dict[str, _Sam
     return samples, len(rows)
 
 
-def _scaled(train: _Sample, other: _Sample) -> tuple[F32, F32]:
-    """Return the features (n, d) and (m, d) of both, each half of a pair's divided by its typical length in train."""
+def _scale(train: _Sample, other: _Sample) -> tuple[F32, F32]:
+    """Return the features (n, d) and (m, d) of both samples, each half divided by its root mean square length in train."""
     squares = np.square(train.features, dtype=np.float64).sum(axis=2, keepdims=True)
     length = np.sqrt(squares.mean(axis=0))
     scale = (1 / np.where(length > 0, length, 1)).astype(np.float32)
@@ -174,7 +174,7 @@ def _scaled(train: _Sample, other: _Sample) -> tuple[F32, F32]:
 
 
 def _cross_validate(model: Model, sample: _Sample, tick: Tick) -> tuple[float, F64]:
-    """Return the mean of the inner scores and what each example (n,) is taken for by the model that did not see it."""
+    """Return the mean of the inner scores, and for each example (n,) the prediction of the model that did not see it."""
     found = np.empty_like(sample.gold)
     inner = []
     for train, test in _folds(sample, _FOLDS):
@@ -185,12 +185,12 @@ def _cross_validate(model: Model, sample: _Sample, tick: Tick) -> tuple[float, F
 
 
 def _choose(model: Model, train: _Sample, dev: _Sample | None, tick: Tick) -> tuple[float, float]:
-    """Return the C of the best score on dev, or in folds of train, and that score; of equal ones the smallest C."""
+    """Return the C with the best score on dev, or in folds of train, and that score; of equal scores the smallest C."""
     held = [(train, dev)] if dev else [(train[a], train[b]) for a, b in _folds(train, _INNER_FOLDS)]
     scores = np.zeros((len(held), len(GRID)))
     for row, (some, rest) in zip(scores, held, strict=True):
         path = model()
-        x, y = _scaled(some, rest)
+        x, y = _scale(some, rest)
         for place, c in enumerate(GRID):
             path.fit(x, some.gold, c)
             row[place] = path.score(rest.gold, path.predict(y))
@@ -200,7 +200,7 @@ def _choose(model: Model, train: _Sample, dev: _Sample | None, tick: Tick) -> tu
 
 
 def _predict(model: Model, train: _Sample, test: _Sample, c: float) -> F64:
-    x, y = _scaled(train, test)
+    x, y = _scale(train, test)
     fitted = model()
     fitted.fit(x, train.gold, c)
     return fitted.predict(y)
@@ -220,7 +220,7 @@ def _f1(gold: F64, found: F64) -> float:
 
 
 class _Classifier:
-    """Multinomial logistic regression of scikit-learn, as SentEval uses it."""
+    """Multinomial logistic regression of scikit-learn, as in SentEval."""
 
     def __init__(self) -> None:
         try:
@@ -241,7 +241,7 @@ class _Classifier:
 
 
 class _Relatedness:
-    """Regression to distributions over the whole scores, their mean being the prediction (Tai et al. 2015, section 4.2)."""
+    """Regression to distributions over the whole scores, whose mean is the prediction (Tai et al. 2015, section 4.2)."""
 
     _weights: F64 | None = None
 
@@ -278,12 +278,12 @@ def distribution_loss(weights: F64, x: F32, targets: F64, penalty: float) -> tup
     Parameters
     ----------
     weights : float64 array (k * (d + 1),)
-        For each of the k values d weights and, last, an intercept, which is not penalised.
+        For each of the k values d weights, then an intercept, which is not penalised.
     x : float32 array (n, d)
     targets : float64 array (n, k)
         Distributions.
     penalty : float
-        Half of it times the squared norm of the weights is added.
+        Half of it, times the squared norm of the weights, is added to the loss.
     """
     table = weights.reshape(targets.shape[1], -1)
     log_p = _log_probabilities(table, x)

@@ -1,4 +1,4 @@
-"""The data sets of SentEval's supervised transfer tasks (Conneau & Kiela 2018), in the files they are distributed in."""
+"""The data sets of SentEval's supervised transfer tasks (Conneau & Kiela 2018), in their published files."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class Examples:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a task's data lie and how a line reads.
+    """The files of a task's data and the format of their lines.
 
     Attributes
     ----------
     parts : dict of str to tuple of str
         The files of each part below the folder of all tasks.
     layout, home : str
-        What a file holds and who publishes it, for messages.
+        The content of a file and the address of its publisher, for messages.
     parse : callable
-        Takes a line and the place of its file in the part; raises ValueError saying what is wrong.
+        Takes a line and the position of its file in the part; raises ValueError with the problem.
     encoding : str
     header : tuple of str
         The tab-separated names in the first line, if there is one.
     also : tuple of str, optional
-        A beginning of the paths, and what may stand instead.
+        A prefix of the paths, and an alternative prefix.
     """
 
     parts: dict[str, tuple[str, ...]]
@@ -68,20 +68,21 @@ class _Source:
 
 
 def read_examples(task: str, folder: Path) -> dict[str, Examples]:
-    """Read the parts of a task: ``train``, perhaps ``dev``, and ``test``, or ``all`` where there is no official split.
+    """Read the parts of a task: ``train``, ``dev`` if it exists, and ``test``, or ``all`` if there is no official split.
 
-    An empty line of MR, CR, SUBJ and MPQA is an empty text: the published sizes of CR and MPQA count a few of them.
+    An empty line of MR, CR, SUBJ and MPQA is an empty text: the published sizes of CR and MPQA include a few of them.
 
     Parameters
     ----------
     task : str
     folder : Path
-        Holds a folder for each data set, as SentEval's download script does: MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK.
+        Holds a folder for each data set, as created by SentEval's download script: MR, CR, SUBJ, MPQA, SST, TREC, MRPC,
+        SICK.
 
     Raises
     ------
     InputError
-        If a file is missing or holds no examples; RecordError where a line is wrong.
+        If a file is missing or holds no examples; RecordError if a line is wrong.
     """
     source = _SOURCES[task]
     found = {}
@@ -99,11 +100,12 @@ def read_examples(task: str, folder: Path) -> dict[str, Examples]:
 
 
 def check_classes(task: str, parts: dict[str, Examples], folds: int) -> None:
-    """Refuse a first part that has too few examples of a class to make folds of, or a single class.
+    """Check that the first part of a task has at least two classes and enough examples of each for the folds.
 
     Raises
     ------
     InputError
+        If it does not.
     """
     name, part = next(iter(parts.items()))
     classes, counts = np.unique(part.gold, return_counts=True)
@@ -117,7 +119,7 @@ def check_classes(task: str, parts: dict[str, Examples], folds: int) -> None:
 def target_distributions(scores: F64) -> F64:
     """Return distributions (n, 5) over 1 … 5 with the scores (n,) as means (Tai et al. 2015, section 4.2).
 
-    A score y gives floor(y) - y + 1 to floor(y) and y - floor(y) to the whole number above it.
+    A score y gives the probability floor(y) - y + 1 to floor(y), and y - floor(y) to the next whole number.
     """
     return np.asarray(np.maximum(0, 1 - np.abs(scores[:, None] - SCORES)))
 
@@ -151,9 +153,9 @@ def _lines(path: Path, source: _Source) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise InputError(
             f"cannot read {path}: {error.strerror}; expected {source.layout}: SentEval's "
-            f"data/downstream/get_transfer_data.bash fetches it, its home is {source.home}"
+            f"data/downstream/get_transfer_data.bash downloads it, its home is {source.home}"
         ) from error
-    # Not str.splitlines: in Latin-1 the byte 85, which MR and SUBJ hold within sentences, is a line end to it.
+    # Not str.splitlines: it treats the Latin-1 byte 85, which MR and SUBJ contain within sentences, as a line end.
     lines = content.split(b"\n")
     for number, line in enumerate(lines[:-1] if not lines[-1] else lines, 1):
         try:
@@ -177,7 +179,7 @@ def _parse_trec(line: str, _: int) -> Example:
     label, _space, question = line.partition(" ")
     coarse, colon, _fine = label.partition(":")
     if not (colon and question.strip()):
-        raise ValueError("which is no label and question")
+        raise ValueError("which is not a label and a question")
     return (question.strip(),), _class_of(coarse, _TREC_CLASSES)
 
 
@@ -215,7 +217,7 @@ def _class_of(label: str, classes: Sequence[str]) -> int:
 def _polarity(negative: str, positive: str, home: str) -> _Source:
     return _Source(
         {"all": (negative, positive)},
-        "one sentence a line, Latin-1, all of one class",
+        "one sentence per line, Latin-1, all of one class",
         home,
         _parse_sentence,
         encoding="latin-1",
@@ -250,14 +252,14 @@ _SOURCES = {
     "MPQA": _polarity("MPQA/mpqa.neg", "MPQA/mpqa.pos", "https://mpqa.cs.pitt.edu"),
     "SST": _Source(
         {part: (f"SST/sentiment-{part}",) for part in ("train", "dev", "test")},
-        "a sentence, a tab and 0 or 1 a line, UTF-8",
+        "a sentence, a tab and 0 or 1 on each line, UTF-8",
         "https://nlp.stanford.edu/sentiment",
         _parse_sst,
         also=("SST/", "SST/binary/"),  # where SentEval's script puts it
     ),
     "TREC": _Source(
         {"train": ("TREC/train_5500.label",), "test": ("TREC/TREC_10.label",)},
-        f"CLASS:subclass and a question a line, Latin-1, the class one of {', '.join(_TREC_CLASSES)}",
+        f"CLASS:subclass and a question on each line, Latin-1, the class one of {', '.join(_TREC_CLASSES)}",
         "https://cogcomp.seas.upenn.edu/Data/QA/QC",
         _parse_trec,
         encoding="latin-1",

@@ -22,7 +22,7 @@ _PAPER = {
     "GEM + GloVe (paper)": "78.8 81.1 93.1 89.4 83.6 88.6 73.4/82.3 86.3 85.3",
     "GloVe mean (paper)": "78.7 78.5 91.6 87.6 79.8 83.6 72.1/80.9 80.0 78.6",
 }
-"""In the order of ``TASKS``."""
+"""The paper's results, in the order of ``TASKS``."""
 
 
 def evaluate_tasks(
@@ -33,27 +33,27 @@ def evaluate_tasks(
     Parameters
     ----------
     folder : Path
-        With one folder a task, as SentEval lays them out.
+        Holds one folder per task, as created by SentEval.
     tasks : sequence of str
     found : Candidates
-        Those that encode; each is fitted on a task's texts, without their labels.
+        Candidates that encode texts; each is fitted on a task's texts, without their labels.
     progress : callable, optional
 
     Raises
     ------
     ConfigError
-        If a candidate does not encode, or a task has no such name.
+        If a candidate does not encode texts, or a task's name is unknown.
     """
     results: dict[str, dict[str, TransferResult]] = {name: {} for name in found}
     done = 0
     for name, make in found.items():
         for task in tasks:
-            results[name][task] = evaluate_transfer(task, folder, _fitted_encode(name, make))
+            results[name][task] = evaluate_transfer(task, folder, _make_encode(name, make))
             done += 1
             if progress is not None:
                 progress("transfer", done, len(tasks) * len(found))
     rows: list[tuple[object, ...]] = [
-        (name, *(_shown(result) for result in of_tasks.values()))
+        (name, *(_format_result(result) for result in of_tasks.values()))
         for name, of_tasks in results.items()
     ]
     for name, line in _PAPER.items():
@@ -61,9 +61,9 @@ def evaluate_tasks(
         rows.append((name, *(of_paper[task] for task in tasks)))
     json: dict[str, Any] = {
         "task": "transfer",
-        "results": {task: _plain(result) for task, result in results[GEM].items()},
+        "results": {task: _json_of(result) for task, result in results[GEM].items()},
         "baselines": {
-            name: {task: _plain(result) for task, result in of_tasks.items()}
+            name: {task: _json_of(result) for task, result in of_tasks.items()}
             for name, of_tasks in results.items()
             if name != GEM
         },
@@ -72,7 +72,7 @@ def evaluate_tasks(
     return Evaluation(json, [Table("Supervised tasks (Table 3)", headings, rows)])
 
 
-def _fitted_encode(name: str, make: Callable[[], Any]) -> Callable[[Sequence[str]], FloatArray]:
+def _make_encode(name: str, make: Callable[[], Any]) -> Callable[[Sequence[str]], FloatArray]:
     def encode(texts: Sequence[str]) -> FloatArray:
         scorer = make().fit(texts)
         encoder = scorer.encoder if isinstance(scorer, EncoderScorer) else scorer
@@ -84,10 +84,10 @@ def _fitted_encode(name: str, make: Callable[[], Any]) -> Callable[[Sequence[str
     return encode
 
 
-def _shown(result: TransferResult) -> str:
+def _format_result(result: TransferResult) -> str:
     f1 = result.extra.get("f1")
     return f"{result.test:.1f}" + (f"/{f1:.1f}" if f1 is not None else "")
 
 
-def _plain(result: TransferResult) -> dict[str, Any]:
+def _json_of(result: TransferResult) -> dict[str, Any]:
     return {"dev": result.dev, "test": result.test, **result.extra}

@@ -1,4 +1,4 @@
-"""The best configuration on a dev set: the paper's grid, one setting after the other until none improves."""
+"""Find the best configuration on a dev set: search the paper's grid, one setting at a time, until none improves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gem_index.vectors.specification import VectorSpec
 __all__ = ["FACTORS", "GRID", "tune"]
 
 FACTORS = (0.1, 0.3, 0.5, 0.7, 1.5, 2.0, 3.0)
-"""What each source's weight is multiplied by; of a single source it is the scale."""
+"""Factors by which each source's weight is multiplied; for a single source the weight is its scale."""
 
 Score = Callable[[GemConfig, str], float]
 
@@ -29,7 +29,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "removal": ("sdr", "sir", "none"),
     "prior": (0.0, 1000.0),
 }
-"""The paper's ranges (m from 5 to 9, h from 8 to 20, K from 35 to 75, t from 1 to 5), and a little around them."""
+"""The paper's ranges (m from 5 to 9, h from 8 to 20, K from 35 to 75, t from 1 to 5), slightly extended."""
 
 
 def tune(
@@ -43,17 +43,17 @@ def tune(
     Parameters
     ----------
     score : callable
-        Returns the score on the dev set of a configuration with the vectors of a spec; never shown anything else.
+        Returns the score on the dev set of a configuration with the vectors of a specification.
     specs : sequence of str
-        Word vectors to choose from; the weights of the chosen one are searched too. ``unit`` and other options belong to
-        registered names: name a set with and one without.
+        Word vectors to choose from; the weights of the chosen ones are searched too. ``unit`` and other options belong to
+        registered names: to compare them, give a name with and a name without the option.
     start : GemConfig
     progress : callable, optional
 
     Returns
     -------
     tuple
-        Configuration, vectors, and every step that improved.
+        Configuration, vectors, and all steps that improved the score.
     """
     best, spec = start, specs[0]
     reached = score(best, spec)
@@ -105,7 +105,7 @@ def _reweighted(spec: str) -> list[str]:
 
 
 def _changed(config: GemConfig, setting: str, value: Any) -> GemConfig | None:
-    """Return a configuration with another value, None where it would not be one."""
+    """Return a configuration with another value, None if that is not a valid configuration."""
     changes: dict[str, Any] = {setting: value}
     if setting == "components" and value < config.n_removed:
         return None

@@ -1,4 +1,4 @@
-"""What a configuration scores on dev data."""
+"""Score configurations on dev data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Open = Callable[[str], VectorSource]
 
 
 def score_on_pairs(files: Sequence[str], opened: Open) -> Score:
-    """Return the mean Pearson's r x 100 over files of sentence pairs."""
+    """Return a function that scores a configuration by the mean Pearson's r x 100 over files of sentence pairs."""
     parts, opened = read_sts(files), cache(opened)
 
     def score(config: GemConfig, spec: str) -> float:
@@ -33,7 +33,7 @@ def score_on_pairs(files: Sequence[str], opened: Open) -> Score:
 
 
 def score_on_questions(files: Sequence[str], opened: Open) -> Score:
-    """Return the mean average precision x 100 on questions with candidates."""
+    """Return a function that scores a configuration by the mean average precision x 100 on questions with candidates."""
     questions, opened = read_questions(files), cache(opened)
 
     def score(config: GemConfig, spec: str) -> float:

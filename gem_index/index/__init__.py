@@ -1,1 +1,1 @@
-"""Indexes: files that can be thrown away and rebuilt from the texts."""
+"""Indexes: files that can be deleted and rebuilt from the texts."""

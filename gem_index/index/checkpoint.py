@@ -1,4 +1,4 @@
-"""An index that is being made, kept on the disk from time to time, so that a killed process goes on from there."""
+"""Checkpoints of an index under construction, saved from time to time so that an interrupted build can resume."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["Checkpoint"]
 
 
 _LOG = logging.getLogger(__name__)
-_EVERY = 60.0  # seconds between two of them,
-_SHARE = 20  # or so many times what the last one took, whichever is longer
+_EVERY = 60.0  # minimum seconds between two checkpoints
+_SHARE = 20  # and at least this multiple of the seconds that the last one took
 _META, _IDS, _INDEX = "checkpoint.json", "ids.npy", "vectors.faiss"
 
 
 class Checkpoint:
-    """How far an index has come.
+    """The saved progress of building one index.
 
     Parameters
     ----------
     folder : Path
-        Holds the checkpoints of one index and nothing else; created with the first of them. Whoever names it makes sure
-        that the same documents, in the same order, are always behind the same name.
+        Holds only the checkpoints of one index; created with the first one. The caller ensures that a folder name always
+        stands for the same documents in the same order.
     kind : IndexKind
-        Checkpoints of other kinds are not gone on from.
+        Checkpoints of other kinds are ignored.
     """
 
     def __init__(self, folder: Path, kind: IndexKind) -> None:
@@ -44,7 +44,7 @@ class Checkpoint:
         self._due = time.monotonic() + _EVERY
 
     def load(self) -> tuple[DenseIndex, Ids] | None:
-        """Return the index and the ids of its documents, None where there is no sound one to go on from."""
+        """Return the saved index and the ids of its documents, or None if there is no valid checkpoint."""
         for path in sorted(self._folder.glob("[0-9]*"), reverse=True):
             try:
                 meta = json.loads((path / _META).read_text())
@@ -60,7 +60,7 @@ class Checkpoint:
         return None
 
     def keep(self, index: DenseIndex, ids: Sequence[Ids]) -> None:
-        """Write the index as it is, if it is time to; a disk that refuses costs the checkpoint, not the index."""
+        """Save the index if a checkpoint is due; a disk error is logged and does not stop the build."""
         started = time.monotonic()
         if started < self._due:
             return

@@ -20,21 +20,21 @@ __all__ = ["TRAINING_VECTORS", "DenseIndex", "spread"]
 
 
 TRAINING_VECTORS = 65_536
-"""At most so many vectors are shown to an index that learns before it is filled."""
+"""Maximum number of vectors to train an index with."""
 
-_PROBED_LISTS = 4  # one in so many of an inverted file's lists
+_PROBED_LISTS = 4  # a search probes one in this many lists of an inverted file
 _HNSW_BREADTH = 512
-_QUERY_BITS = 4  # of a query's numbers against RaBitQ's codes
+_QUERY_BITS = 4  # per number of a query that is compared with RaBitQ codes
 
-_imported_in: int | None = None
+_import_process: int | None = None
 """The process that imported FAISS, perhaps an ancestor of this one."""
 
 
 class DenseIndex:
-    """Vectors in positions 0 … n-1 and their nearest by inner product.
+    """Inner-product search over the vectors at positions 0 … n-1.
 
-    Positions rather than ids: the caller keeps the ids in an array beside the index, and a deleted or filtered document
-    is a zero in a bit map. Read-only once opened (FAISS aborts the process when a mapped index is changed).
+    It uses positions, not ids: the caller keeps the ids in an array beside the index, and a deleted or filtered document
+    is a zero in a bit map. Read-only after :meth:`open` (FAISS aborts the process when a mapped index is changed).
 
     Parameters
     ----------
@@ -57,19 +57,19 @@ class DenseIndex:
 
     @classmethod
     def empty(cls, dimension: int, kind: IndexKind, sample: Callable[[], F32]) -> DenseIndex:
-        """Make an index that holds nothing yet and has learnt what it has to.
+        """Create an empty index, trained if its kind needs training.
 
         Parameters
         ----------
         dimension : int
         kind : IndexKind
         sample : callable
-            Returns vectors to learn from; called only where the kind learns.
+            Returns vectors (s, dimension) to train with; called only if the kind needs training.
 
         Raises
         ------
         ConfigError
-            If FAISS cannot make such an index of these vectors.
+            If FAISS cannot make such an index for these vectors.
         """
         faiss = _faiss()
 
@@ -86,17 +86,17 @@ class DenseIndex:
         return cls(index)
 
     def add(self, vectors: F32) -> None:
-        """Append vectors (b, dimension) to an index that was made or read, not opened."""
+        """Append vectors (b, dimension) to an index from :meth:`empty` or :meth:`read`, not from :meth:`open`."""
         with _threads():
             self._index.add(vectors)
 
     def keep(self, kept: Mask) -> bool:
-        """Leave out the positions (n,) where ``kept`` is False; the others move together.
+        """Remove the positions where ``kept`` (n,) is False; the others close the gaps.
 
         Returns
         -------
         bool
-            False, and nothing is done, where vectors of this kind do not stand one behind the other.
+            False, with no change, if this kind of index does not store its vectors consecutively.
         """
         faiss = _faiss()
 
@@ -108,7 +108,7 @@ class DenseIndex:
         return True
 
     def take(self, positions: npt.NDArray[np.int64]) -> F32:
-        """Return the vectors (p, dimension) at some positions of an exact index."""
+        """Return the vectors (p, dimension) at the given positions of an exact index."""
         with _threads():
             vectors: F32 = self._index.reconstruct_batch(positions)
         return vectors
@@ -119,7 +119,7 @@ class DenseIndex:
         Raises
         ------
         GemIndexError
-            If the disk refuses.
+            If the file cannot be written.
         """
         faiss = _faiss()
 
@@ -132,7 +132,7 @@ class DenseIndex:
 
     @classmethod
     def open(cls, path: Path) -> DenseIndex:
-        """Map an index file, to be searched.
+        """Map an index file for searching.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class DenseIndex:
 
     @classmethod
     def read(cls, path: Path) -> DenseIndex:
-        """Read an index file into memory, to be changed; raises as :meth:`open`."""
+        """Read an index file into memory, so that it can be changed; raises like :meth:`open`."""
         return cls._read(path, 0)
 
     @classmethod
@@ -158,7 +158,7 @@ class DenseIndex:
     def nearest(
         self, query: F32, k: int, accepted: Mask | None = None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return the k best positions and their inner products as the index sees them, best first.
+        """Return the k best positions and their inner products as the index computes them, best first.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class DenseIndex:
             if accepted is not None and not filtered:
                 found &= accepted[positions]
             positions, scores = positions[found][:k], scores[found][:k]
-            # an approximate index may miss what a filter leaves: ask for more, and at last for everything
+            # an approximate index may find fewer than k accepted positions: ask for more, in the end for all
             if len(positions) == k or asked >= len(self):
                 return positions, scores
             asked = min(len(self), 4 * asked)
@@ -192,10 +192,10 @@ class DenseIndex:
     def _search_once(
         self, query: F32, k: int, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32, bool]:
-        """Search once; tell also whether the index itself left out what is not accepted."""
+        """Search once; also return whether the index itself applied the filter."""
         faiss = _faiss()
 
-        # OpenMP cannot share out one query, and its waiting costs as much again
+        # OpenMP cannot divide one query among threads, and waiting threads double the cost
         with _threads(1):
             if accepted is not None and not accepted.all():
                 bits = np.packbits(accepted, bitorder="little")
@@ -205,7 +205,7 @@ class DenseIndex:
                         query[np.newaxis], k, params=self._parameters(k, selector)
                     )
                 except RuntimeError:
-                    pass  # this kind takes no selector
+                    pass  # this kind does not support selectors
                 else:
                     return positions[0], scores[0], True
             parameters = self._parameters(k, None)
@@ -216,7 +216,7 @@ class DenseIndex:
         faiss = _faiss()
 
         if isinstance(self._inner, faiss.IndexIVF):
-            # the deeper one asks, the more lists: everything is asked for in all of them
+            # probe more lists for larger k: a search for all vectors probes all lists
             probed = max(self._inner.nprobe, -(-self._inner.nlist * k // max(1, len(self))))
             kind = (
                 faiss.IVFRaBitQSearchParameters
@@ -232,36 +232,36 @@ class DenseIndex:
 
 
 def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return at most so many of some items, evenly spread."""
+    """Return at most ``most`` of the items, evenly spread."""
     return items[np.linspace(0, len(items) - 1, min(most, len(items)), dtype=np.int64)]
 
 
 def _faiss() -> Any:
-    """Return FAISS, imported when first used: its stubs know the C++ classes, not their Python constructors."""
-    global _imported_in
+    """Return the module FAISS, imported on first use; typed Any, because its stubs lack the Python constructors."""
+    global _import_process
     import faiss
 
-    _imported_in = _imported_in or os.getpid()
+    _import_process = _import_process or os.getpid()
     return faiss
 
 
 def _first_line(error: Exception) -> str:
-    """Return what FAISS says is wrong, without where in its sources."""
+    """Return the reason in a FAISS error, without its place in the source code."""
     return quoted_error(RuntimeError(str(error).strip().splitlines()[-1].split("failed: ")[-1]))
 
 
 @contextmanager
 def _threads(count: int | None = None) -> Iterator[None]:
-    """Limit the threads that FAISS uses for this one; without a count to one in a process that was forked.
+    """Limit the threads that FAISS uses for the calling thread; by default to one in a forked process.
 
-    OpenMP's threads do not live on in a forked child, and it would wait for them for ever.
+    OpenMP's threads do not exist in a forked child, which would wait for them for ever.
     """
     faiss = _faiss()
 
     before = faiss.omp_get_max_threads()
     if count is None:
-        count = before if _imported_in == os.getpid() else 1
-    faiss.omp_set_num_threads(count)  # of the calling thread alone
+        count = before if _import_process == os.getpid() else 1
+    faiss.omp_set_num_threads(count)  # for the calling thread only
     try:
         yield
     finally:

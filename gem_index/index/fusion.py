@@ -1,4 +1,4 @@
-"""Bringing a list by meaning and a list by words together."""
+"""Fuse the results of dense search and of word search."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gem_index.index.hits import Hits, Ids, best_of
 __all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "RANK_DEPTH", "fuse_ranks", "fuse_scores", "fused"]
 
 FUSIONS = ("weighted", "rrf")
-"""How a hybrid search brings its two lists together: by their scores or by their ranks."""
+"""How a hybrid search fuses its two lists: by their scores or by their ranks."""
 
 DEPTH, RANK_DEPTH = 30, 100
-"""Minimum length of the fused lists. By scores, 30 find what 100 find (docs/evaluation.md); by ranks, longer is better."""
+"""Minimum length of the lists to fuse. By scores, 30 are as good as 100 (docs/evaluation.md); by ranks, longer is better."""
 
 MATCH_WEIGHT = 2.25
-"""What a match of words counts beside a cosine of 1 (docs/evaluation.md says on which sets it was chosen)."""
+"""Weight of a word match; a cosine has weight 1 (docs/evaluation.md names the sets on which it was chosen)."""
 
 _RANK_OFFSET = 60.0
-_ROUNDING = 1e-6  # of float32 sums, where a bound is met exactly
+_ROUNDING = 1e-6  # of float32 sums, so that a score equal to a bound is kept
 
 
 def fuse_scores(
@@ -35,26 +35,26 @@ def fuse_scores(
     cosines: Callable[[Ids], npt.NDArray[np.floating]],
     matches: Callable[[Ids], Mapping[int, float]],
 ) -> tuple[Hits, dict[int, float]]:
-    """Return the k best of two lists by (cosine + 2.25 match) / 3.25, and the cosines of these.
+    """Return the k best of two lists by (cosine + 2.25 match) / 3.25, and their cosines.
 
-    Both numbers are on a scale of their own that no other document changes: a weak list stays weak. What a document would
-    have in the list that it is not in is at most what the last of that list has: only where that could bring it among the
-    k best is it computed.
+    Neither number depends on other documents, so that a weak list stays weak. A document that is missing from one list has
+    at most the score of that list's last entry; its missing score is computed only if that could bring it among the k best.
 
     Parameters
     ----------
     dense : list of (seq, cosine)
-        Best first, ``depth`` of them or all that there are.
+        Best first, ``depth`` entries or all that exist.
     matching : list of (seq, match)
-        Likewise; a match is 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
+        Likewise; a match is from 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
     k, depth : int
         k is at most ``depth``.
     exact : bool
-        Whether no document outside the first list has a larger cosine than its last one: an approximate index may miss some.
+        Whether no document outside the first list has a larger cosine than its last entry; an approximate index may miss
+        documents.
     cosines : callable
-        Returns the cosines of ascending seqs that are in the second list alone.
+        Returns the cosines of ascending seqs that are only in the second list.
     matches : callable
-        Returns the matches of ascending seqs that are in the first list alone; one without a match may be left out.
+        Returns the matches of ascending seqs that are only in the first list; seqs without a match may be missing.
     """
     cosine, match = dict(dense), dict(matching)
     least_cosine = dense[-1][1] if dense and exact else 1.0
@@ -79,7 +79,7 @@ def fuse_scores(
 
 
 def fused(cosine: float, match: float) -> float:
-    """Return the score of a cosine and a match."""
+    """Return the fused score of a cosine and a match."""
     return (cosine + MATCH_WEIGHT * match) / (1 + MATCH_WEIGHT)
 
 

@@ -1,4 +1,4 @@
-"""What an index finds: documents with scores; and which documents are among others."""
+"""Search hits (documents with scores), and tests for membership among document ids."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gem_index.arrays import I64, Mask
 __all__ = ["Hits", "Ids", "among", "best_of", "members"]
 
 Ids: TypeAlias = I64
-"""The numbers (``documents.seq``) of some documents."""
+"""Document numbers (``documents.seq``)."""
 
 Hits: TypeAlias = list[tuple[int, float]]
-"""(id, score) of some documents."""
+"""Pairs (id, score)."""
 
 
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best of some (id, score), best first, equal scores by id."""
+    """Return the k best hits, best first, equal scores in the order of ids."""
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 def members(ids: Ids, wanted: Ids) -> Mask:
-    """Return which ids are among the wanted ones; both ascend. Costs little where few are wanted of many."""
+    """Return a mask of the ids that are wanted; both arrays ascend. Fast if few of many ids are wanted."""
     mask = np.zeros(len(ids), dtype=np.bool_)
     places = np.searchsorted(ids, wanted)
     places = places[places < len(ids)]
@@ -32,7 +32,7 @@ def members(ids: Ids, wanted: Ids) -> Mask:
 
 
 def among(ids: Ids, wanted: Ids) -> Mask:
-    """Return which ids, in any order, are among the wanted ones, which ascend. Costs little where the ids are few."""
+    """Return a mask of the ids, in any order, that are wanted; ``wanted`` ascends. Fast if there are few ids."""
     if not len(wanted):
         return np.zeros(len(ids), dtype=np.bool_)
     places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)

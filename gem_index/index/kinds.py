@@ -1,4 +1,4 @@
-"""Which FAISS index a collection gets: by its size, by a name of ours, or by a FAISS factory string."""
+"""The kind of FAISS index of a collection: chosen by size, by a short name, or by a FAISS factory string."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["AUTOMATIC", "KINDS", "IndexKind", "check_kind", "resolve_kind"]
 
 AUTOMATIC = "auto"
 KINDS = ("flat", "rabitq", "sq8", "ivf", "hnsw")
-"""Names of ours; anything else is a FAISS factory string."""
+"""Short names; any other kind is a FAISS factory string."""
 
 _BREAK_EVEN = 200_000
-"""Documents from which one bit a dimension, re-scored, answers sooner than a flat scan (docs/performance.md)."""
+"""Number of documents from which RaBitQ with re-scoring is faster than a flat scan (docs/performance.md)."""
 
 _CANDIDATES = 200
 _CANDIDATES_PER_RESULT = 4
@@ -31,7 +31,7 @@ class IndexKind:
     name : str
         One of ``KINDS``, or the factory string.
     factory : str
-        What ``faiss.index_factory`` takes.
+        The argument of ``faiss.index_factory``.
     """
 
     name: str
@@ -39,20 +39,20 @@ class IndexKind:
 
     @property
     def exact(self) -> bool:
-        """Whether its scores are the cosines themselves; otherwise the best candidates are scored again from their texts."""
+        """Whether its scores are the exact cosines; otherwise the best candidates are scored again from their texts."""
         return self.factory == "Flat"
 
     def candidates(self, k: int) -> int:
-        """Return how many positions to ask the index for, to return k."""
+        """Return how many candidates to request from the index for k results."""
         return k if self.exact else max(_CANDIDATES, _CANDIDATES_PER_RESULT * k)
 
 
 def resolve_kind(kind: str, documents: int) -> IndexKind:
-    """Return the kind for so many documents.
+    """Return the kind of index for a number of documents.
 
-    One bit a dimension (RaBitQ: Gao and Long, SIGMOD 2024) is the choice for large collections: GEM removes the directions
-    that sentences share, so its vectors fall into no clusters and graphs and inverted lists miss neighbours, while a scan
-    over 32 bytes a vector costs milliseconds for a million.
+    Large collections get one bit per dimension (RaBitQ: Gao and Long, SIGMOD 2024): GEM removes the directions that
+    sentences share, so that its vectors form no clusters and graphs and inverted lists miss neighbours, while a scan over
+    32 bytes per vector takes milliseconds for a million vectors.
     """
     if kind == AUTOMATIC:
         kind = "flat" if documents < _BREAK_EVEN else "rabitq"
@@ -67,7 +67,7 @@ def resolve_kind(kind: str, documents: int) -> IndexKind:
     return IndexKind(kind, named.get(kind, kind))
 
 
-# FAISS parses more than it makes well: some strings end the process or take all memory. What is taken is
+# FAISS parses strings that it cannot build safely: some end the process or use all memory. The accepted form is
 # [TRANSFORM,][IVFn,|HNSWm,]CODE[,Refine(Flat)], with numbers that fit the vectors.
 _FACTORY = re.compile(
     r"(?:(?P<transform>PCAR?|OPQ|RR)(?P<size>\d{1,5})(?:_(?P<out>\d{1,5}))?,)?"
@@ -81,12 +81,12 @@ _BITS = range(1, 11)
 
 
 def check_kind(kind: str, dimension: int) -> None:
-    """Hold a kind to what FAISS can make of vectors of that dimension.
+    """Check that FAISS can build a kind of index for vectors of a dimension.
 
     Raises
     ------
     ConfigError
-        If it is neither a name nor a factory string of the form that is taken:
+        If the kind is neither a short name nor a factory string of the accepted form:
         ``[PCAn,|PCARn,|OPQm[_n],|RRn,][IVFn,|HNSWm,]CODE[,Refine(Flat)]`` where CODE is ``Flat``, ``SQ4``, ``SQ6``, ``SQ8``,
         ``SQfp16``, ``SQbf16``, ``RaBitQ``, ``RaBitQfs``, ``PQm``, ``PQmxb`` or ``PQmx4fs``, with m parts that divide the
         dimension.
@@ -94,17 +94,17 @@ def check_kind(kind: str, dimension: int) -> None:
     if isinstance(kind, str) and (kind == AUTOMATIC or kind in KINDS):
         return
     if not isinstance(kind, str) or not _is_safe(kind, dimension):
-        raise _unusable(kind, dimension)
+        raise _kind_error(kind, dimension)
     import faiss
 
     try:
         faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:
-        raise _unusable(kind, dimension) from error
+        raise _kind_error(kind, dimension) from error
 
 
 def _is_safe(factory: str, dimension: int) -> bool:
-    """Tell whether a factory string is of the form that is taken, with numbers that fit."""
+    """Tell whether a factory string is of the accepted form, with numbers that fit."""
     found = _FACTORY.fullmatch(factory)
     if found is None:
         return False
@@ -134,9 +134,9 @@ def _is_safe(factory: str, dimension: int) -> bool:
     return not (found["fast"] and bits != 4)
 
 
-def _unusable(kind: object, dimension: int) -> ConfigError:
+def _kind_error(kind: object, dimension: int) -> ConfigError:
     return ConfigError(
         f"the index is {quoted(kind)}; expected {AUTOMATIC}, {', '.join(KINDS)}, or a FAISS factory string for "
         f"{dimension} dimensions: [PCAn,|OPQm,|RRn,][IVFn,|HNSWm,] and Flat, SQ8, SQfp16, PQm, PQmx4fs or RaBitQ, "
-        f"perhaps with ,Refine(Flat); parts m divide the dimension, lists are {_MOST_LISTS} at most"
+        f"optionally with ,Refine(Flat); parts m divide the dimension, lists are {_MOST_LISTS} at most"
     )

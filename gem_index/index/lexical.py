@@ -1,4 +1,4 @@
-"""Search by words: BM25 over stemmed tokens, by tantivy, and the same scores for the few documents outside of its files."""
+"""Search by words: BM25 over stemmed tokens with tantivy, and the same scores for the few documents not in its files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _TEXT, _ID = "text", "id"
 _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
-_NUMBER = 2.0  # what a term with a digit counts in a match
-_FEW_IDS = 300  # up to so many, looking each up costs less than marking them in a set
-_NAMED_IDS = 20_000  # up to so many accepted ids are made part of the query
+_NUMBER = 2.0  # weight factor of a term with a digit in a match
+_FEW_IDS = 300  # up to this many, one query per id is faster than a set query
+_NAMED_IDS = 20_000  # up to this many accepted ids become part of the query
 
 
 @cache
@@ -55,8 +55,8 @@ def _schema() -> Any:
     return builder.build()
 
 
-def _named(ids: list[int]) -> Any:
-    """Return a query for documents of these ids."""
+def _id_query(ids: list[int]) -> Any:
+    """Return a query for the documents with these ids."""
     import tantivy
 
     if len(ids) > _FEW_IDS:
@@ -72,27 +72,28 @@ def terms_of(text: str) -> list[str]:
 
 
 def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
-    """Return what each term's BM25 score counts in a match: the share of a query's words that a document holds, 0 to 1.
+    """Return the weight of each term's BM25 score in a match.
 
-    A match is sum_t w_t f_t / sum_t w_t, f_t from 0 to 1 by how often the document holds the term and how long it is (BM25's
-    term frequency over its upper bound k1 + 1), w_t = idf_t^2: squared, the one rare word of a question outweighs its
-    phrases. A term of at least two characters with a digit among them counts twice: people name things by numbers, of
-    which word vectors know next to nothing (docs/evaluation.md says what was tried).
+    A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
+    0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
+    length. w_t = idf_t^2 is squared so that the one rare word of a question outweighs its common phrases. A term of at
+    least two characters with a digit counts twice: people identify things by numbers, and word vectors hold almost no
+    information about them (docs/evaluation.md lists the alternatives tried).
 
     Parameters
     ----------
     frequencies : mapping of str to int
-        How many documents hold each term; those that no document holds are left out by the caller.
+        How many documents hold each term; the caller omits terms that no document holds.
     documents : int
-        How many there are, with the deleted ones where the frequencies count them.
+        Number of documents, including deleted ones if the frequencies count them.
     """
     idf = {term: _idf(held, documents) for term, held in frequencies.items()}
-    counts = {term: value * (_NUMBER if _names(term) else 1.0) for term, value in idf.items()}
+    counts = {term: value * (_NUMBER if _is_numeric(term) else 1.0) for term, value in idf.items()}
     total = sum(counts[term] * value for term, value in idf.items())
     return {term: value / ((_K1 + 1) * total) for term, value in counts.items()}
 
 
-def _names(term: str) -> bool:
+def _is_numeric(term: str) -> bool:
     return len(term) > 1 and any(map(str.isdigit, term))
 
 
@@ -101,8 +102,8 @@ def _idf(held: int, documents: int) -> float:
 
 
 @contextmanager
-def _sound(folder: Path) -> Iterator[None]:
-    """Turn what tantivy raises on damaged files, a panic of Rust among it, into CorruptionError."""
+def _report_damage(folder: Path) -> Iterator[None]:
+    """Convert tantivy's errors on damaged files, including Rust panics, to CorruptionError."""
     try:
         yield
     except BaseException as error:
@@ -115,18 +116,18 @@ def _sound(folder: Path) -> Iterator[None]:
 
 
 class LexicalIndex:
-    """The words of documents, in files that are written once.
+    """A BM25 index over the words of documents, in immutable files.
 
     Parameters
     ----------
     index : tantivy.Index
     folder : Path
-        Where its files are.
+        The folder of its files.
 
     Attributes
     ----------
     documents : int
-        How many its statistics count: also those that were deleted since, whose terms are still counted.
+        Number of documents in its statistics; deleted documents and their terms are still counted.
     """
 
     def __init__(self, index: Any, folder: Path) -> None:
@@ -154,9 +155,9 @@ class LexicalIndex:
         folder : Path
         blocks : iterable of (ids, texts)
         old : Path, optional
-            Another such folder, whose documents are taken over: its files are immutable and become links.
+            An existing index folder whose documents are reused: its files are immutable and are hard-linked.
         dead : int64 array, optional
-            The ids of the old folder that are left out.
+            Ids in the old folder to delete.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class LexicalIndex:
         Raises
         ------
         GemIndexError
-            If the disk refuses.
+            If the files cannot be written.
         """
         try:
             return LexicalIndex._write(folder, blocks, old, dead)
@@ -225,10 +226,10 @@ class LexicalIndex:
         """
         import tantivy
 
-        with _sound(folder):
+        with _report_damage(folder):
             if os.access(folder, os.W_OK):
                 return cls(tantivy.Index.open(str(folder)), folder)
-            # tantivy makes a lock file wherever it reads
+            # tantivy creates a lock file in every folder that it reads
             with tempfile.TemporaryDirectory(prefix="gem-index-") as links:
                 for path in folder.iterdir():
                     if path.suffix == ".lock":
@@ -238,7 +239,7 @@ class LexicalIndex:
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return how many documents hold each term."""
-        with _sound(self._folder):
+        with _report_damage(self._folder):
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
@@ -247,10 +248,10 @@ class LexicalIndex:
         Parameters
         ----------
         terms : mapping of str to float
-            Terms as :func:`terms_of` gives them, and what the BM25 score of each counts.
+            Terms from :func:`terms_of`, with the weight of each one's BM25 score.
         k : int
         wanted : int64 array
-            Ascending ids, all of them in the files; no other is returned.
+            Ids to accept, ascending, all of them in the files.
         """
         import tantivy
 
@@ -261,14 +262,14 @@ class LexicalIndex:
             each.append((should, one if weight == 1 else query_of.boost_query(one, weight)))
         query = query_of.boolean_query(each)
         if len(wanted) <= min(_NAMED_IDS, len(self) // 2):
-            named = _named(wanted.tolist())
+            named = _id_query(wanted.tolist())
             must = tantivy.Occur.Must
             query = query_of.boolean_query(
                 [(must, query), (must, query_of.const_score_query(named, 0.0))]
             )
         asked = k
         while True:
-            with _sound(self._folder):
+            with _report_damage(self._folder):
                 most = min(asked, max(len(self), 1))
                 hits = self._searcher.search(query, most, count=False).hits
                 ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
@@ -284,10 +285,10 @@ class LexicalIndex:
 
 
 class LexicalTail:
-    """BM25 over documents that are not in the files yet, in memory.
+    """BM25 in memory, over documents that are not in the files yet.
 
-    Scores are those that the documents would have in the files: the same constants, and the files' statistics where there
-    are files.
+    Scores are those that the documents would have in the files: the same constants, and the files' statistics if there are
+    files.
 
     Parameters
     ----------

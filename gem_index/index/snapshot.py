@@ -1,4 +1,4 @@
-"""Immutable generations of a collection's index files."""
+"""Snapshots: immutable generations of a collection's index files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "word
 
 @dataclass(frozen=True)
 class SnapshotInputs:
-    """What a new generation is made of.
+    """The inputs of a new snapshot.
 
     Attributes
     ----------
@@ -40,15 +40,16 @@ class SnapshotInputs:
     fingerprint : str
         Of the encoder that makes the vectors.
     texts : callable
-        Iterates over blocks of ids (``documents.seq``, ascending over all blocks) and texts, of the documents after an id.
+        Takes an id; iterates over blocks of ids (``documents.seq``, ascending over all blocks) and texts of the documents
+        after it.
     encode : callable
-        Texts to float32 vectors (b, dimension).
+        Turns b texts into float32 vectors (b, dimension).
     sample : callable
-        Returns vectors for an index to learn from.
+        Returns vectors to train the index with.
     report : callable
         Called with the name of a stage and the id up to which it is done.
     checkpoint : Checkpoint, optional
-        Where to go on from and what to leave on the way, for a long one.
+        Saved progress to resume from and to update during a long build.
     """
 
     kind: IndexKind
@@ -62,7 +63,7 @@ class SnapshotInputs:
 
 
 class Snapshot:
-    """One generation: the ids of its documents, ascending, an index over their vectors, and one over their words.
+    """One snapshot: the ids of its documents, an index over their vectors, and an index over their words.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Snapshot:
 
     @property
     def words(self) -> LexicalIndex:
-        """The index over words; opened when first asked for."""
+        """The index over words; opened on first use."""
         if self._words is None:
             self._words = LexicalIndex.open(self.directory / _WORDS)
         return self._words
@@ -99,16 +100,16 @@ class Snapshot:
         new: SnapshotInputs,
         old: tuple[Path, Ids] | None = None,
     ) -> dict[str, dict[str, str | int]]:
-        """Write a new generation: wholly there when this returns, not at all when it raises.
+        """Write a new snapshot atomically: complete on return, absent on error.
 
         Parameters
         ----------
         directory : Path
-            Its name; must not exist.
+            The directory to create; must not exist.
         new : SnapshotInputs
         old : tuple of Path and int64 array, optional
-            A sound generation with vectors of the same encoder, and those of its ids that still live: their words are taken
-            over, and their vectors where they are of the same kind or exact.
+            An undamaged snapshot with vectors of the same encoder, and those of its ids that are still stored: their words
+            are reused, and their vectors if the index is of the same kind or exact.
 
         Returns
         -------
@@ -117,8 +118,8 @@ class Snapshot:
         """
 
         def fill(folder: Path) -> None:
-            taken = None if old is None else _taken_over(*old)
-            index, ids = (_extended(new, taken) if taken is not None else None) or _built(new)
+            taken = None if old is None else _load_old(*old)
+            index, ids = (_extend(new, taken) if taken is not None else None) or _build(new)
             index.write(folder / _INDEX)
             np.save(folder / _IDS, ids)
             documents, words = _write_words(folder / _WORDS, new, taken)
@@ -147,12 +148,12 @@ class Snapshot:
 
     @classmethod
     def open(cls, directory: Path, files: FileTable) -> Snapshot:
-        """Map a generation after a look at its files' sizes.
+        """Open a snapshot after checking the sizes of its files.
 
         Raises
         ------
         CorruptionError
-            If it is not whole.
+            If it is incomplete or damaged.
         """
         for name, expected in files.items():
             path = directory / name
@@ -164,7 +165,7 @@ class Snapshot:
         try:
             meta = json.loads((directory / _META).read_text())
             if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
-                raise CorruptionError(f"{directory} is no {_MAGIC} of version {_VERSION}")
+                raise CorruptionError(f"{directory} is not a {_MAGIC} of version {_VERSION}")
             ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
             kind = IndexKind(meta["kind"], meta["factory"])
             mean_terms = meta["words"] / max(1, meta["documents"])
@@ -177,7 +178,7 @@ class Snapshot:
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
-        """Return a line for each file whose bytes are not those that were written."""
+        """Return one line for each file that is missing or changed."""
         lines = []
         for name, expected in files.items():
             path = directory / name
@@ -188,19 +189,19 @@ class Snapshot:
         return lines
 
 
-def _built(new: SnapshotInputs) -> tuple[DenseIndex, Ids]:
-    begun = None if new.checkpoint is None else new.checkpoint.load()
-    if begun is None:
-        begun = DenseIndex.empty(new.dimension, new.kind, new.sample), np.zeros(0, np.int64)
-    index, ids = begun
-    return _filled(new, index, ids, int(ids[-1]) if len(ids) else 0)
+def _build(new: SnapshotInputs) -> tuple[DenseIndex, Ids]:
+    start = None if new.checkpoint is None else new.checkpoint.load()
+    if start is None:
+        start = DenseIndex.empty(new.dimension, new.kind, new.sample), np.zeros(0, np.int64)
+    index, ids = start
+    return _add_after(new, index, ids, int(ids[-1]) if len(ids) else 0)
 
 
-def _filled(
-    new: SnapshotInputs, index: DenseIndex, begun: Ids, after: int
+def _add_after(
+    new: SnapshotInputs, index: DenseIndex, start: Ids, after: int
 ) -> tuple[DenseIndex, Ids]:
-    """Add the documents after an id to an index that holds those before."""
-    ids = [begun]
+    """Add the documents after an id to an index that holds the earlier ones."""
+    ids = [start]
     for block, texts in new.texts(after):
         index.add(new.encode(texts))
         ids.append(block)
@@ -211,8 +212,8 @@ def _filled(
 
 
 @dataclass(frozen=True)
-class _Old:
-    """A generation whose vectors and words are taken over."""
+class _OldSnapshot:
+    """A snapshot whose vectors and words are reused."""
 
     directory: Path
     ids: Ids
@@ -225,16 +226,16 @@ class _Old:
         return int(self.ids[-1]) if len(self.ids) else 0
 
 
-def _taken_over(directory: Path, alive: Ids) -> _Old:
+def _load_old(directory: Path, alive: Ids) -> _OldSnapshot:
     ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
     meta = json.loads((directory / _META).read_text())
     kind = IndexKind(meta["kind"], meta["factory"])
     kept = np.isin(ids, alive, assume_unique=True)
-    return _Old(directory, np.asarray(ids), kept, kind.factory, kind.exact)
+    return _OldSnapshot(directory, np.asarray(ids), kept, kind.factory, kind.exact)
 
 
-def _extended(new: SnapshotInputs, old: _Old) -> tuple[DenseIndex, Ids] | None:
-    """Take the vectors over: those of the same kind as they are, exact ones into any kind."""
+def _extend(new: SnapshotInputs, old: _OldSnapshot) -> tuple[DenseIndex, Ids] | None:
+    """Reuse old vectors if the index is of the same kind (unchanged) or exact (re-added); None otherwise."""
     if old.factory == new.kind.factory:
         index = DenseIndex.read(old.directory / _INDEX)
         if not index.keep(old.kept):
@@ -247,11 +248,11 @@ def _extended(new: SnapshotInputs, old: _Old) -> tuple[DenseIndex, Ids] | None:
         index = DenseIndex.empty(new.dimension, new.kind, new.sample)
         for begin in range(0, len(kept), _BLOCK):
             index.add(vectors.take(kept[begin : begin + _BLOCK]))
-    return _filled(new, index, old.ids[old.kept], old.last)
+    return _add_after(new, index, old.ids[old.kept], old.last)
 
 
-def _write_words(folder: Path, new: SnapshotInputs, old: _Old | None) -> tuple[int, int]:
-    """Write the index over words; return the documents and words ever added to it, for their mean."""
+def _write_words(folder: Path, new: SnapshotInputs, old: _OldSnapshot | None) -> tuple[int, int]:
+    """Write the index over words; return the numbers of documents and words ever added, for the mean length."""
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         for block, texts in new.texts(after):

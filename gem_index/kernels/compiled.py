@@ -1,7 +1,7 @@
-"""How a kernel is compiled: the only module that knows numba.
+"""Compilation of kernels; the only module that imports numba.
 
-Kernels release the GIL and keep no state; callers run them over disjoint ranges in threads. Their machine code is kept on
-disk, so that a process pays for compilation only once after an installation.
+Kernels release the GIL and keep no state; callers run them over disjoint ranges in threads. Their machine code is cached on
+disk, so that kernels are compiled only once after an installation.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def compiled(function: _Function) -> _Function:
     """Compile a function on its first call.
 
     Sums may be reordered for SIMD and products fused, in one fixed way per machine; NaN and infinity keep their meaning.
-    A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can come.
+    A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can occur.
     """
     return cast("_Function", numba.njit(**_OPTIONS)(function))
 
 
 def compiled_part(function: _Function) -> _Function:
-    """Compile a function that only other kernels call: without a way in from Python, in half the time."""
+    """Compile a function that only other kernels call: without a Python entry point, in half the time."""
     without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast("_Function", numba.njit(**(_OPTIONS | without))(function))

@@ -1,4 +1,4 @@
-"""The inner loop of fitting: coarse vectors of sentences (docs/algorithm.md, section 3)."""
+"""Inner loop of fitting: coarse vectors of sentences (docs/algorithm.md, section 3)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The weights of words in windows that are close to dependent: slower than sliding, as exact as a QR factorisation.
+"""The weights of words in windows of nearly dependent vectors: slower than sliding, as exact as a QR factorisation.
 
 For each word, the Gram matrix of its window is factored by Cholesky with v_i last. The rounding error is about 1e-16 divided
-by the smallest squared residual, so windows close to singular are orthogonalised from the vectors themselves: Gram-Schmidt
-with column pivoting. One pass suffices: a second one changed no weight by more than its rounding. Few sentences need this
-module, so it is compiled only when one does.
+by the smallest squared residual, so nearly singular windows are orthogonalised from the vectors themselves: Gram-Schmidt
+with column pivoting. One pass is enough: a second one changed no weight by more than its rounding. Few sentences need this
+module, so it is compiled on first use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["weigh_dependent_sentences"]
 
 
 _RANK_TOLERANCE = 1e-6
-"""A residual of at most this share of its vector counts as none (docs/algorithm.md, section 4)."""
+"""A residual of at most this share of its vector counts as zero (docs/algorithm.md, section 4)."""
 
 _SINGULAR_BELOW = 1e-8
 """If the determinant of the Gram matrix of unit vectors is at most this, Gram-Schmidt is used. The determinant is a lower
@@ -31,18 +31,18 @@ bound of each vector's squared residual against all others, and so limits the ro
 class _Span(NamedTuple):
     """Scratch arrays for the window of one word; w is its size."""
 
-    context: I64  # (w,) the words of the window that count, without v_i
+    context: I64  # (w,) distinct nonzero words of the window, without v_i
     factor: F64  # (w, w) Cholesky factor of their Gram matrix
     share: F64  # (w,) coefficients of v_i in terms of them
-    basis: F64  # (w, d) orthonormal vectors of their span, then unit vectors less their parts along those
+    basis: F64  # (w, d) orthonormal vectors of their span, then unit vectors minus their projections on these
     aligned: F64  # (w, h) the projections of the rows of ``basis`` as in Workspace.aligned
-    residual: F64  # (d,) what is new in v_i
+    residual: F64  # (d,) the part of v_i outside the span
     query: F64  # (h,) the projections of the residual
 
 
 @compiled_part
 def _context_of(sentence: I32, gram: F64, i: int, low: int, high: int, context: I64) -> int:
-    """Fill context with the words of low..high but i, each once and without zero vectors; return how many."""
+    """Fill context with the words of low..high except i, each once and without zero vectors; return their number."""
     size = 0
     for j in range(low, high):
         known = j == i or gram[j, 0] == 0.0
@@ -56,7 +56,7 @@ def _context_of(sentence: I32, gram: F64, i: int, low: int, high: int, context: 
 
 @compiled_part
 def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> float:
-    """Return r, the distance of v_i to the span of its context, and fill ``span.query``; -1 where that cannot be told."""
+    """Return r, the distance of v_i to the span of its context, and fill ``span.query``; -1 if too inexact."""
     gram, factor, share = work.gram, span.factor, span.share
     pivot, volume = 0.0, 1.0
     for place in range(size + 1):
@@ -75,7 +75,7 @@ def _residual_by_cholesky(work: Workspace, i: int, size: int, span: _Span) -> fl
         if volume <= _SINGULAR_BELOW:
             return -1.0
         factor[place, place] = np.sqrt(pivot)
-    for a in range(size - 1, -1, -1):  # L^T share = what the last row holds
+    for a in range(size - 1, -1, -1):  # L^T share = the last row of L
         share[a] = factor[size, a]
         for b in range(a + 1, size):
             share[a] -= factor[b, a] * share[b]
@@ -97,7 +97,7 @@ def _subtract(factor: float, x: F64, y: F64) -> None:
 
 @compiled_part
 def _residual_by_gram_schmidt(work: Workspace, i: int, size: int, span: _Span) -> float:
-    """Return r and fill ``span.query`` from the vectors themselves; the strongest that is left of the context goes first."""
+    """Return r and fill ``span.query`` from the vectors themselves; the longest remaining context vector goes first."""
     basis, aligned = span.basis, span.aligned
     for a in range(size):
         scale = 1.0 / np.sqrt(work.gram[span.context[a], 0])

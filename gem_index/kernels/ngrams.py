@@ -1,4 +1,4 @@
-"""The inner loop of composing words from character n-grams."""
+"""Inner loop of composing words from character n-grams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @compiled_part
 def _hashed(key: np.uint64, byte: np.uint8) -> np.uint64:
-    """Take a byte into a 32-bit FNV-1a hash."""
+    """Add a byte to a 32-bit FNV-1a hash."""
     signed = np.uint64(byte) | np.uint64(0xFFFFFF00) if byte > 127 else np.uint64(byte)
     return ((key ^ signed) * np.uint64(16777619)) & np.uint64(0xFFFFFFFF)
 
@@ -30,18 +30,18 @@ def hash_ngrams(
     out: I64,
     counts: I64,
 ) -> int:
-    """Fill out with the buckets of the words' n-grams, word by word, and return how many there are.
+    """Fill out with the buckets of the words' n-grams, word by word, and return their number.
 
-    An n-gram is a run of ``shortest`` to ``longest`` characters of a word (which carries its boundary marks already); the
-    two marks alone are none. Its bucket is its 32-bit FNV-1a hash, with bytes taken as signed numbers as fastText does,
-    modulo ``buckets``.
+    An n-gram is a run of ``shortest`` to ``longest`` characters of a word (which includes its boundary marks); a single
+    mark is not an n-gram. Its bucket is its 32-bit FNV-1a hash, with bytes as signed numbers as in fastText, modulo
+    ``buckets``.
 
     Parameters
     ----------
     text, offsets : uint8 array, int64 array (words + 1,)
         The words in UTF-8; word i is text[offsets[i]:offsets[i + 1]].
     out : int64 array
-        Room for (bytes of a word) x (longest - shortest + 1) of every word.
+        Has room for (bytes of a word) x (longest - shortest + 1) entries for every word.
     counts : int64 array (words,)
         Filled with the number of n-grams of each word.
     """

@@ -1,4 +1,4 @@
-"""The inner loop of importing word vectors: lines of decimal numbers to float32."""
+"""Inner loop of importing word vectors: lines of decimal numbers to float32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.uint8]
 EXACT_POWERS: F64 = np.array([10.0**k for k in range(23)])
 """The powers of ten that float64 holds exactly."""
 
-_MOST_DIGITS = 15  # any integer of so many digits is exact in float64
+_MOST_DIGITS = 15  # any integer of up to 15 digits is exact in float64
 _SPACE, _RETURN, _LINE_FEED = 32, 13, 10
 _PLUS, _MINUS, _POINT = 43, 45, 46
 
@@ -25,24 +25,24 @@ def parse_lines(text: Bytes, powers: F64, words: I64, rows: F32) -> int:
     """Parse lines ``word v_1 ... v_d``, each ended by a line feed.
 
     A number of up to 15 digits whose power of ten is within 10^22 is the quotient or product of two exact float64 numbers,
-    hence correctly rounded (Clinger, "How to read floating point numbers accurately", PLDI 1990). Whatever else a line
-    may hold is left to the caller.
+    hence correctly rounded (Clinger, "How to read floating point numbers accurately", PLDI 1990). Lines of any other form
+    are left to the caller.
 
     Parameters
     ----------
     text : uint8 array (bytes,)
-        Whole lines.
+        Complete lines.
     powers : float64 array (23,)
         ``EXACT_POWERS``.
     words : int64 array (at least lines, 2)
-        Filled with where each line's word begins and ends.
+        Filled with the begin and end of each line's word.
     rows : float32 array (at least lines, d)
         Filled with the numbers.
 
     Returns
     -------
     int
-        How many lines were parsed; -1 where a line is not of this simple form.
+        Number of parsed lines; -1 if a line is not of this simple form.
     """
     size, dimension = text.shape[0], rows.shape[1]
     position = 0

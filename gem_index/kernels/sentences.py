@@ -18,7 +18,7 @@ __all__ = ["compose_sentences", "project", "select_directions"]
 
 
 _NOTHING_LEFT = 1e-12
-"""Of a squared length: what remains below is rounding."""
+"""Share of a squared length below which the remainder is only rounding."""
 
 
 @compiled
@@ -43,7 +43,7 @@ def select_directions(batch: Sentences, sigma: F64, plain_ranking: bool, selecte
     batch : Sentences
     sigma : float64 array (K,)
     plain_ranking : bool
-        Rank by ||S^T d_k|| alone (preset cqa).
+        Rank only by ||S^T d_k|| (preset cqa).
     """
     scores = np.empty(sigma.shape[0])
     for s in range(selected.shape[0]):
@@ -68,7 +68,7 @@ def select_directions(batch: Sentences, sigma: F64, plain_ranking: bool, selecte
 def compose_sentences(
     batch: Sentences, alpha: F64, directions: F64, removed: I64, share: float, out: F32
 ) -> None:
-    """Fill out (sentences, d) with the unit vectors of the weighted sums less a share of their parts along directions.
+    """Fill out (sentences, d) with unit vectors: weighted sums minus a share of their projections on directions.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def compose_sentences(
         The words' weights.
     directions : float64 array (K, d)
     removed : int64 array (sentences, r)
-        Which directions each sentence loses (Eq. 11).
+        The directions that are removed from each sentence (Eq. 11).
     share : float
-        How much of its part along them, 0 to 1.
+        The share of the projections that is removed, 0 to 1.
     """
     count = removed.shape[1]
     c = np.empty(batch.rows.shape[1])
@@ -95,7 +95,7 @@ def compose_sentences(
                 along[place] += alpha[i] * projection[removed[s, place]]
         along *= share
         before = dot(c, c)
-        # Four directions at a time share the reading and writing of c.
+        # Four directions at a time, so that c is read and written less often.
         for place in range(0, count - 3, 4):
             v, w = directions[removed[s, place]], directions[removed[s, place + 1]]
             y, z = directions[removed[s, place + 2]], directions[removed[s, place + 3]]
@@ -107,7 +107,7 @@ def compose_sentences(
             for x in range(c.shape[0]):
                 c[x] -= along[place] * direction[x]
         after = dot(c, c)
-        # Where nothing but rounding is left of the sentence, say so with the zero vector instead of a random direction.
+        # If only rounding is left of the sentence, return the zero vector instead of a random direction.
         scale = 0.0 if after <= _NOTHING_LEFT * before else 1.0 / np.sqrt(after)
         for x in range(c.shape[0]):
             out[s, x] = c[x] * scale

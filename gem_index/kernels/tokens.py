@@ -1,4 +1,4 @@
-"""The inner loop of tokenizing: words found, told apart and numbered without a Python object per token."""
+"""Inner loop of tokenization: find and number distinct words without a Python object per token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNDERSCORE = 95
 
 @compiled_part
 def _is_word_byte(byte: int, split: bool) -> bool:
-    """Tell whether a byte belongs to a word: all but a line feed in split texts, [a-z0-9_] in plain ones."""
+    """Tell whether a byte belongs to a word: any but a line feed in split texts, [a-z0-9_] in other texts."""
     if split:
         return byte != _LINE_FEED
     return 97 <= byte <= 122 or 48 <= byte <= 57 or byte == _UNDERSCORE
@@ -26,7 +26,7 @@ def _is_word_byte(byte: int, split: bool) -> bool:
 
 @compiled_part
 def _same(text: Bytes, a: int, b: int, length: int) -> bool:
-    """Tell whether two stretches of a text are equal."""
+    """Tell whether two ranges of a text are equal."""
     for x in range(length):  # noqa: SIM110 - a generator does not compile
         if text[a + x] != text[b + x]:
             return False
@@ -43,30 +43,30 @@ def number_words(
     offsets: I64,
     words: I64,
 ) -> int:
-    """Find the words of some texts and number them by first appearance.
+    """Find the words of texts and number them in the order of first appearance.
 
     Parameters
     ----------
     text : uint8 array (bytes,)
-        All texts behind each other, lower-case.
+        All texts, concatenated and lower-case.
     starts : int64 array (texts + 1,)
-        Where each text begins.
+        The begin of each text.
     split : bool array (texts,)
-        True where a text has been split before: its words are its lines. Else its words are runs of [a-z0-9_] with at
-        least one letter or digit.
+        True if a text is already split: its words are its lines. Otherwise its words are runs of [a-z0-9_] with at least
+        one letter or digit.
     table : int32 array (a power of two,)
-        Scratch, filled with -1, larger than twice the number of words.
+        Hash table, initially filled with -1, larger than twice the number of words.
     ids : int32 array (at least tokens,)
-        Filled with the texts' words.
+        Filled with the numbers of the texts' words.
     offsets : int64 array (texts + 1,)
-        Filled with where each text begins in ``ids``.
+        Filled with the begin of each text in ``ids``.
     words : int64 array (at least words, 2)
-        Filled with where each distinct word begins and ends in ``text``.
+        Filled with the begin and end of each distinct word in ``text``.
 
     Returns
     -------
     int
-        How many distinct words there are.
+        Number of distinct words.
     """
     mask = table.shape[0] - 1
     count = 0

@@ -1,8 +1,8 @@
-"""The weights of a sentence's words from inner products alone (docs/algorithm.md, section 5).
+"""The weights of a sentence's words, computed only from inner products (docs/algorithm.md, section 5).
 
 The window slides over the sentence with the inverse X of its words' Gram matrix, and T = X E with E their projections: a
-word that enters borders X, a word that leaves takes its Schur complement out. What is new in word i has the squared length
-1 / X_ii and the projections T_i / X_ii. A sentence in which something comes close to dependent is left to
+word that enters adds a border to X, a word that leaves is removed by a Schur complement. The part of word i outside the span
+of the others has the squared length 1 / X_ii and the projections T_i / X_ii. Nearly dependent sentences are left to
 :mod:`gem_index.kernels.ill_conditioned`.
 """
 
@@ -30,14 +30,14 @@ __all__ = [
 
 
 _CAREFUL_BELOW = 1e-4
-"""Of |v|^2: the sliding inverse leaves a smaller squared residual to the careful path."""
+"""Share of |v|^2: if a squared residual is smaller, the sentence is left to the careful path."""
 
 PIECE = 128
-"""Words between two fresh starts of the sliding inverse: bounds memory and rounding in a long text."""
+"""Words after which the sliding inverse starts again: bounds memory and rounding in a long text."""
 
 
 class Workspace(NamedTuple):
-    """Scratch arrays of one call, so that no sentence pays for memory; n is a piece with its halo, w a window's size."""
+    """Scratch arrays of one call, allocated once for all sentences; n is a piece with its halo, w a window's size."""
 
     words: F64  # (n, d) vectors
     aligned: F64  # (n, h) E: projections on the selected directions, times their singular values
@@ -53,7 +53,7 @@ class Workspace(NamedTuple):
 
 @compiled_part
 def workspace(batch: Sentences, count: int, window: int) -> Workspace:
-    """Allocate for the longest of some sentences, and ``count`` selected directions."""
+    """Allocate the scratch arrays for the longest sentence and ``count`` selected directions."""
     longest = 1
     for s in range(batch.offsets.shape[0] - 1):
         longest = max(longest, batch.offsets[s + 1] - batch.offsets[s])
@@ -75,7 +75,7 @@ def workspace(batch: Sentences, count: int, window: int) -> Workspace:
 
 @compiled_part
 def dot(a: F64, b: F64) -> float:
-    """Inner product."""
+    """Return the inner product of two vectors."""
     total = 0.0
     for x in range(a.shape[0]):
         total += a[x] * b[x]
@@ -84,9 +84,9 @@ def dot(a: F64, b: F64) -> float:
 
 @compiled_part
 def _banded_gram(words: F64, window: int, gram: F64) -> None:
-    """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that ever share a window.
+    """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that share a window.
 
-    Four products at a time share the reading of v_i.
+    It computes four products at a time, so that v_i is read less often.
     """
     n = words.shape[0]
     for i in range(n):
@@ -144,7 +144,7 @@ def load(
 
 @compiled_part
 def _enter(i: int, size: int, work: Workspace) -> bool:
-    """Border X and T by word i; False where it is too close to the span of the ``size`` members."""
+    """Add word i to X and T; False if it is too close to the span of the ``size`` members."""
     gram, aligned, members = work.gram, work.aligned, work.members
     inverse, meaning = work.inverse, work.meaning
     products, share, query = work.products, work.share, work.query
@@ -184,12 +184,12 @@ def _enter(i: int, size: int, work: Workspace) -> bool:
 
 @compiled_part
 def _leave(a: int, size: int, work: Workspace) -> None:
-    """Take the member in row a out of X and T; the last of the ``size`` members moves into its row."""
+    """Remove the member in row a from X and T; the last of the ``size`` members moves into its row."""
     inverse, meaning, members = work.inverse, work.meaning, work.members
     count = meaning.shape[1]
     last = size - 1
     if a != last:
-        # exchange rows and columns a and last, so that what leaves is at the edge
+        # exchange rows and columns a and last, so that the removed member is at the edge
         for b in range(size):
             inverse[a, b], inverse[last, b] = inverse[last, b], inverse[a, b]
         for b in range(size):
@@ -207,9 +207,9 @@ def _leave(a: int, size: int, work: Workspace) -> None:
 
 @compiled_part
 def _slide(sentence: I32, window: int, work: Workspace) -> bool:
-    """Fill ``work.weights`` by sliding the window; False where a word is left to the careful path.
+    """Fill ``work.weights`` by sliding the window; False if a word must be left to the careful path.
 
-    A word that stands in its window more than once is a member once, and none of its occurrences brings anything new.
+    A word that occurs in its window more than once is one member, and none of its occurrences has anything new.
     """
     n = sentence.shape[0]
     gram, weights, members = work.gram, work.weights, work.members
@@ -235,7 +235,9 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
                     return False
                 size += 1
             entered += 1
-        for a in range(size):  # a member that was far from those before may be close to all of them
+        for a in range(
+            size
+        ):  # a member that was far from the earlier ones may be close to the span of all others
             if inverse[a, a] * gram[members[a], 0] * _CAREFUL_BELOW >= 1.0:
                 return False
         weights[i, 0], weights[i, 1], weights[i, 2] = 1.0, 0.0, 1.0
@@ -266,10 +268,10 @@ def weigh_sentences(
     weights: F64,
     dependent: Mask,
 ) -> None:
-    """Weigh the words of sentences (docs/algorithm.md, section 4); sentences that need care are only marked.
+    """Weigh the words of sentences (docs/algorithm.md, section 4); nearly dependent sentences are only marked.
 
-    A very long sentence is weighed piece by piece; a piece takes ``window`` words more on either side, so that it weighs
-    its own words as the whole sentence would.
+    A very long sentence is weighed in pieces; each piece includes ``window`` more words on either side, so that its own
+    words get the same weights as in the whole sentence.
 
     Parameters
     ----------
@@ -282,7 +284,7 @@ def weigh_sentences(
     weights : float64 array (tokens, 3)
         Filled with alpha_n, alpha_s, alpha_u.
     dependent : bool array (sentences,)
-        Set to True for the sentences that :func:`gem_index.kernels.ill_conditioned.weigh_dependent_sentences` has to weigh.
+        Set to True for the sentences that :func:`gem_index.kernels.ill_conditioned.weigh_dependent_sentences` must weigh.
     """
     work = workspace(batch, selected.shape[1], window)
     for s in range(batch.offsets.shape[0] - 1):

@@ -1,4 +1,4 @@
-"""The inner loop of looking words up in a vocabulary on disk."""
+"""Inner loops of looking up words in a vocabulary on disk."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def find_words(
     rows: I64,
     out: I64,
 ) -> None:
-    """Fill out (wanted,) with the row of each wanted word, -1 where the vocabulary does not hold it.
+    """Fill out (wanted,) with the row of each wanted word, -1 if the vocabulary does not hold it.
 
     Parameters
     ----------
     wanted, wanted_offsets, wanted_keys : uint8, int64 and uint64 arrays
-        The words as :func:`hash_words` takes them, and their hashes.
+        The words in the form of :func:`hash_words`, and their hashes.
     text, offsets : uint8 array, int64 array (V + 1,)
         The vocabulary's words in the same form.
     keys, rows : uint64 and int64 arrays (V,)
@@ -71,7 +71,7 @@ def find_words(
 
 @compiled
 def sum_rows(table: F32, rows: I64, counts: I64, out: F32) -> None:
-    """Add to out (n, d) the rows of a table (R, d) that belong to each: counts[i] of them, one after the other in rows."""
+    """Add to each row i of out (n, d) its counts[i] rows of a table (R, d); ``rows`` lists them in order of i."""
     place = 0
     for i in range(out.shape[0]):
         for _ in range(counts[i]):

@@ -1,1 +1,1 @@
-"""The truth: texts, models and names in SQLite."""
+"""The primary data: texts, models and names in SQLite."""

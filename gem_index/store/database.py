@@ -1,4 +1,4 @@
-"""SQLite through SQLAlchemy: pragmas, transactions, and bringing the schema up to date."""
+"""SQLite through SQLAlchemy: pragmas, transactions, and schema upgrades."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-import filelock  # noqa: F401 - it waits before a fork too, and after our gate: what is registered last is first
+import filelock  # noqa: F401 - registers its fork handler before ours: handlers run in reverse, so our gate is first
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
@@ -42,11 +42,11 @@ class Database:
     Parameters
     ----------
     path : Path
-        The SQLite file; created with its schema where it is missing. Where it cannot be written it is opened for reading.
+        The SQLite file; created with its schema if it is missing, opened read-only if it cannot be written.
     busy_timeout : float
         Seconds to wait for another process' transaction.
     upgrade : bool
-        Bring an older schema up to date on opening; False leaves that to :meth:`upgrade`.
+        Whether to upgrade an older schema on opening; False leaves that to :meth:`upgrade`.
     synchronous : str
         SQLite's ``full`` or ``normal``.
 
@@ -72,7 +72,7 @@ class Database:
         self._make_private(path)
         self.read_only = path.is_file() and not _is_writable(path)
         self._engine = (
-            _reading_engine(path, busy_timeout)
+            _read_only_engine(path, busy_timeout)
             if self.read_only
             else _engine(path, busy_timeout, synchronous)
         )
@@ -82,13 +82,13 @@ class Database:
 
     @staticmethod
     def _make_private(path: Path) -> None:
-        """Make the file, readable by its owner alone; SQLite gives the files beside it the same mode."""
-        with suppress(OSError):  # there, or not to be written: SQLite tells
+        """Create the file, readable by its owner only; SQLite gives the files beside it the same mode."""
+        with suppress(OSError):  # it exists or cannot be created: SQLite reports that
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     @property
     def revision(self) -> str | None:
-        """The schema's revision, None where there is none yet."""
+        """The schema's revision, None if there is no schema yet."""
         with self.reading() as connection:
             table = connection.execute(
                 text("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
@@ -127,13 +127,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the database, whatever others write meanwhile."""
+        """Open a transaction that sees one state of the database, whatever other processes write meanwhile."""
         with self._transaction(self._engine) as connection:
             yield connection
 
     @contextmanager
     def reading_slowly(self) -> Iterator[Connection]:
-        """Do as :meth:`reading`, for somebody who may stop in between: each use of it passes :data:`FORK_GATE` itself."""
+        """Open a transaction like :meth:`reading` for an iteration that may pause; its user passes :data:`FORK_GATE`."""
         before = self._state()
         try:
             with FORK_GATE.passing():
@@ -147,7 +147,7 @@ class Database:
                 with FORK_GATE.passing():
                     connection.close()
         except DatabaseError as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -164,9 +164,9 @@ class Database:
                 yield connection
                 whole = True
         except DatabaseError as error:
-            explained = self._explained(error)
+            explained = self._explain(error)
             if whole and isinstance(explained, DiskError):
-                # SQLite may find the transaction in its log when it recovers; our connections must not answer without it
+                # SQLite may recover the transaction from its log; our open connections would not see it
                 self.close()
                 raise CommitError(
                     f"the disk failed while {self.path} was being written ({error.orig}): whether the last step was kept "
@@ -176,20 +176,20 @@ class Database:
         self._check_unchanged(before)
 
     def _check_unchanged(self, before: tuple[int, int] | None) -> None:
-        if before is not None and before != self._written():
+        if before is not None and before != self._time_and_size():
             raise HomeBusyError(f"{self.path} was written while it was read; try again")
 
     def _state(self) -> tuple[int, int] | None:
-        """Return how the file is before it is read without locks; None where there are locks."""
+        """Return the file's time and size before a read without locks; None if locks protect the read."""
         if not self.read_only or _has_shared_memory(self.path):
             return None
-        return self._written()
+        return self._time_and_size()
 
-    def _written(self) -> tuple[int, int]:
+    def _time_and_size(self) -> tuple[int, int]:
         found = self.path.stat()
         return found.st_mtime_ns, found.st_size
 
-    def _explained(self, error: DatabaseError) -> GemIndexError:
+    def _explain(self, error: DatabaseError) -> GemIndexError:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return HomeBusyError(f"{self.path} is being written by another process; try again")
@@ -210,13 +210,13 @@ class Database:
         return GemIndexError(f"the database {self.path} refused: {error.orig}")
 
     def integrity_problems(self) -> list[str]:
-        """Return what SQLite's own check finds wrong, nothing when all is well."""
+        """Return the problems that SQLite's integrity check finds; an empty list if there are none."""
         with self.reading() as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [line for line in found if line != "ok"]
 
     def vacuum(self) -> None:
-        """Rewrite the database without what was deleted, and empty its log.
+        """Rewrite the database without deleted content, and empty its log.
 
         Raises
         ------
@@ -229,16 +229,16 @@ class Database:
                 plain.execute("VACUUM")
                 busy, _, _ = plain.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except (DatabaseError, sqlite3.DatabaseError) as error:
-            raise self._explained(
+            raise self._explain(
                 error if isinstance(error, DatabaseError) else DatabaseError(None, None, error)
             ) from error
         if busy:
             raise HomeBusyError(
-                f"readers kept {self.path} busy, and what was deleted is still in its log; run compact again"
+                f"readers kept {self.path} busy, and deleted content is still in its log; compact the home again"
             )
 
     def copy_to(self, path: Path) -> None:
-        """Write the present state to another file, while others read and write.
+        """Write the current state to another file; other processes may read and write meanwhile.
 
         Raises
         ------
@@ -257,7 +257,7 @@ class Database:
                 raise OSError(errno.EIO, str(error), str(path)) from error
 
     def close(self) -> None:
-        """Close the connections that no transaction is using; the next one opens others."""
+        """Close the idle connections; the next transaction opens a new one."""
         self._engine.dispose()
 
 
@@ -267,7 +267,7 @@ def _close_idle_connections() -> None:
 
 
 FORK_GATE = ForkGate(_close_idle_connections)
-"""SQLite forbids a connection, or a lock of its library, to live on in a forked child."""
+"""SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""
 
 
 def _is_writable(path: Path) -> bool:
@@ -280,17 +280,17 @@ def _log(path: Path) -> Path:
 
 
 def _has_shared_memory(path: Path) -> bool:
-    """Tell whether somebody has a database open: its readers and writers meet in a file beside it."""
+    """Tell whether a process has the database open: readers and writers then share a file beside it."""
     return path.with_name(f"{path.name}-shm").is_file() and _log(path).is_file()
 
 
 def _read_only_address(path: Path) -> str:
-    """Return the URI of a database that cannot be written here, as it is to be opened now.
+    """Return the URI for opening a database that this process cannot write.
 
     Raises
     ------
     HomeNotWritableError
-        If its log holds changes that can be read only where it can be written.
+        If its log holds changes, which only a process that can write the database can read.
     """
     if _has_shared_memory(path):
         return f"{path.absolute().as_uri()}?mode=ro"
@@ -302,10 +302,10 @@ def _read_only_address(path: Path) -> str:
     return f"{path.absolute().as_uri()}?immutable=1"
 
 
-def _reading_engine(path: Path, busy_timeout: float) -> Engine:
-    """Return an engine for a database that cannot be written here, though perhaps elsewhere.
+def _read_only_engine(path: Path, busy_timeout: float) -> Engine:
+    """Return an engine for a database that this process cannot write, but other processes may.
 
-    Each transaction opens a connection of its own: how it has to be opened depends on whether somebody writes now.
+    Each transaction opens its own connection, because the URI depends on whether another process has the database open.
     """
 
     def connect() -> sqlite3.Connection:
@@ -328,7 +328,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _use_log(cursor: sqlite3.Cursor, timeout: float) -> None:
-    """Switch to a write-ahead log; while another connection does, SQLite refuses at once instead of waiting."""
+    """Switch to a write-ahead log, with retries: while another connection switches, SQLite fails without waiting."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -343,20 +343,20 @@ def _use_log(cursor: sqlite3.Cursor, timeout: float) -> None:
 
 
 def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
-    # a path is no part of an address: it may hold ? % #
+    # not a URL as text: the path may contain ? % #
     url = URL.create("sqlite", database=str(path.absolute()))
-    # readers are as many as threads and unfinished iterations: none of them has to wait for another
+    # no limit on connections: each thread and each unfinished iteration holds one, and none may wait for another
     engine = create_engine(url, connect_args={"timeout": busy_timeout}, max_overflow=-1)
     event.listen(engine, "begin", _begin)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:
-        # The driver's own transactions exclude DDL; we begin ours below.
+        # The driver's implicit transactions exclude DDL; _begin starts ours.
         connection.isolation_level = None
         cursor = connection.cursor()
         _use_log(cursor, busy_timeout)
         cursor.execute(f"PRAGMA synchronous = {synchronous}")
-        cursor.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        cursor.execute("PRAGMA secure_delete = ON")  # overwrite deleted content
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         cursor.close()

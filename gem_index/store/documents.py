@@ -1,4 +1,4 @@
-"""Repository of a collection's documents: upsert by id, delete, follow, read."""
+"""Repository of a collection's documents: upsert by id, delete, follow changes, read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gem_index.text import WeightedText
 __all__ = ["DocumentRepository", "OnExisting", "UpsertCounts"]
 
 OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
-"""What becomes of a document whose id is stored already."""
+"""How to treat a document whose id is already stored."""
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
@@ -37,7 +37,7 @@ _STORED = (
 
 @dataclass
 class UpsertCounts:
-    """What an upsert did."""
+    """The result of an upsert, in numbers of documents."""
 
     added: int = 0
     updated: int = 0
@@ -47,8 +47,8 @@ class UpsertCounts:
 class DocumentRepository:
     """The documents of one collection.
 
-    A document whose content changes gets a new ``seq`` and its old one becomes a tombstone, so that a ``seq`` names one
-    content for ever.
+    A document whose content changes gets a new ``seq`` and its old one becomes a tombstone, so that a ``seq`` always
+    identifies the same content.
     """
 
     def __init__(self, connection: Connection, collection_id: int) -> None:
@@ -61,18 +61,18 @@ class DocumentRepository:
     def upsert(
         self, items: Iterable[Document], on_existing: OnExisting = "replace"
     ) -> UpsertCounts:
-        """Add documents; one whose id exists is replaced where its content differs, kept as it is, or refused.
+        """Add documents; an existing one is replaced if its content differs, kept unchanged, or refused.
 
         Raises
         ------
         DuplicateIdError
-            If an id comes twice; the caller's transaction then rolls back.
+            If an id occurs twice; the caller's transaction then rolls back.
         ExistingIdError
-            If an id exists and is to be refused.
+            If an id exists and ``on_existing`` is "refuse".
         """
         counts = UpsertCounts()
         first_new = 1 + int(self._connection.scalar(select(func.max(documents.c.seq))) or 0)
-        unchanged = bytearray(first_new // 8 + 1)  # a bit for each document there was
+        unchanged = bytearray(first_new // 8 + 1)  # one bit for each earlier seq
         iterator = iter(items)
         while batch := list(islice(iterator, _BATCH)):
             self._upsert_batch(batch, first_new, unchanged, counts, on_existing)
@@ -89,7 +89,7 @@ class DocumentRepository:
         for document in batch:
             if not isinstance(document, Document):
                 raise InputError(f"found a {type(document).__name__}; expected a Document")
-        present = self._present([document.id for document in batch])
+        present = self._find([document.id for document in batch])
         seen: set[str] = set()
         replaced: list[int] = []
         rows: list[dict[str, Any]] = []
@@ -126,17 +126,17 @@ class DocumentRepository:
             self._connection.execute(insert(documents), rows)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete documents by id; returns the ids that the collection does not hold."""
+        """Delete documents by id; return the ids that the collection does not hold."""
         wanted = list(dict.fromkeys(ids))
         missing = []
         for begin in range(0, len(wanted), _BATCH):
             batch = wanted[begin : begin + _BATCH]
-            present = self._present(batch)
+            present = self._find(batch)
             missing += [identifier for identifier in batch if identifier not in present]
             self._bury([seq for seq, _ in present.values()])
         return missing
 
-    def _present(self, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    def _find(self, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
         rows = self._connection.execute(
             select(documents.c.document_id, documents.c.seq, documents.c.content_hash).where(
                 self._mine, documents.c.document_id.in_(ids)
@@ -153,7 +153,7 @@ class DocumentRepository:
             [{"collection_id": self._collection_id, "seq": seq} for seq in seqs],
         )
 
-    # --------------------------------------------------------------- following
+    # --------------------------------------------------------------- changes
 
     def tombstones_after(self, change: int) -> tuple[list[int], int]:
         """Return the seqs that were deleted after a change number, and the last change number."""
@@ -165,7 +165,7 @@ class DocumentRepository:
         return [seq for seq, _ in rows], rows[-1].change if rows else change
 
     def forget_tombstones(self, up_to_change: int) -> None:
-        """Remove tombstones that no snapshot in use holds any more."""
+        """Remove tombstones up to a change number, whose documents the current snapshot no longer holds."""
         self._connection.execute(
             delete(tombstones).where(
                 tombstones.c.collection_id == self._collection_id,
@@ -184,7 +184,7 @@ class DocumentRepository:
             seq = rows[-1].seq
 
     def damaged(self) -> Iterator[str]:
-        """Iterate over the ids of documents whose text or metadata is not what was stored."""
+        """Iterate over the ids of documents whose text or metadata does not match its hash."""
         seq = 0
         query = select(*_STORED, documents.c.content_hash).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
@@ -203,23 +203,23 @@ class DocumentRepository:
             select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
         )
         assert isinstance(rows, CursorResult)
-        # the driver's own tuples: a collection's ids are millions
+        # read the driver's tuples directly: a collection may have millions of ids
         cursor: Any = rows.cursor
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
     def last_seq(self) -> int:
-        """Return the seq of the newest document, 0 where there is none."""
+        """Return the seq of the newest document, 0 if there is none."""
         return int(
             self._connection.scalar(select(func.max(documents.c.seq)).where(self._mine)) or 0
         )
 
     def count(self, after: int = 0) -> int:
-        """Return how many documents there are, optionally only those after a seq: it counts them one by one."""
+        """Return the number of documents, optionally only those after a seq; reads every row."""
         query = select(func.count()).select_from(documents)
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
     def buried(self, up_to_seq: int) -> int:
-        """Return how many documents up to a seq were deleted and are not forgotten yet."""
+        """Return the number of documents up to a seq that have tombstones."""
         query = select(func.count(tombstones.c.seq.distinct())).where(
             tombstones.c.collection_id == self._collection_id, tombstones.c.seq <= up_to_seq
         )
@@ -239,7 +239,7 @@ class DocumentRepository:
         return np.fromiter(rows.scalars(), dtype=np.int64)
 
     def texts(self, seqs: Sequence[int]) -> list[str]:
-        """Return the texts of the documents with these seqs, all of which exist, in their order."""
+        """Return the texts of the documents with these seqs, in the same order; all must exist."""
         found: dict[int, str] = {}
         for begin in range(0, len(seqs), _BATCH):
             wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH])
@@ -252,15 +252,15 @@ class DocumentRepository:
         return [found[seq] for seq in seqs]
 
     def seqs_of(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the seqs of the documents with these ids, those that exist."""
+        """Return the seqs of the documents with these ids; missing documents are omitted."""
         found: dict[str, int] = {}
         for begin in range(0, len(ids), _BATCH):
-            present = self._present(ids[begin : begin + _BATCH])
+            present = self._find(ids[begin : begin + _BATCH])
             found |= {identifier: seq for identifier, (seq, _) in present.items()}
         return found
 
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
-        """Return the documents with these seqs, those that exist."""
+        """Return the documents with these seqs; missing documents are omitted."""
         found: dict[int, StoredDocument] = {}
         for begin in range(0, len(seqs), _BATCH):
             rows = self._connection.execute(
@@ -277,7 +277,7 @@ class DocumentRepository:
         return found
 
     def weighted(self) -> bool:
-        """Tell whether parts of some text count differently."""
+        """Tell whether any document has a text with weights."""
         query = select(documents.c.seq).where(self._mine, documents.c.weights.is_not(None))
         return self._connection.scalar(query.limit(1)) is not None
 

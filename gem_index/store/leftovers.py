@@ -1,4 +1,4 @@
-"""What a killed process left in a home: folders of ours that no row of the database names."""
+"""Leftovers of killed processes in a home: gem-index folders that no database row names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gem_index.store.records import CollectionRecord
 
 __all__ = ["find_leftovers", "remove_leftovers"]
 
-# Only names that we give are ours: a file, a link or a folder of another name is somebody else's and stays.
+# Only folders with names that gem-index generates are removed; files, links and other folders stay.
 _PARTIAL = r"\..+\.partial-\d+"
 _SOURCE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{{8}}|{_PARTIAL}")
 _COLLECTION = re.compile(r"[1-9]\d*")
@@ -24,10 +24,10 @@ _UNFINISHED = re.compile(rf"\d+-\d+-[0-9a-f]{{32}}|{_PARTIAL}")
 
 
 def find_leftovers(connection: Connection, root: Path) -> list[Path]:
-    """Return the folders of a home that belong to nothing; the caller holds the write lock.
+    """Return the unused folders of a home; the caller holds the write lock.
 
-    They are word vectors and collections that were removed or never stored, snapshots that another one has replaced, what
-    was being written when its process was killed, and the unfinished work of a refit on documents that have changed since.
+    These are word vectors and collections that were removed or never stored, replaced snapshots, partial folders of killed
+    processes, and checkpoints of an unfinished refit whose documents have changed since.
     """
     sources = {record.location for record in SourceRepository(connection).all()}
     found = [path for path in _folders(root / "vectors", _SOURCE) if path.name not in sources]
@@ -36,7 +36,7 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
         record = collections.get(folder.name)
         if record is None:
             ours = [*_folders(folder, _SNAPSHOT), *_folders(folder, _ALL_UNFINISHED)]
-            # a folder that holds something else too stays, and that with it
+            # a folder that also holds other files stays, with those files
             found += ours if set(folder.iterdir()) - set(ours) else [folder]
         else:
             found += _unused(folder, record)
@@ -54,7 +54,7 @@ def _unused(folder: Path, record: CollectionRecord) -> Iterator[Path]:
 
 
 def _folders(parent: Path, names: re.Pattern[str]) -> list[Path]:
-    """Return the folders in a folder whose name is one of ours, in order; no links."""
+    """Return the subfolders of a folder whose name matches a pattern, sorted, without links."""
     if not parent.is_dir() or parent.is_symlink():
         return []
     return sorted(
@@ -65,7 +65,7 @@ def _folders(parent: Path, names: re.Pattern[str]) -> list[Path]:
 
 
 def remove_leftovers(connection: Connection, root: Path) -> list[Path]:
-    """Remove them, and return what was removed; the caller holds the write lock."""
+    """Remove the unused folders of a home and return them; the caller holds the write lock."""
     found = find_leftovers(connection, root)
     for path in found:
         shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""Repositories of what has a name: word vectors, models and collections."""
+"""Repositories of word vectors, models and collections."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SNAPSHOT_COLUMNS = [column for column in snapshots.c if column.name != "id"]
 
 
 def _newest(column: Column[int], owner: Column[int]) -> ScalarSelect[int]:
-    """Return the largest value of a collection's rows, 0 where there are none."""
+    """Return a subquery for the largest value in a collection's rows, 0 if it has none."""
     largest = select(func.coalesce(func.max(column), 0)).where(owner == collections.c.id)
     return largest.correlate(collections).scalar_subquery()
 
 
-# Made once: every search runs it, to learn in one query whether its view is still up to date.
+# Built once: every search runs this query to check whether its view is still up to date.
 _COLLECTION = select(
     collections,
     snapshots.c.directory,
@@ -68,7 +68,7 @@ class SourceRepository:
         self._connection.execute(insert(vector_sources), asdict(record))
 
     def remove(self, name: str) -> None:
-        """Forget a source."""
+        """Remove a source."""
         self._connection.execute(delete(vector_sources).where(vector_sources.c.name == name))
 
 
@@ -80,13 +80,13 @@ class ModelRepository:
 
     def get(self, model_id: int) -> ModelRecord:
         """Return the model with this row id, which must exist."""
-        return self._found(select(models).where(models.c.id == model_id))[0]
+        return self._load(select(models).where(models.c.id == model_id))[0]
 
     def all(self) -> list[ModelRecord]:
-        """Return every model, named ones and collections' own."""
-        return self._found(select(models).order_by(models.c.name, models.c.id))
+        """Return all models, named ones and those of collections."""
+        return self._load(select(models).order_by(models.c.name, models.c.id))
 
-    def _found(self, query: Select[Any]) -> list[ModelRecord]:
+    def _load(self, query: Select[Any]) -> list[ModelRecord]:
         rows = list(self._connection.execute(query).mappings())
         parts: dict[int, list[ModelRecord]] = {row["id"]: [] for row in rows if not row["config"]}
         if parts:
@@ -113,12 +113,12 @@ class ModelRepository:
         return model_id
 
     def remove(self, model_id: int) -> None:
-        """Forget a model that no collection uses."""
+        """Remove a model that no collection uses."""
         self._connection.execute(delete(models).where(models.c.id == model_id))
 
 
 class CollectionRepository:
-    """Collections and the snapshot that each one has in use."""
+    """Collections and their current snapshots."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -162,13 +162,13 @@ class CollectionRepository:
         self._connection.execute(delete(collections).where(collections.c.id == collection_id))
 
     def use_index(self, collection_id: int, kind: str) -> None:
-        """Let the collection's snapshots to come have an index of another kind."""
+        """Set the kind of index for the collection's future snapshots."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(index_kind=kind)
         )
 
     def use_reading(self, collection_id: int, reading: str) -> None:
-        """Let files be read into the collection in another way from now on."""
+        """Set how files are read when they are added to the collection."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
@@ -176,7 +176,7 @@ class CollectionRepository:
     def use_model(
         self, collection_id: int, model_id: int, fitted_seq: int, fitted_documents: int
     ) -> None:
-        """Let the collection embed with another model, fitted on so many documents up to that seq."""
+        """Set the collection's model, which was fitted on ``fitted_documents`` documents up to ``fitted_seq``."""
         self._connection.execute(
             update(collections)
             .where(collections.c.id == collection_id)
@@ -184,7 +184,7 @@ class CollectionRepository:
         )
 
     def snapshot(self, collection_id: int) -> SnapshotRecord | None:
-        """Return the snapshot in use, if there is one."""
+        """Return the current snapshot, if there is one."""
         row = self._connection.execute(
             select(*_SNAPSHOT_COLUMNS).where(snapshots.c.collection_id == collection_id)
         )
@@ -192,7 +192,7 @@ class CollectionRepository:
         return None if found is None else SnapshotRecord(**found)
 
     def use_snapshot(self, record: SnapshotRecord) -> None:
-        """Put a snapshot in the place of the one in use."""
+        """Replace the current snapshot."""
         self._connection.execute(
             delete(snapshots).where(snapshots.c.collection_id == record.collection_id)
         )

@@ -1,4 +1,4 @@
-"""Rows as values: what the repositories take and return."""
+"""Database rows as values, which the repositories take and return."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def now() -> str:
-    """Return the present time in UTC, ISO 8601, to the second."""
+    """Return the current time in UTC, ISO 8601, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -24,7 +24,7 @@ def now() -> str:
 class SourceRecord:
     """Registered word vectors.
 
-    ``words`` is None where words are composed of pieces; ``options`` and ``findings`` are JSON; ``location`` is the folder
+    ``words`` is None if words are composed of pieces; ``options`` and ``findings`` are JSON; ``location`` is the folder
     below the home's ``vectors``.
     """
 
@@ -45,8 +45,8 @@ class SourceRecord:
 class ModelRecord:
     """A configuration with components; the arrays are little-endian float64 bytes, None for background components.
 
-    A model of several encoders has ``parts``, each with its ``weight``, in their order; of its own it has the
-    fingerprint, the dimension and the number of sentences alone.
+    A model of several encoders has ``parts``, each with its ``weight``, in order; the model's own row then holds only the
+    fingerprint, the dimension and the number of sentences.
     """
 
     name: str | None
@@ -66,7 +66,7 @@ class ModelRecord:
 
     @property
     def encoders(self) -> tuple[ModelRecord, ...]:
-        """The model itself, or those that it is made of."""
+        """The parts of the model, or the model itself if it has none."""
         return self.parts or (self,)
 
 
@@ -75,8 +75,8 @@ class CollectionRecord:
     """A named set of documents and the model that embeds them.
 
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
-    three say whether a reader has anything new to look at: the directory of the snapshot in use, the newest document and
-    the newest tombstone. ``reading`` is JSON: how files that are added are read.
+    three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
+    the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection.
     """
 
     id: int
@@ -94,7 +94,7 @@ class CollectionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotRecord:
-    """The index files in use; they cover the documents up to ``last_seq``."""
+    """The current index files; they cover the documents up to ``last_seq``."""
 
     collection_id: int
     directory: str

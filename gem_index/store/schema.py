@@ -1,4 +1,4 @@
-"""The tables, as the newest migration leaves them (a test compares the two)."""
+"""The tables after the newest migration (a test compares the two)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ vector_sources = Table(
     Column("location", Text, nullable=False),  # folder below the home's vectors/
     Column("created_at", Text, nullable=False),
     Column("options", Text, nullable=False),  # JSON
-    Column("findings", Text, nullable=False),  # JSON: what reading tolerated, what storing lost
+    Column(
+        "findings", Text, nullable=False
+    ),  # JSON: problems tolerated in reading, precision lost in storing
 )
 
 models = Table(
@@ -64,7 +66,7 @@ models = Table(
     Column("fingerprint", Text, nullable=False),
     Column("vectors", Text, nullable=False),  # as the user named them: "a" or "a+b"
     Column("vectors_fingerprint", Text, nullable=False),
-    Column("config", Text, nullable=False),  # JSON; "" where there are model_parts
+    Column("config", Text, nullable=False),  # JSON; "" if there are model_parts
     Column("recipe", Text, nullable=False),  # "" when fitted, else the background recipe
     Column("dimension", Integer, nullable=False),
     Column("sentences", Integer, nullable=False),
@@ -76,7 +78,7 @@ models = Table(
 model_parts = Table(
     "model_parts",
     metadata,
-    # the encoders of a model of several, side by side in the order of the ids; columns as in models
+    # the encoders of a combined model, side by side in the order of the ids; columns as in models
     Column("id", Integer, primary_key=True),
     Column("model_id", Integer, ForeignKey("models.id", ondelete="CASCADE"), nullable=False),
     Column("weight", Float, nullable=False),
@@ -126,13 +128,15 @@ snapshots = Table(
     Column("files", Text, nullable=False),  # JSON: name -> {"sha256", "bytes"}
     Column("created_at", Text, nullable=False),
     Column("seconds", Float, nullable=False),
-    Column("kind", Text, nullable=False),  # of the index; a collection's own may be "auto"
+    Column(
+        "kind", Text, nullable=False
+    ),  # of this index; the collection's index_kind may be "auto"
 )
 
 documents = Table(
     "documents",
     metadata,
-    # AUTOINCREMENT: a seq is never reused, so a vector in an index can never come to mean another document
+    # AUTOINCREMENT: a seq is never reused, so a vector in an index can never refer to another document
     Column("seq", Integer, primary_key=True),
     Column(
         "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
@@ -141,7 +145,7 @@ documents = Table(
     Column("text", Text, nullable=False),
     Column("metadata", Text, nullable=False),  # JSON
     Column("content_hash", LargeBinary, nullable=False),
-    Column("weights", Text),  # JSON: lengths and weights of its fields; NULL where all count alike
+    Column("weights", Text),  # JSON: lengths and weights of its fields; NULL for a plain text
     UniqueConstraint("collection_id", "document_id"),
     Index(None, "collection_id", "seq"),
     sqlite_autoincrement=True,
@@ -150,7 +154,7 @@ documents = Table(
 tombstones = Table(
     "tombstones",
     metadata,
-    # AUTOINCREMENT, so that a reader asks only for those after the last it saw
+    # AUTOINCREMENT, so that a reader needs only the changes after the last one it has read
     Column("change", Integer, primary_key=True),
     Column(
         "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False

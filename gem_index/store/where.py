@@ -1,4 +1,4 @@
-"""Metadata filters to SQL: equality, $in, $gt/$gte/$lt/$lte, $and/$or/$not."""
+"""Translate metadata filters to SQL: equality, $in, $gt/$gte/$lt/$lte, $and/$or/$not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMPARISONS = {
 }
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
-_MOST_PARTS = 500  # in all; SQLite takes conditions up to a depth of 1000
+_MOST_PARTS = 500  # in total; SQLite accepts conditions up to a depth of 1000
 _MOST_VALUES = 100_000  # of $in
 _DEEPEST = 50
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
@@ -54,7 +54,7 @@ def compile_where(
     metadata : Column
         The column with the JSON text.
     depth : int
-        How many filters it stands in.
+        How many filters enclose this one.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def compile_where(
             f"the filter is {quoted(where)}; expected an object such as {{'lang': 'en'}}"
         )
     if depth > _DEEPEST:
-        raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a plainer one")
+        raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a simpler one")
     if depth == 0 and _count_parts(where, 0) > _MOST_PARTS:
         raise FilterError(
             f"the filter holds more than {_MOST_PARTS} conditions; expected fewer: many values of one field go into $in"
@@ -113,7 +113,7 @@ def _refuse_surrogates(text: object) -> None:
 
 
 def _count_parts(where: object, depth: int) -> int:
-    """Return how many conditions a filter holds; of more than are taken perhaps not all."""
+    """Return the number of conditions in a filter; counting stops above the limit."""
     if not isinstance(where, Mapping) or depth > _DEEPEST:
         return 1
     count = 0
@@ -158,10 +158,10 @@ class _Field:
             raise FilterError(
                 f"{operator} on {quoted(self._key)} compares with {quoted(operand)}; expected a number or a string"
             )
-        return self._guarded(operand, _COMPARISONS[operator](self._value, self._bound(operand)))
+        return self._guard(operand, _COMPARISONS[operator](self._value, self._bind(operand)))
 
     def _among(self, values: Sequence[Any]) -> ColumnElement[bool]:
-        """Compare with any number of values: texts and numbers each as one table, a condition a value would be too deep."""
+        """Compare with many values: one table of texts and one of numbers, as one condition per value would be too deep."""
         texts = [value for value in values if isinstance(value, str)]
         _refuse_surrogates("".join(texts))
         numbers = [
@@ -172,10 +172,10 @@ class _Field:
         rest = [value for value in values if not isinstance(value, int | float | str)]
         rest += {value for value in values if isinstance(value, bool)}
         parts = [self.equals(value) for value in {repr(value): value for value in rest}.values()]
-        for kind, listed in (("", texts), (0.0, [_stored_number(n) for n in numbers])):
+        for kind, listed in (("", texts), (0.0, [_sqlite_number(n) for n in numbers])):
             table = func.json_each(json.dumps([n for n in listed if n == n and n not in _INFINITE]))
             found = self._value.in_(select(table.table_valued("value").c.value))
-            parts.append(self._guarded(kind, found))
+            parts.append(self._guard(kind, found))
         return or_(false(), *parts)
 
     def equals(self, value: Any) -> ColumnElement[bool]:
@@ -187,19 +187,19 @@ class _Field:
             raise FilterError(
                 f"{quoted(self._key)} is compared with {quoted(value)}; expected a string, a number, a boolean or null"
             )
-        return self._guarded(value, self._value == self._bound(value))
+        return self._guard(value, self._value == self._bind(value))
 
-    def _guarded(self, value: float | str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    def _guard(self, value: float | str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
         kinds = ("text",) if isinstance(value, str) else ("integer", "real")
         return func.coalesce(and_(self._type.in_(kinds), condition), false())
 
-    def _bound(self, value: float | str) -> ColumnElement[Any]:
+    def _bind(self, value: float | str) -> ColumnElement[Any]:
         _refuse_surrogates(value)
-        return literal(value if isinstance(value, str) else _stored_number(value))
+        return literal(value if isinstance(value, str) else _sqlite_number(value))
 
 
-def _stored_number(value: float) -> float:
-    """Return a number as SQLite holds it: integers beyond 64 bits are floats."""
+def _sqlite_number(value: float) -> float:
+    """Convert a number for SQLite: integers beyond 64 bits become floats."""
     if isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
         try:
             return float(value)

@@ -41,7 +41,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_name(kind: str, name: str) -> str:
-    """Return a name that can be stored.
+    """Return a name after checking that it is valid.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def check_name(kind: str, name: str) -> str:
 
 
 def is_name(name: object) -> bool:
-    """Tell whether something can be the name of a collection, a model or word vectors."""
+    """Tell whether a value is a valid name of a collection, a model or word vectors."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
@@ -67,12 +67,12 @@ def has_database(root: Path) -> bool:
 
 
 class Workspace:
-    """What the parts of a home share.
+    """The root folder, settings, database and write lock, which all parts of a home share.
 
     Parameters
     ----------
     root : Path
-        The home; created with mode 0700 where it is missing.
+        The home; created with mode 0700 if it is missing.
     settings : Settings
 
     Raises
@@ -96,34 +96,34 @@ class Workspace:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder's name: another process opens it again."""
+        """Pickle the folder's path and the settings; another process opens the home again."""
         return type(self), (self.root.absolute(), self.settings)
 
     @property
     def vectors_folder(self) -> Path:
-        """Where registered word vectors lie."""
+        """The folder of registered word vectors."""
         return self.root / "vectors"
 
     def collection_folder(self, collection_id: int) -> Path:
-        """Where a collection's snapshots lie."""
+        """Return the folder of a collection's snapshots."""
         return self.root / "collections" / str(collection_id)
 
     @contextmanager
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the right to change files and database; one process at a time.
+        """Hold the lock for changing files and database; one process at a time.
 
-        When the outermost one is released, folders that no row names any more are removed: those that the body replaced
-        or gave up, and those of a process that was killed earlier.
+        When the outermost lock is released, folders that no database row names are removed: those that the block replaced
+        or abandoned, and those of a process that was killed earlier.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait for it; by default the settings' ``lock_timeout``.
+            Seconds to wait for the lock; by default the settings' ``lock_timeout``.
 
         Raises
         ------
         HomeBusyError
-            If another process keeps it for longer.
+            If another process holds it for longer.
         HomeNotWritableError
             If the home cannot be written.
         """
@@ -146,14 +146,14 @@ class Workspace:
             raise self._not_writable(error) from error
         try:
             outermost = lock.lock_counter == 1
-            with FORK_GATE.passing(), self._noted(outermost), self._swept(outermost):
+            with FORK_GATE.passing(), self._write_note(outermost), self._sweep_after(outermost):
                 yield
         finally:
             lock.release()
 
     @contextmanager
-    def _swept(self, outermost: bool) -> Iterator[None]:
-        """Remove what no row names when the body is done, unless it is not known what the rows will be."""
+    def _sweep_after(self, outermost: bool) -> Iterator[None]:
+        """Sweep after the block, except after a failed commit, when the rows are not known."""
         try:
             yield
         except CommitError:
@@ -166,28 +166,28 @@ class Workspace:
             self.sweep()
 
     def sweep(self) -> list[Path]:
-        """Remove folders that no row names; the caller holds the write lock.
+        """Remove folders that no database row names; the caller holds the write lock.
 
         Returns
         -------
         list of Path
-            What was removed; what cannot be removed now is left for the next time.
+            The removed folders; empty if they cannot be removed now, which the next sweep tries again.
         """
         try:
             with self.database.reading() as connection:
                 return remove_leftovers(connection, self.root)
         except (OSError, GemIndexError) as error:
-            _LOG.warning("what a killed process left cannot be removed now: %s", error)
+            _LOG.warning("leftovers of a killed process cannot be removed now: %s", error)
             return []
 
     @contextmanager
-    def _noted(self, outermost: bool) -> Iterator[None]:
-        """Leave a note for those who wait, of who writes."""
+    def _write_note(self, outermost: bool) -> Iterator[None]:
+        """Write a note that tells waiting processes who holds the lock."""
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-            with suppress(OSError):  # those who wait are told less
-                # a link that somebody put there is removed, not followed
+            with suppress(OSError):  # waiting processes then get a shorter message
+                # an existing link is removed, not followed
                 note.unlink(missing_ok=True)
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
@@ -200,7 +200,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return who holds the write lock, as its note says."""
+        """Return who holds the write lock, according to its note."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"
@@ -210,14 +210,14 @@ class Workspace:
     def copy_to(
         self, folder: Path, progress: Callable[[str, int, int], None] | None = None
     ) -> None:
-        """Copy the home to a new folder, while others read; the caller holds the write lock.
+        """Copy the home to a new folder while others may read; the caller holds the write lock.
 
         Parameters
         ----------
         folder : Path
-            Wholly there when this returns, not at all when it raises.
+            The folder to create: complete on return, absent on error.
         progress : callable, optional
-            Called with stage, files done and files in all.
+            Called with stage, number of files done and total number of files.
 
         Raises
         ------

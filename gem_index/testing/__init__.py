@@ -1,7 +1,7 @@
-"""Tests for what other packages build: sources of word vectors, adapters that embed or re-rank, and pages.
+"""Tests for other packages: sources of word vectors, adapters that embed or re-rank, and documentation pages.
 
-The contracts are for pytest: inherit a class in a test module of your own, and make what it tests. Beside them stand what
-the tests of an adapter need, and plugins of pytest, which are named in its ``addopts``: ``gem_index.testing.isolation``,
+The contracts are pytest classes: inherit one in a test module and create the object to test. This package also holds
+helper functions for the tests of adapters, and pytest plugins to name in ``addopts``: ``gem_index.testing.isolation``,
 ``gem_index.testing.leftovers``, ``gem_index.testing.event_loops``.
 """
 

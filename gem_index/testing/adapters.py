@@ -1,4 +1,4 @@
-"""What every adapter of a provider has to do, whether it gives embeddings or a ranking."""
+"""Contract tests for all adapters of a provider, whether they return embeddings or a ranking."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _ODD = (
 
 
 class AdapterContract:
-    """Test methods over one adapter; inherit one of its kinds, which say what a row is: an embedding, or a score.
+    """Test methods for one adapter; inherit a subclass, which defines a row: an embedding or a score.
 
     Attributes
     ----------
     many : int
-        How many texts are given at once.
+        Number of texts in the largest batch.
     lazy : bool
-        Whether the adapter opens its encoder when it is first used: a pickle from before then holds no fingerprint.
+        Whether the adapter opens its encoder on first use; a pickle made before that holds no fingerprint.
     """
 
     many = 10_000
@@ -63,34 +63,34 @@ class AdapterContract:
         return pickle.dumps(adapter)
 
     def load(self, saved: Any) -> Any:
-        """Return the adapter of a saved configuration."""
+        """Return the adapter restored from a saved configuration."""
         return pickle.loads(saved)  # noqa: S301 - of our own making
 
     def default_encoder(self) -> Encoder:
-        """Return the encoder that the adapter has to use where ``make`` is given nothing."""
+        """Return the encoder that the adapter must use when ``make`` gets no arguments."""
         return open_provider().encoder
 
     def call(self) -> Callable[[Any, list[str]], Any]:
-        """Return the function that a row for each text comes from; a child process receives it pickled."""
+        """Return the function that computes one row per text; child processes receive it pickled."""
         raise NotImplementedError("inherit EmbeddingProviderContract or RerankerContract")
 
     def expected(self, encoder: Encoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the rows that the adapter of an encoder has to give."""
+        """Return the rows that an adapter of this encoder must return."""
         raise NotImplementedError("inherit EmbeddingProviderContract or RerankerContract")
 
     def rows(self, adapter: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return what the adapter gives, as an array with a row for each text."""
+        """Return the adapter's output as an array with one row per text."""
         return np.asarray(self.call()(adapter, list(texts)), dtype=np.float32)
 
     # ------------------------------------------------------------------ values
 
     def test_works_unfitted(self) -> None:
-        """Without anything named it uses the bundled vectors."""
+        """Without arguments it uses the bundled vectors."""
         rows = self.rows(self.make(), TEXTS)
         np.testing.assert_allclose(rows, self.expected(open_provider().encoder, TEXTS), atol=1e-6)
 
     def test_works_fitted(self, tmp_path: Path) -> None:
-        """A model file gives the fitted encoder's rows, which are not the background's."""
+        """A model file gives the fitted encoder's rows, which differ from the background's."""
         encoder = fit_model(tmp_path / "model.safetensors", TEXTS)
         rows = self.rows(self.make(model=str(tmp_path / "model.safetensors")), TEXTS)
         np.testing.assert_allclose(rows, self.expected(encoder, TEXTS), atol=1e-6)
@@ -105,7 +105,7 @@ class AdapterContract:
         np.testing.assert_allclose(rows, self.expected(encoder, TEXTS), atol=1e-6)
 
     def test_works_with_a_collection_of_several_encoders(self, tmp_path: Path) -> None:
-        """Their vectors side by side are one embedding."""
+        """The vectors of several encoders, side by side, are one embedding."""
         home = Home(tmp_path)
         documents = [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)]
         encoders = [
@@ -121,20 +121,20 @@ class AdapterContract:
         )
 
     def test_a_batch_equals_its_texts_one_by_one(self) -> None:
-        """What else is given beside a text does not change its row."""
+        """The other texts of a batch do not change a text's row."""
         adapter = self.make()
         together = self.rows(adapter, [*TEXTS, *WORDLESS])
         alone = np.concatenate([self.rows(adapter, [text]) for text in [*TEXTS, *WORDLESS]])
         np.testing.assert_allclose(together, alone, atol=1e-6)
 
     def test_any_script_is_a_text(self) -> None:
-        """Unicode of every kind gives the encoder's finite numbers."""
+        """Any Unicode text gives the encoder's row, which is finite."""
         rows = self.rows(self.make(), _ODD)
         assert np.isfinite(rows).all()
         np.testing.assert_allclose(rows, self.expected(self.default_encoder(), _ODD), atol=1e-6)
 
     def test_a_very_long_text(self) -> None:
-        """A text of 200,000 words is taken whole."""
+        """All words of a text of 200,000 words count."""
         texts = [" ".join(TEXTS) * 8000, TEXTS[0]]
         rows = self.rows(self.make(), texts)
         np.testing.assert_allclose(rows, self.expected(self.default_encoder(), texts), atol=1e-6)
@@ -154,7 +154,7 @@ class AdapterContract:
     # ------------------------------------------------- threads and processes
 
     def test_threads_share_it(self) -> None:
-        """Eight threads get what one gets."""
+        """Eight threads get the same rows as one."""
         adapter = self.make()
         expected = self.rows(self.make(), TEXTS)
         with ThreadPoolExecutor(8) as pool:
@@ -176,7 +176,7 @@ class AdapterContract:
         np.testing.assert_allclose(np.asarray(rows, dtype=np.float32), expected, atol=1e-6)
 
     def test_survives_a_fork(self, tmp_path: Path) -> None:
-        """A forked child uses the very object of its parent, also while other threads of the parent are using it."""
+        """A forked child can use its parent's object, also while other threads of the parent use it."""
         adapter = self.make()
         expected = self.rows(adapter, TEXTS * 500)
         busy = threading.Event()
@@ -202,7 +202,7 @@ class AdapterContract:
     # ------------------------------------------------- names and saved configurations
 
     def test_refuses_unknown_names(self, tmp_path: Path) -> None:
-        """A model or collection that the home does not hold: making it, or at the latest using it, says so by name."""
+        """For a missing model or collection, creating or at the latest using the adapter raises an error with its name."""
         home = str(Home(tmp_path / "home").root)
         for kind in ("model", "collection"):
             choice = {kind: "nobody", "home": home}
@@ -213,7 +213,7 @@ class AdapterContract:
             )
 
     def test_a_saved_configuration_loads(self, tmp_path: Path) -> None:
-        """Saved and loaded it gives the same rows, fitted or not."""
+        """After saving and loading it gives the same rows, fitted or not."""
         fit_model(tmp_path / "model.safetensors", TEXTS)
         for adapter in (self.make(), self.make(model=str(tmp_path / "model.safetensors"))):
             again = self.load(self.save(adapter))
@@ -222,7 +222,7 @@ class AdapterContract:
             )
 
     def test_a_saved_configuration_refuses_other_vectors(self, tmp_path: Path) -> None:
-        """Under the same name there are other vectors now: loading, or at the latest using it, says so by name."""
+        """If other vectors now have the name, loading or at the latest using the adapter raises an error with the name."""
         home = Home(tmp_path / "home")
         home.vectors.add("mine", write_word_vectors(tmp_path / "first.txt", TEXTS, seed=1))
         adapter = self.make(vectors="mine", home=str(home.root))
@@ -233,7 +233,7 @@ class AdapterContract:
         self._assert_refused(saved, "mine")
 
     def test_a_saved_configuration_refuses_another_fit(self, tmp_path: Path) -> None:
-        """The model's file holds another fit now: loading, or at the latest using it, says so by name."""
+        """If the model file now holds another fit, loading or at the latest using the adapter raises an error with it."""
         path = tmp_path / "model.safetensors"
         fit_model(path, TEXTS)
         saved = self.save(self.make(model=str(path)))
@@ -241,7 +241,7 @@ class AdapterContract:
         self._assert_refused(saved, "model.safetensors")
 
     def test_a_pickle_refuses_another_fit(self, tmp_path: Path) -> None:
-        """As a saved configuration does; of a lazy adapter, once it was used."""
+        """A pickle refuses another fit like a saved configuration; a lazy adapter must have been used before."""
         path = tmp_path / "model.safetensors"
         fit_model(path, TEXTS)
         adapter = self.make(model=str(path))
@@ -265,7 +265,7 @@ class AdapterContract:
 
         with pytest.raises(Exception, match=re.escape(message)) as caught:
             self.rows(make(), TEXTS)
-        found: BaseException | None = caught.value  # perhaps in an error of the framework's own
+        found: BaseException | None = caught.value  # the framework may wrap it in its own error
         while found is not None and not isinstance(found, error):
             found = found.__cause__ or found.__context__
         assert found is not None, repr(caught.value)

@@ -1,7 +1,8 @@
-"""A pytest plugin: each test has a home and a folder of its own, and none asks a model hub.
+"""A pytest plugin: each test has its own home and folder, and no test contacts a model hub.
 
-With ``-p gem_index.testing.isolation`` in pytest's ``addopts`` no test sees the settings (``GEM_INDEX_*``) or the home of
-the person who runs it, nor writes into their folder; huggingface_hub is offline, also in child processes.
+With ``-p gem_index.testing.isolation`` in pytest's ``addopts`` tests do not see the settings (``GEM_INDEX_*``) or the home
+of the person who runs them, and do not write into that person's folders; huggingface_hub is offline, also in child
+processes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["own_home", "own_settings", "pytest_configure"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put huggingface_hub offline: it reads the variable when it is imported, so before any test module is."""
+    """Set huggingface_hub offline before a test module imports it, because it reads the variable on import."""
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     patch.setenv("HF_HUB_OFFLINE", "1")
@@ -24,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Give the fixtures of modules and sessions the default settings, and a home that they share."""
+    """Give fixtures of module and session scope the default settings and a shared home."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("GEM_INDEX_")]:
             patch.delenv(name)
@@ -34,7 +35,7 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Make ``tmp_path`` the current directory of a test, and a folder in it the default home, which is returned."""
+    """Make ``tmp_path`` the current directory of a test; return the default home, a folder inside it."""
     home = tmp_path / "default-home"
     monkeypatch.setenv("GEM_INDEX_HOME", str(home))
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
-"""A pytest plugin that reports what a test leaves open in that test, not in a later one.
+"""A pytest plugin that reports unclosed resources in the test that opened them, not in a later one.
 
-Files, sockets and event loops that nobody closes warn when they are garbage collected, which may be several tests later.
+Unclosed files, sockets and event loops cause a warning when they are garbage collected, perhaps several tests later.
 With ``-p gem_index.testing.leftovers`` in pytest's ``addopts`` the garbage of each test is collected in its teardown; with
 ``filterwarnings = ["error"]`` the test that left something open fails, in any order of the tests.
 """

@@ -1,4 +1,4 @@
-"""Pages whose examples are run: what a page says is what happens."""
+"""Run the examples of documentation pages and compare their output with the page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def run_page(path: str | Path) -> dict[str, Any]:
     """Run the ``python`` blocks of a Markdown page, in order, as one program.
 
-    A ``text`` block says what the block before it prints, and each block that prints has one; of numbers the first two
-    decimals count. With the environment variable ``REWRITE_PAGES`` a block that says something else is rewritten
-    instead: read what changed before you keep it.
+    A ``text`` block holds the output of the block before it, and every block that prints needs one; numbers are compared
+    to two decimals. If the environment variable ``REWRITE_PAGES`` is set, blocks with other output are rewritten
+    instead: review the changes before you commit them.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ def run_page(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The program's names when it ended.
+        The program's global names at its end.
 
     Raises
     ------
     AssertionError
-        If a block prints something else than the page says, or the page has no block.
+        If a block's output differs from the page, or the page has no block.
     """
     page = Path(path).read_text(encoding="utf-8")
     rewritten, rewrite = page, bool(os.environ.get("REWRITE_PAGES"))

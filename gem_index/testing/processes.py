@@ -29,16 +29,16 @@ def call_in_child(
     Parameters
     ----------
     start : {"fork", "spawn"}
-        How the child is started; a forked one has loaded what this process has, a spawned one has not.
+        How the child is started; a forked child shares the modules and objects of this process, a spawned one does not.
     function : callable
-        Pickled by name: of a module that the child can import.
+        Pickled by name, so its module must be importable in the child.
     *arguments
-        Sent pickled, with either way to start.
+        Sent pickled, for both ways to start.
 
     Returns
     -------
     object
-        What the function returns, sent pickled.
+        The result of the function, sent pickled.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def call_in_child(
 
 
 def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
-    """Run something in a forked child.
+    """Call a function in a forked child process.
 
     Raises
     ------
@@ -60,12 +60,12 @@ def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", DeprecationWarning
-        )  # that there are threads is what is tested
+        )  # forking while threads run is what is tested
         child = os.fork()
     if child == 0:
         status = 1
         try:
-            faulthandler.dump_traceback_later(0.8 * seconds, exit=True)  # where it hangs
+            faulthandler.dump_traceback_later(0.8 * seconds, exit=True)  # shows where it hangs
             work()
             status = 0
         except BaseException:  # noqa: BLE001 - the child must end here, and say why
@@ -92,11 +92,11 @@ def run_python(
     Parameters
     ----------
     *arguments : str
-        As for the command ``python``: ``"-c"`` and a script, or ``"-m"`` and a module, and what these take.
+        As for the command ``python``: ``"-c"`` and a script, or ``"-m"`` and a module, and their arguments.
     status : int
-        The exit status that is expected; 1 where an exception ends the script.
+        The expected exit status; 1 if an exception ends the script.
     import_from : str or Path, optional
-        A folder that modules are imported from as well, such as that of the test.
+        An additional folder to import modules from, such as that of the test.
     timeout : float
         Seconds.
 
@@ -108,7 +108,7 @@ def run_python(
     Raises
     ------
     AssertionError
-        If it ends with another status; the message is what it wrote to standard error.
+        If it ends with another status; the message holds its standard error.
     subprocess.TimeoutExpired
         If it does not end in time.
     """

@@ -1,6 +1,6 @@
-"""Contract tests that every embedding provider, and every adapter of one to another library, has to pass.
+"""Contract tests for embedding providers and for their adapters to other libraries.
 
-In a package of your own, with pytest::
+In your own package, with pytest::
 
     from gem_index.testing import EmbeddingProviderContract
 
@@ -32,29 +32,29 @@ __all__ = ["EmbeddingProviderContract", "embed_documents", "embed_query"]
 
 
 def embed_documents(provider: Any, texts: list[str]) -> Any:
-    """Call the method that most adapters have."""
+    """Call the provider's ``embed_documents``, as most adapters name it."""
     return provider.embed_documents(texts)
 
 
 def embed_query(provider: Any, text: str) -> Any:
-    """Call the method that most adapters have."""
+    """Call the provider's ``embed_query``, as most adapters name it."""
     return provider.embed_query(text)
 
 
 class EmbeddingProviderContract(AdapterContract):
-    """Test methods over one provider or adapter; inherit, and say how to make, call, save and load it.
+    """Test methods for one provider or adapter; inherit, and define how to make, call, save and load it.
 
     Attributes
     ----------
     embed : callable
-        Takes the adapter and n texts, returns (n, dimension) numbers. A function of a module that a child process can
-        import, or one of :func:`embed_documents`'s kind.
+        Takes the adapter and n texts, returns (n, dimension) numbers. Child processes import it by name from its module,
+        as :func:`embed_documents`.
     embed_query : callable
         Takes the adapter and one text, returns (dimension,) numbers.
     many : int
-        How many texts are embedded at once.
+        Number of texts in the largest batch.
     lazy : bool
-        Whether the adapter opens its encoder when it is first used.
+        Whether the adapter opens its encoder on first use.
     """
 
     embed: ClassVar[Callable[[Any, list[str]], Any]] = staticmethod(embed_documents)
@@ -69,18 +69,18 @@ class EmbeddingProviderContract(AdapterContract):
         return encoder.encode(list(texts))
 
     def test_embeddings_have_unit_length(self) -> None:
-        """Of texts with words, also of one that is very long."""
+        """Texts with words have embeddings of length 1, also a very long text."""
         rows = self.rows(self.make(), [*TEXTS, " ".join(TEXTS) * 8000])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
     def test_a_query_is_embedded_as_a_document(self) -> None:
-        """A text finds itself: its cosine with itself is 1."""
+        """A query and a document with the same text have the same embedding."""
         adapter = self.make()
         query = np.asarray(type(self).embed_query(adapter, TEXTS[0]), dtype=np.float32)
         np.testing.assert_allclose(query, self.rows(adapter, TEXTS[:1])[0], atol=1e-6)
 
     def test_texts_without_words_give_zeros(self) -> None:
-        """No NaN, no error, among others and alone."""
+        """They give zeros, not NaN or an error, alone and in a batch."""
         adapter = self.make()
         rows = self.rows(adapter, [*WORDLESS, TEXTS[0]])
         assert not rows[:-1].any()

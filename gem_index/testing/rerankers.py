@@ -1,6 +1,6 @@
-"""Contract tests that every adapter which re-ranks candidates has to pass.
+"""Contract tests for adapters that re-rank candidates.
 
-In a package of your own, with pytest::
+In your own package, with pytest::
 
     from gem_index.testing import RerankerContract
 
@@ -36,23 +36,23 @@ _QUERY = "renewing my visa"
 
 
 class RerankerContract(AdapterContract):
-    """Test methods over one re-ranker; inherit, and say how to make, call, save and load it.
+    """Test methods for one re-ranker; inherit, and define how to make, call, save and load it.
 
     Attributes
     ----------
     rank : callable
-        Takes the adapter, a query and n texts; returns n pairs (place in the texts, score), in the adapter's order. A
-        function of a module that a child process can import.
+        Takes the adapter, a query and n texts; returns n pairs (position in the texts, score), in the adapter's order.
+        Child processes import it by name from its module.
     many : int
-        How many candidates are ranked at once.
+        Number of candidates in the largest batch.
     lazy : bool
-        Whether the adapter opens its encoder when it is first used.
+        Whether the adapter opens its encoder on first use.
     """
 
     rank: ClassVar[Callable[[Any, str, list[str]], Sequence[tuple[int, float]]]]
 
     def call(self) -> Callable[[Any, list[str]], Any]:
-        """Return the function that ranks texts for one query, and gives their scores in the order of the texts."""
+        """Return the function that ranks texts for one query and returns their scores in the order of the texts."""
         return partial(_scores, type(self).rank, _QUERY)
 
     def expected(self, encoder: Encoder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -61,12 +61,12 @@ class RerankerContract(AdapterContract):
         return np.asarray(rows[1:] @ rows[0])
 
     def test_the_best_candidate_comes_first(self) -> None:
-        """The text that means the same as the query, wherever it stands."""
+        """The text with the meaning of the query comes first, at any position of the input."""
         for texts, place in ((TEXTS, 0), (TEXTS[::-1], len(TEXTS) - 1)):
             assert type(self).rank(self.make(), _QUERY, list(texts))[0][0] == place
 
     def test_candidates_without_words_score_zero(self) -> None:
-        """Among others and alone."""
+        """They score zero, alone and in a batch."""
         adapter = self.make()
         scores = self.rows(adapter, [*WORDLESS, *TEXTS])
         assert scores[: len(WORDLESS)].tolist() == [0.0] * len(WORDLESS)
@@ -74,7 +74,7 @@ class RerankerContract(AdapterContract):
         assert self.rows(adapter, WORDLESS).tolist() == [0.0] * len(WORDLESS)
 
     def test_equal_scores_keep_the_order(self) -> None:
-        """Of the same text several times, and of any texts where the query has no words."""
+        """Equal texts keep their order, and so do all texts if the query has no words."""
         adapter = self.make()
         ranking = type(self).rank(adapter, _QUERY, [TEXTS[1], *TEXTS[:1] * 3])
         assert [place for place, _ in ranking] == [1, 2, 3, 0]

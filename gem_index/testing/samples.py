@@ -1,4 +1,4 @@
-"""Models and word vectors that are made in a moment, and the ranking that an adapter of them has to give."""
+"""Small models and word vectors for tests, and the ranking that an adapter of them must return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fit_model(path: str | Path, corpus: Sequence[str]) -> Encoder:
     Parameters
     ----------
     path : str or Path
-        The model's file, replaced where there is one: models of two corpora have two fingerprints.
+        The model file, replaced if it exists; models of different corpora have different fingerprints.
     corpus : sequence of str
 
     Returns
@@ -40,10 +40,10 @@ def write_word_vectors(path: str | Path, texts: Sequence[str], seed: int = 0) ->
     Parameters
     ----------
     path : str or Path
-        A ``.txt`` file, replaced where there is one.
+        A ``.txt`` file, replaced if it exists.
     texts : sequence of str
     seed : int
-        Two seeds give the same words other vectors.
+        Different seeds give the same words different vectors.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def write_word_vectors(path: str | Path, texts: Sequence[str], seed: int = 0) ->
 
 
 def cosine_ranking(query: str, texts: Sequence[str], **choice: Any) -> list[tuple[int, Any]]:
-    """Rank texts by the cosine of their embeddings with a query's.
+    """Rank texts by the cosine similarity of their embeddings to a query's embedding.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def cosine_ranking(query: str, texts: Sequence[str], **choice: Any) -> list[tupl
     Returns
     -------
     list of tuple
-        For each text its place in ``texts`` and its cosine, the highest first, equal ones in the order of the texts. The
+        The position in ``texts`` and the cosine of each text, the highest first, equal ones in the order of the texts. The
         cosine is a :func:`pytest.approx`, equal to any number within 1e-6.
     """
     import pytest  # imported here: only those who run the tests have it

@@ -1,12 +1,12 @@
-"""Contract tests that every source of word vectors has to pass: ours, and those that other packages offer.
+"""Contract tests for sources of word vectors: built-in sources and those of other packages.
 
-In a package of your own, with pytest::
+In your own package, with pytest::
 
     from gem_index.testing import VectorSourceContract
 
     class TestMySource(VectorSourceContract):
         known = ("river", "bank")      # words that it holds or composes
-        unknown = ("zzyzzxq",)         # words that it does not; () where it composes any word
+        unknown = ("zzyzzxq",)         # words that it does not; () if it composes any word
 
         def make_source(self):
             return MySource()
@@ -27,25 +27,25 @@ __all__ = ["VectorSourceContract"]
 
 
 class VectorSourceContract:
-    """Test methods over one source; inherit, name some words, and make the source.
+    """Test methods for one source; inherit, name some words, and make the source.
 
     Attributes
     ----------
     known : sequence of str
-        At least two words that the source holds or composes, as the tokenizer gives them.
+        At least two words that the source holds or composes, as the tokenizer returns them.
     unknown : sequence of str
-        Words that it does not; empty where it composes every word.
+        Words that it neither holds nor composes; empty if it composes every word.
     """
 
     known: Sequence[str] = ()
     unknown: Sequence[str] = ()
 
     def make_source(self) -> VectorSource:
-        """Return the source; called again by every test, and twice where two must agree."""
+        """Return the source; every test calls this, some twice to compare two sources."""
         raise NotImplementedError("return the source of word vectors to test")
 
     def test_is_a_vector_source(self) -> None:
-        """It has the interface's names, a dimension and a fingerprint."""
+        """It has the methods of the interface, a dimension and a fingerprint."""
         source = self.make_source()
         assert isinstance(source, VectorSource)
         assert isinstance(source.dimension, int)
@@ -53,7 +53,7 @@ class VectorSourceContract:
         assert re.fullmatch("[0-9a-f]{64}", source.fingerprint)
 
     def test_lookup_gives_float32_rows_and_a_mask(self) -> None:
-        """N words give (n, dimension) finite float32 rows and n booleans."""
+        """Looking up n words gives (n, dimension) finite float32 rows and n booleans."""
         source = self.make_source()
         words = [*self.known, *self.unknown]
         rows, unknown = source.lookup(words)
@@ -65,7 +65,7 @@ class VectorSourceContract:
         assert np.isfinite(rows).all()
 
     def test_tells_known_words_from_unknown_ones(self) -> None:
-        """The mask is True for unknown words alone, and known words have vectors of their own."""
+        """The mask is True only for unknown words, and known words have different vectors."""
         source = self.make_source()
         rows, unknown = source.lookup([*self.known, *self.unknown])
         assert unknown.tolist() == [False] * len(self.known) + [True] * len(self.unknown)
@@ -92,14 +92,14 @@ class VectorSourceContract:
         assert twice.tobytes() == together.tobytes() * 2
 
     def test_is_the_same_every_time_it_is_opened(self) -> None:
-        """Two openings have one fingerprint and the same vectors, of unknown words too."""
+        """Two instances have the same fingerprint and the same vectors, also for unknown words."""
         first, second = self.make_source(), self.make_source()
         words = [*self.known, *self.unknown]
         assert first.fingerprint == second.fingerprint
         assert first.lookup(words)[0].tobytes() == second.lookup(words)[0].tobytes()
 
     def test_does_not_hand_out_its_own_memory(self) -> None:
-        """Whoever changes the rows of a look-up does not change the source."""
+        """Changing the returned rows does not change the source."""
         source = self.make_source()
         rows, unknown = source.lookup(self.known)
         before = rows.copy()
@@ -116,7 +116,7 @@ class VectorSourceContract:
         assert np.isfinite(rows).all()
 
     def test_frequent_words_are_words_it_knows(self) -> None:
-        """Where it has an order of frequency, the first words of it are known."""
+        """If it has a frequency order, the first words are known."""
         source = self.make_source()
         words = source.frequent_words()
         if words is not None:
@@ -125,7 +125,7 @@ class VectorSourceContract:
             assert not source.lookup(some)[1].any()
 
     def test_carries_an_encoder(self) -> None:
-        """Sentences of its words get vectors of length 1, fitted or not."""
+        """Sentences of its words have vectors of length 1, fitted or not."""
         source = self.make_source()
         texts = [" ".join(self.known), " ".join([*self.known[::-1], self.known[0]])]
         for encoder in (

@@ -1,4 +1,4 @@
-"""The one interface that every source of word vectors offers."""
+"""The interface of every source of word vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 @runtime_checkable
 class VectorSource(Protocol):
-    """Words in, vectors out: the same word gives the same vector in every process and on every machine."""
+    """A source of word vectors: a word has the same vector in every process and on every machine."""
 
     @property
     def dimension(self) -> int:
@@ -25,26 +25,26 @@ class VectorSource(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hexadecimal of everything that decides a look-up's result."""
+        """SHA-256 in hexadecimal of everything that determines the result of a look-up."""
         ...
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """Return the vectors of some words.
+        """Return the vectors of words.
 
         Parameters
         ----------
         tokens : sequence of str
-            n words, as the tokenizer gives them.
+            n words, as the tokenizer returns them.
 
         Returns
         -------
         rows : float32 array (n, dimension)
             Row i is the vector of word i. Finite.
         unknown : bool array (n,)
-            True where the source does not hold the word, so that its row stands in for it.
+            True where the source does not know the word; its row is then a substitute.
         """
         ...
 
     def frequent_words(self) -> Sequence[str] | None:
-        """Return the vocabulary, the most frequent word first, or None where the source has no such order."""
+        """Return the vocabulary, the most frequent word first, or None if the source has no such order."""
         ...

@@ -1,8 +1,8 @@
 """Well-known word vectors by name: where they are published, how large they are, their hash and their licence.
 
-Hashes of GloVe are those that torchtext and Embeddings.jl check downloads against, those of fastText Embeddings.jl's; sizes
-are those that published logs of downloads show. SWE's repository tells hash and size in its Git LFS pointers. Where none was
-found the field is None, and a download is held only to the length that the server tells.
+The hashes of GloVe are those with which torchtext and Embeddings.jl check downloads, those of fastText are from
+Embeddings.jl; sizes are from published download logs. SWE's hashes and sizes are from the Git LFS pointers in its
+repository. If no value is known, the field is None, and a download is checked only against the length that the server sends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HUB = "https://huggingface.co"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download: its address, its local name and, where published, its size in bytes and SHA-256."""
+    """A file to download: its address, its local name and, if published, its size in bytes and SHA-256."""
 
     address: str
     name: str
@@ -38,16 +38,16 @@ class CatalogueEntry:
     Attributes
     ----------
     files : tuple of RemoteFile
-        What to download; empty for what an installed package carries.
+        The files to download; empty for vectors inside an installed package.
     licence : str
     note : str
         Size of the vocabulary, dimension, training text.
     member : str, optional
         The file inside a downloaded zip file.
     hub : str, optional
-        The model's id on the hub: its large files tell their own hash.
+        The model's id on the hub, which publishes the hashes of large files.
     packaged : callable, optional
-        Opens what an installed package carries.
+        Opens the vectors inside an installed package.
     """
 
     files: tuple[RemoteFile, ...]
@@ -59,7 +59,7 @@ class CatalogueEntry:
 
     @property
     def size(self) -> int | None:
-        """Bytes to download, where they are known."""
+        """Bytes to download, if known."""
         sizes = [file.size for file in self.files]
         return sum(size or 0 for size in sizes) if all(sizes) and sizes else None
 
@@ -111,7 +111,7 @@ def _glove_6b(dimension: int) -> CatalogueEntry:
 
 
 def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
-    # the commit that added the files: the newest one no longer declares them as Git LFS files
+    # the commit that added the files: in the newest commit they are no longer Git LFS files
     commit = "f58b541a876c41fe91d53b3bb925a86a358c8e15"
     folder = f"https://github.com/twadada/swe4semantics/raw/{commit}/embeddings"
     note = f"150,000 words, {dimension} dimensions, from GTE-base for sentence similarity"
@@ -198,4 +198,4 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
         "3ba6f2260e0a828624ac013999f609517e6ef03fda2a00b02e01eeb044ab92d8",
     ),
 }
-"""Names that ``gem-index vectors add`` knows without an address."""
+"""Well-known vectors by name, which can be added without an address."""

@@ -48,7 +48,7 @@ class CombinedVectors:
         return f"CombinedVectors({', '.join(map(repr, self.sources))})"
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """Return the concatenated vectors; a word is unknown where no source holds it."""
+        """Return the concatenated vectors; a word is unknown if no source knows it."""
         found = [source.lookup(tokens) for source in self.sources]
         rows = [
             part if weight == 1 else part * np.float32(weight)
@@ -59,6 +59,6 @@ class CombinedVectors:
         )
 
     def frequent_words(self) -> Sequence[str] | None:
-        """Return the vocabulary of the first source that has an order of frequency."""
+        """Return the vocabulary of the first source that has a frequency order."""
         orders = (source.frequent_words() for source in self.sources)
         return next((words for words in orders if words is not None), None)

@@ -1,4 +1,4 @@
-"""How much of a corpus a source of word vectors knows."""
+"""The coverage of a corpus by a source of word vectors."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _UNKNOWN_WORDS = 20
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a source knows of a corpus.
+    """The coverage of a corpus by a source.
 
     Attributes
     ----------
     tokens, types : int
-        Running words, and different words.
+        Number of words, and of distinct words.
     known_tokens, known_types : float
         The share of them that the source holds or composes, 0 to 1.
     unknown_words : list of (str, int)
-        The most frequent words that it does not, and how often each comes.
+        The most frequent unknown words, with their counts.
     norms : list of (float, int)
-        Histogram of the known words' lengths of vector: the upper edge of each bin, and how many words it holds. The
-        first bin begins at 0.
+        Histogram of the known words' vector lengths: the upper edge of each bin and the number of words in it. The first
+        bin begins at 0.
     """
 
     tokens: int
@@ -45,7 +45,7 @@ class Coverage:
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:
-    """Return how often each word comes in some texts."""
+    """Return the count of each word in texts."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(tokenize(text))
@@ -55,7 +55,7 @@ def word_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def measure_coverage(source: VectorSource, texts: Iterable[str]) -> Coverage:
-    """Measure what a source knows of a corpus, read once.
+    """Measure the coverage of a corpus by a source; the corpus is read once.
 
     Raises
     ------

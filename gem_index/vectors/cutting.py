@@ -1,4 +1,4 @@
-"""Cutting a large source of word vectors down to the words that a corpus needs."""
+"""Reduce a large source of word vectors to the words that a corpus needs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _BLOCK = 2048
 def cut_to_words(
     source: VectorSource, origin: str, texts: Iterable[str], frequent: int
 ) -> VectorFile:
-    """Return the vectors of a corpus' words and of the source's most frequent ones, as a file to be taken in.
+    """Return the vectors of a corpus' words and of the source's most frequent words, as a file to import.
 
     Parameters
     ----------
     source : VectorSource
-        Words that it does not hold are left out; words that it composes are kept as it composes them.
+        Words that it does not know are omitted; words that it composes get the composed vectors.
     origin : str
-        What the source is called.
+        The name of the source.
     texts : iterable of str
         The corpus, read once.
     frequent : int
-        So many of the source's words are kept besides, where it has an order of frequency.
+        Number of the source's most frequent words to keep in addition, if it has a frequency order.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def cut_to_words(
     ordered = source.frequent_words() or ()
     most_frequent = list(ordered[:frequent])
     corpus = [word for word, _ in word_counts(texts).most_common()]
-    # The most frequent first, as in the source: the background components draw words by their rank.
+    # The most frequent words first, as in the source: the background components draw words by their rank.
     wanted = list(dict.fromkeys([*most_frequent, *corpus]))
     kept = []
     for begin in range(0, len(wanted), _BLOCK):

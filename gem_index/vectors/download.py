@@ -1,4 +1,4 @@
-"""Downloading files that take hours: with progress, going on after a cut, and verified before use."""
+"""Downloads that may take hours: with progress, resumed after an interruption, and verified before use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gem_index.vectors.catalogue import RemoteFile
 
 __all__ = ["checked_address", "download", "expected_size_and_hash", "hub_folder", "is_address"]
 
-Counted = Callable[[int, int], None]
+ByteProgress = Callable[[int, int], None]
 
 _BLOCK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
@@ -39,12 +39,12 @@ def is_address(text: str) -> bool:
 
 
 def checked_address(text: str) -> str:
-    """Return an address as it is asked for, with what is not ASCII escaped.
+    """Return an address with all characters outside ASCII escaped, after checking it.
 
     Raises
     ------
     ConfigError
-        If it names no server.
+        If it does not name a server.
     """
     try:
         parts = urllib.parse.urlsplit(text)
@@ -60,7 +60,7 @@ def checked_address(text: str) -> str:
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but never from an encrypted connection to an open one or out of the web."""
+    """Handler that follows redirects, except from https to http or to other schemes."""
 
     def redirect_request(
         self,
@@ -84,8 +84,8 @@ _OPENER = urllib.request.build_opener(_SafeRedirects)
 
 
 @dataclass
-class _Partial:
-    """What has arrived of a file, and which version of it that is."""
+class _PartialFile:
+    """The part of a file that has been downloaded, with the address and version that it belongs to."""
 
     path: Path
 
@@ -99,7 +99,7 @@ class _Partial:
             known = read_json_file(self.note)
             self.address, self.tag = str(known["address"]), str(known["tag"])
         except (OSError, InputError, LookupError, TypeError):
-            self.forget()  # a part that nobody knows is worth nothing
+            self.forget()  # a part of an unknown file cannot be used
 
     @property
     def size(self) -> int:
@@ -116,8 +116,8 @@ class _Partial:
                 output.write(block)
         except OSError as error:
             raise DownloadError(
-                f"cannot write {self.path}: {error.strerror}; expected room for it: what arrived is kept, "
-                "run the command again to go on"
+                f"cannot write {self.path}: {error.strerror}; expected room for it: the received part is "
+                "kept, try again to resume"
             ) from error
 
     def forget(self) -> None:
@@ -125,32 +125,31 @@ class _Partial:
         self.note.unlink(missing_ok=True)
 
 
-def download(file: RemoteFile, folder: Path, progress: Counted | None = None) -> Path:
+def download(file: RemoteFile, folder: Path, progress: ByteProgress | None = None) -> Path:
     """Download a file into a folder and return its path.
 
-    What arrives is kept under a temporary name; after a cut, also in an earlier process, it goes on where it stopped, if
-    the server still has the same version.
+    The data are kept under a temporary name; an interrupted download, also one of an earlier process, resumes where it
+    stopped if the server still has the same version.
 
     Parameters
     ----------
     file : RemoteFile
-        Its size and hash are checked where they are known.
+        Its size and hash are checked if they are known.
     folder : Path
-        Made where it is missing.
+        Created if it is missing.
     progress : callable, optional
-        Called with the bytes that have arrived and those expected (0: not known).
+        Called with the number of bytes received and the total (0: unknown).
 
     Raises
     ------
     DownloadError
-        If the server does not answer as it should, or what arrived is not what was promised; a file with a wrong hash is
-        removed.
+        If the server sends an error or a file of another size or hash; a file with a wrong hash is removed.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / file.name
     if target.is_file():
-        return target  # whole and verified: an earlier process got so far
-    partial = _Partial(folder / f"{file.name}.part")
+        return target  # complete and verified by an earlier process
+    partial = _PartialFile(folder / f"{file.name}.part")
     if partial.address != file.address:
         partial.forget()
     failures, furthest = 0, partial.size
@@ -158,9 +157,9 @@ def download(file: RemoteFile, folder: Path, progress: Counted | None = None) ->
         try:
             _fetch(file, partial, progress)
             break
-        except (ValueError, http.client.InvalidURL) as error:  # a redirect to what is no address
+        except (ValueError, http.client.InvalidURL) as error:  # a redirect to an invalid address
             raise DownloadError(
-                f"{file.address} leads to no address ({quoted(str(error), 120)}); expected the file: give another "
+                f"{file.address} leads to an invalid address ({quoted(str(error), 120)}); expected the file: give another "
                 "address or a local copy"
             ) from error
         except (OSError, http.client.HTTPException) as error:
@@ -178,7 +177,7 @@ def download(file: RemoteFile, folder: Path, progress: Counted | None = None) ->
             if failures == _ATTEMPTS:
                 raise DownloadError(
                     f"{file.address} stopped after {partial.size:,} bytes ({error or type(error).__name__}); "
-                    "what arrived is kept: run the command again to go on, or give a local copy"
+                    "the received part is kept: try again to resume, or give a local copy"
                 ) from error
             time.sleep(_PAUSE * 2 ** (failures - 1))
     if file.sha256 is not None:
@@ -188,19 +187,19 @@ def download(file: RemoteFile, folder: Path, progress: Counted | None = None) ->
             partial.forget()
             raise DownloadError(
                 f"{file.address} has the SHA-256 {found}, expected {file.sha256}; it was removed: "
-                "the address serves another file, or it was damaged on the way"
+                "the address serves another file, or it was damaged in transfer"
             )
     partial.path.replace(target)
     partial.note.unlink(missing_ok=True)
     return target
 
 
-def _fetch(file: RemoteFile, partial: _Partial, progress: Counted | None) -> None:
-    """Ask once for what is missing, and take what comes."""
+def _fetch(file: RemoteFile, partial: _PartialFile, progress: ByteProgress | None) -> None:
+    """Request the missing part of a file once, and append the answer."""
     if not partial.tag and file.sha256 is None:
-        partial.forget()  # neither a version to ask for nor a hash to hold the whole to
+        partial.forget()  # there is no version to request and no hash to verify the complete file with
     have = partial.size
-    request = urllib.request.Request(file.address, headers={"User-Agent": "gem-index"})  # noqa: S310 - is_address was asked
+    request = urllib.request.Request(file.address, headers={"User-Agent": "gem-index"})  # noqa: S310 - checked by is_address
     if have:
         request.add_header("Range", f"bytes={have}-")
         if partial.tag:
@@ -210,7 +209,7 @@ def _fetch(file: RemoteFile, partial: _Partial, progress: Counted | None) -> Non
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise
-        error.close()  # nothing is left to send: either all has arrived, or it is another file
+        error.close()  # the server has no more bytes: the file is complete, or it is another file
         if file.size == have or error.headers.get("Content-Range") == f"bytes */{have}":
             return
         partial.forget()
@@ -219,7 +218,7 @@ def _fetch(file: RemoteFile, partial: _Partial, progress: Counted | None) -> Non
         length = answer.headers.get("Content-Length")
         total = int(length) if length and length.isdigit() else None
         if answer.status == 206:
-            # a server may send less than was asked for: the range tells the whole length
+            # a server may send less than requested: the range holds the total length
             part = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
             if part is None or int(part[1]) != have:
                 partial.forget()
@@ -229,7 +228,7 @@ def _fetch(file: RemoteFile, partial: _Partial, progress: Counted | None) -> Non
             raise DownloadError(f"{file.address} answers {answer.status}; expected the file")
         else:
             have = 0
-            # a tag names a version for sure only where it is a strong one
+            # only a strong tag identifies a version reliably
             tag = answer.headers.get("ETag") or ""
             if not tag or tag.startswith("W/"):
                 tag = answer.headers.get("Last-Modified") or ""
@@ -261,25 +260,25 @@ def _check_space(folder: Path, needed: int, address: str) -> None:
 
 
 def expected_size_and_hash(address: str) -> tuple[int, str] | None:
-    """Return size and SHA-256 of a hub's large file, which its pointer tells; None for a small file, which has none."""
+    """Return the size and SHA-256 of a hub's large file from its Git LFS pointer; None for a small file, without pointer."""
     pointer = address.replace("/resolve/", "/raw/", 1)
     request = urllib.request.Request(pointer, headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
     try:
         with _OPENER.open(request, timeout=_TIMEOUT) as answer:
             text = answer.read(1024).decode(errors="replace")
     except (OSError, http.client.HTTPException):
-        return None  # the download itself will tell what is wrong
+        return None  # the download itself will report the problem
     found = _POINTER.search(text)
     return (int(found[2]), found[1]) if found else None
 
 
 def hub_folder(address: str) -> str:
-    """Return the folder of a hub model in which its table lies, as its ``modules.json`` tells; empty for its root."""
+    """Return the folder of a hub model's table according to its ``modules.json``; empty for the root folder."""
     request = urllib.request.Request(f"{address}/modules.json", headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
     try:
         with _OPENER.open(request, timeout=_TIMEOUT) as answer:
             modules = read_json(answer.read(1 << 16), address)
         path = str(modules[0]["path"])
     except (OSError, http.client.HTTPException, InputError, LookupError, TypeError):
-        return ""  # it has none; the download itself will tell what else is wrong
+        return ""  # no such file; the download itself will report other problems
     return f"{path}/" if re.fullmatch(r"[\w-]+", path) else ""

@@ -1,4 +1,4 @@
-"""Word vectors as rows with a vocabulary, mapped from disk; unknown words by SHA-256 (docs/algorithm.md, section 2)."""
+"""Word vectors as rows with a vocabulary, mapped from disk (docs/algorithm.md, section 2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK = 2048
 
 
 class MappedVectors:
-    """Rows of word vectors; what a word that has none gets is an option, by default the row that its SHA-256 digest names.
+    """Rows of word vectors; an unknown word gets the row that its SHA-256 digest selects, or what another option says.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class MappedVectors:
         W words.
     options : SourceOptions, optional
     row_of_word : int64 array (W,), optional
-        The row of each word, where words share rows; by default word i has row i.
+        The row of each word, if words share rows; by default word i has row i.
     ngrams : NgramTable, optional
-        Composes unknown words where the options ask for it.
+        Composes unknown words if the options require it.
     fingerprint : str, optional
-        As computed before from the same parts.
+        The fingerprint computed earlier from the same parts.
 
     Raises
     ------
     ConfigError
-        If unknown words are to be composed and there are no n-grams.
+        If the options require composed words and there are no n-grams.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class MappedVectors:
         matrix: npt.NDArray[np.floating],
         options: SourceOptions | None = None,
     ) -> MappedVectors:
-        """Make a source of words and rows in memory.
+        """Make a source from words and rows in memory.
 
         Raises
         ------
         VectorFormatError
-            If there are not as many words as rows, or a number is not finite.
+            If the numbers of words and rows differ, or a number is not finite.
         """
         if matrix.ndim != 2 or len(words) != len(matrix) or not np.isfinite(matrix).all():
             raise VectorFormatError(
@@ -101,7 +101,7 @@ class MappedVectors:
         return cls(rows, Vocabulary.build(words), options)
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """Return the vectors of some words; see :class:`~gem_index.vectors.base.VectorSource`.
+        """Return the vectors of words; see :class:`~gem_index.vectors.base.VectorSource`.
 
         A word that is composed of n-grams counts as known.
         """
@@ -127,7 +127,7 @@ class MappedVectors:
         return self.options.adjust(vectors), unknown
 
     def _find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the row of each word, -1 where there is none."""
+        """Return the row of each word, -1 for an unknown word."""
         found = self.vocabulary.find(words)
         if self.options.case == "fallback":
             for change in (str.lower, str.capitalize):
@@ -141,16 +141,16 @@ class MappedVectors:
         return np.where(found < 0, -1, self.row_of_word[found])
 
     def frequent_words(self) -> Sequence[str] | None:
-        """Return the vocabulary, or None where its words are in alphabetical order."""
+        """Return the vocabulary, or None if its words are in alphabetical order."""
         sample = self.vocabulary[:2000]
         ascending = sum(a < b for a, b in itertools.pairwise(sample))
-        # In order of frequency about half of all neighbours ascend; in alphabetical order nearly all do.
+        # In frequency order about half of all neighbouring pairs ascend; in alphabetical order nearly all do.
         if len(sample) < 20 or ascending > 0.9 * (len(sample) - 1):
             return None
         return self.vocabulary
 
     def as_file(self, origin: str, format: str) -> VectorFile:
-        """Return the vectors as they are used, to be written or taken into another source."""
+        """Return the vectors with the options applied, as a file to write or to import."""
         plain = not self.options.unit and self.options.scale == 1
         half = self.rows.matrix.dtype == np.float16 and plain
         words = self.vocabulary
@@ -163,7 +163,7 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # the mean of n-grams is linear, so that a factor passes through it; bringing it to unit length does not
+        # the mean of n-grams is linear, so it can carry a factor, but not a normalisation to unit length
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams
@@ -193,7 +193,7 @@ class MappedVectors:
 
 
 def fingerprint_of(contents: Iterable[bytes], options: SourceOptions) -> str:
-    """Return the SHA-256 over what decides a look-up's result; ``limit`` and ``dtype`` are in the contents."""
+    """Return the SHA-256 over everything that determines look-ups; ``limit`` and ``dtype`` are part of the contents."""
     state = hashlib.sha256()
     for part in contents:
         state.update(part)

@@ -1,4 +1,4 @@
-"""The nearest words of a word, and analogies: a quick look that vectors are sane."""
+"""The nearest words of a word, and analogies: a quick check that vectors are plausible."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BLOCK = 20_000
 
 
 def nearest_words(source: VectorSource, word: str, k: int) -> list[tuple[str, float]]:
-    """Return the k words with the largest cosine to a word, best first.
+    """Return the k words with the largest cosine similarity to a word, best first.
 
     Parameters
     ----------
     source : VectorSource
-        Searched over its vocabulary; where it composes any word, over the packaged frequent English words.
+        Its vocabulary is searched; if it composes every word, the packaged list of frequent English words.
     word : str
         Not among the results.
     k : int
@@ -33,22 +33,23 @@ def nearest_words(source: VectorSource, word: str, k: int) -> list[tuple[str, fl
     Raises
     ------
     InputError
-        If the source does not hold the word, or k is below 1.
+        If the source does not know the word, or k is below 1.
     """
-    return _nearest(source, _known(source, [word])[0], {word}, k)
+    return _nearest(source, _look_up_known(source, [word])[0], {word}, k)
 
 
 def solve_analogy(source: VectorSource, a: str, b: str, c: str, k: int) -> list[tuple[str, float]]:
-    """Return the k words that are to c as b is to a, best first: the largest cosine to b - a + c, all of length 1.
+    """Return the k words that are to c as b is to a, best first.
 
-    Parameters are those of :func:`nearest_words`; the three given words are not among the results (3CosAdd of Mikolov,
-    Yih and Zweig, "Linguistic Regularities in Continuous Space Word Representations", NAACL 2013).
+    They have the largest cosine similarity to b - a + c, with all vectors of length 1 (3CosAdd of Mikolov, Yih and Zweig,
+    "Linguistic Regularities in Continuous Space Word Representations", NAACL 2013). Parameters are those of
+    :func:`nearest_words`; the three given words are not among the results.
     """
-    first, second, third = _known(source, [a, b, c])
+    first, second, third = _look_up_known(source, [a, b, c])
     return _nearest(source, second - first + third, {a, b, c}, k)
 
 
-def _known(source: VectorSource, words: list[str]) -> FloatArray:
+def _look_up_known(source: VectorSource, words: list[str]) -> FloatArray:
     for word in words:
         if not word or not word.isprintable():
             raise InputError(f"the word is {quoted(word)}; expected a word of printable characters")
@@ -56,7 +57,7 @@ def _known(source: VectorSource, words: list[str]) -> FloatArray:
     if unknown.any():
         word = words[int(np.argmax(unknown))]
         raise InputError(f"the vectors do not hold the word {quoted(word)}; expected one they hold")
-    return _unit(rows)
+    return _normalise(rows)
 
 
 def _nearest(
@@ -64,14 +65,14 @@ def _nearest(
 ) -> list[tuple[str, float]]:
     if k < 1:
         raise InputError(f"k is {k}; expected at least 1")
-    target = _unit(target[None])[0]
+    target = _normalise(target[None])[0]
     vocabulary = _vocabulary(source)
     scores = np.empty(len(vocabulary))
     for begin in range(0, len(vocabulary), _BLOCK):
         block, _ = source.lookup(vocabulary[begin : begin + _BLOCK])
-        scores[begin : begin + _BLOCK] = _unit(block) @ target
+        scores[begin : begin + _BLOCK] = _normalise(block) @ target
     order = np.argsort(-scores, kind="stable")
-    # A word that stands twice in the vocabulary has one vector, so its rows come together.
+    # A word that occurs twice in the vocabulary has one vector and therefore one entry.
     found: dict[str, float] = {}
     for i in order:
         if vocabulary[int(i)] not in without:
@@ -89,6 +90,6 @@ def _vocabulary(source: VectorSource) -> Sequence[str]:
     return source.frequent_words() or frequent_english()
 
 
-def _unit(rows: FloatArray) -> FloatArray:
+def _normalise(rows: FloatArray) -> FloatArray:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

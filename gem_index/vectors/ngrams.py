@@ -13,7 +13,7 @@ from gem_index.vectors.rows import Rows
 __all__ = ["LONGEST_NGRAM", "NgramTable"]
 
 LONGEST_NGRAM = 32
-"""Characters of an n-gram that are read; fastText's own default is 6."""
+"""Maximum length of an n-gram in characters; fastText's default is 6."""
 
 _NUMBERS_AT_ONCE = 1 << 23  # 32 MiB of n-grams' vectors
 
@@ -26,7 +26,7 @@ class NgramTable:
     buckets : Rows
         Row i is the vector of the n-grams whose hash falls into bucket i.
     shortest, longest : int
-        Characters of an n-gram, the word's boundaries included.
+        Lengths of an n-gram in characters, including the word's boundary marks.
     """
 
     def __init__(self, buckets: Rows, shortest: int, longest: int) -> None:
@@ -35,14 +35,14 @@ class NgramTable:
         self.longest = longest
 
     def compose(self, words: Sequence[str]) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Return the mean of each word's n-grams (n, d), and where a word has none."""
+        """Return the mean of each word's n-gram vectors (n, d), and a mask of words without n-grams (n,)."""
         sums, counts = self.sums([f"<{word}>".encode(errors="surrogatepass") for word in words])
         sums /= np.maximum(counts, 1)[:, None].astype(np.float32)
-        # of numbers near the largest float32 the sum may be none
+        # the sum of numbers near the largest float32 may be infinite or NaN
         return np.nan_to_num(sums, copy=False), counts == 0
 
     def sums(self, words: Sequence[bytes]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-        """Return the sum of the vectors of each word's n-grams (n, d), and how many there are (n,).
+        """Return the sum of each word's n-gram vectors (n, d), and the number of its n-grams (n,).
 
         Parameters
         ----------
@@ -59,9 +59,9 @@ class NgramTable:
         while begin < len(words):
             limit = int(ends[begin] - rooms[begin]) + most
             end = max(int(np.searchsorted(ends, limit, "right")), begin + 1)
-            found, counts[begin:end] = self._hashed(words[begin:end], int(rooms[begin:end].sum()))
+            found, counts[begin:end] = self._hash(words[begin:end], int(rooms[begin:end].sum()))
             some = np.flatnonzero(counts[begin:end])
-            with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the sums looks
+            with np.errstate(over="ignore", invalid="ignore"):  # the caller checks the sums
                 if len(found) > most:  # one word, perhaps of a megabyte
                     for first in range(0, len(found), most):
                         sums[begin] += self.buckets.take(found[first : first + most]).sum(axis=0)
@@ -71,10 +71,10 @@ class NgramTable:
             begin = end
         return sums, counts
 
-    def _hashed(
+    def _hash(
         self, words: Sequence[bytes], room: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the buckets of some words' n-grams one after the other, and how many each word has."""
+        """Return the buckets of all words' n-grams in one array, and the number of n-grams of each word (n,)."""
         from gem_index.kernels.ngrams import hash_ngrams
 
         text = np.frombuffer(b"".join(words), dtype=np.uint8)

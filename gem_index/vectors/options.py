@@ -1,4 +1,4 @@
-"""How a source's vectors are used: length, factor, unknown words, letter case, how many, and how precisely stored."""
+"""Options of a source of word vectors: length, factor, unknown words, letter case, number of words, and precision."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CONTRACTIONS = ("word", "apostrophe")
 CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
-_USUAL_OOV = "hash"
+_DEFAULT_OOV = "hash"
 
 _STORED_NAMES = {"contractions": "tails"}
 """What some options are called in homes and fingerprints: as they were when these were made."""
 
-_CONTRACTED = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
+_CONTRACTION_ENDINGS = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,23 +35,24 @@ class SourceOptions:
     Parameters
     ----------
     unit : bool
-        Bring every word's vector to length 1 (a zero vector stays).
+        Normalise every word's vector to length 1 (a zero vector stays zero).
     scale : float
         Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
     oov : str, optional
-        What an unknown word gets: ``hash`` the row that its SHA-256 digest names (the paper), ``zero``, or ``subword`` a
-        vector composed of its character n-grams. By default ``subword`` where the source has n-grams, else ``hash``; a
-        source that is stored keeps what was decided.
+        The vector of an unknown word: ``hash``, the row that its SHA-256 digest selects (the paper); ``zero``; or
+        ``subword``, a vector composed of its character n-grams. By default ``subword`` if the source has n-grams, else
+        ``hash``; a stored source keeps the choice made when it was stored.
     case : str
-        ``keep`` looks a word up as it is; ``lower`` lower-cased; ``fallback`` as it is, then lower-cased, then capitalised.
+        How a word is looked up: ``keep``, unchanged; ``lower``, lower-cased; ``fallback``, unchanged, then lower-cased, then
+        capitalised.
     contractions : str
         How the endings of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
-        ``word`` like any word (the paper), ``apostrophe`` as 's and 't, and as zeros where the source holds no such word.
+        ``word``, like any word (the paper); ``apostrophe``, as 's and 't, with zeros if the source does not hold them.
     limit : int, optional
-        Take only so many words from the beginning.
+        Use only this many words from the beginning.
     dtype : str, optional
-        How numbers are stored: ``float32``, ``float16`` or ``int8`` (each row with a factor of its own). By default as in
-        the file: float16 where it holds no more, else float32.
+        How numbers are stored: ``float32``, ``float16`` or ``int8`` (with a factor for each row). By default as in the
+        file: float16 if it holds float16, else float32.
     """
 
     unit: bool = False
@@ -78,10 +79,10 @@ class SourceOptions:
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
     def decided(self, *, has_ngrams: bool) -> Self:
-        """Return the options with what follows from the source where nothing was chosen."""
+        """Return the options with ``oov`` chosen by the source if it was not given."""
         if self.oov is not None:
             return self
-        return replace(self, oov="subword" if has_ngrams else _USUAL_OOV)
+        return replace(self, oov="subword" if has_ngrams else _DEFAULT_OOV)
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from the usual; fingerprints are made of them."""
@@ -90,7 +91,7 @@ class SourceOptions:
             for f in fields(self)
             if (v := getattr(self, f.name)) != f.default
         }
-        if self.oov == _USUAL_OOV:
+        if self.oov == _DEFAULT_OOV:
             del found["oov"]
         return found
 
@@ -115,20 +116,20 @@ class SourceOptions:
         if self.case == "lower":
             words = [word.lower() for word in words]
         if self.contractions == "apostrophe":
-            words = [_CONTRACTED.get(word, word) for word in words]
+            words = [_CONTRACTION_ENDINGS.get(word, word) for word in words]
         return words
 
     def silent(self, words: Sequence[str], unknown: BoolArray) -> list[int]:
         """Return the places of unknown endings of contractions, whose vectors are zero."""
         if self.contractions == "word":
             return []
-        endings = _CONTRACTED.values()
+        endings = _CONTRACTION_ENDINGS.values()
         return [place for place in np.flatnonzero(unknown).tolist() if words[place] in endings]
 
     def adjust(self, rows: FloatArray) -> FloatArray:
-        """Return vectors (n, d) brought to unit length and scaled."""
+        """Return vectors (n, d) with ``unit`` and ``scale`` applied."""
         if self.unit:
-            wide = rows.astype(np.float64)  # the square of a float32 may not be one
+            wide = rows.astype(np.float64)  # the square of a float32 may exceed float32
             norms = np.linalg.norm(wide, axis=1, keepdims=True)
             rows = np.divide(wide, norms, out=wide, where=norms > 0).astype(np.float32)
         return rows * np.float32(self.scale) if self.scale != 1 else rows
@@ -138,19 +139,19 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 
 
 def check_factor(name: str, value: float) -> None:
-    """Hold a factor on vectors to what keeps them vectors.
+    """Check that a factor on vectors is in the accepted range.
 
     Raises
     ------
     ConfigError
-        If it is no number from 1e-9 to 1e9.
+        If it is not a number from 1e-9 to 1e9.
     """
     if not (isinstance(value, int | float) and SMALLEST_FACTOR <= value <= LARGEST_FACTOR):
         raise ConfigError(f"{name} is {quoted(value)}; expected a number from 1e-9 to 1e9")
 
 
 def row_of_unknown(word: str, rows: int) -> int:
-    """Return the row of a word that a source does not hold: its SHA-256 digest modulo the number of rows."""
+    """Return the row of an unknown word: its SHA-256 digest modulo the number of rows."""
     return (
         int.from_bytes(hashlib.sha256(word.encode(errors="surrogatepass")).digest(), "big") % rows
     )

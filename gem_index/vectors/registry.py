@@ -29,13 +29,13 @@ BUNDLED: Mapping[str, Callable[[], VectorSource]] = {
     "wordllama-gem": open_wordllama_gem,
     "wordllama": open_wordllama,
 }
-"""The sources that need no file of the user's."""
+"""The sources that need no file from the user."""
 
 _OPEN: WeakValueDictionary[str, VectorSource] = WeakValueDictionary()
 _OPENING = ForkSafeLock()
 
 DEFAULT_VECTORS = "wordllama-gem"
-"""What a new collection is made with."""
+"""The vectors of a new collection."""
 
 ENTRY_POINTS = "gem_index.vector_sources"
 """Installed packages offer sources in this group: a name, and a callable without arguments that opens the source."""
@@ -97,7 +97,7 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
 
 
 def _bundled(name: str) -> VectorSource:
-    """Open bundled vectors once, however many adapters use them; the last that lets go frees them."""
+    """Open bundled vectors, or return them if they are open; they are freed after their last use."""
     with _OPENING:
         source = _OPEN.get(name)
         if source is None:

@@ -1,4 +1,4 @@
-"""Rows of vectors as stored: float32, float16, or int8 with a factor for each row."""
+"""Stored rows of vectors: float32, float16, or int8 with a factor for each row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INT8 = 127
 
 
 class Rows:
-    """A matrix of vectors that is read as float32, whatever it is stored in.
+    """A matrix of vectors that is read as float32, in any stored type.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Rows:
         return int(self.matrix.shape[1])
 
     def take(self, rows: npt.NDArray[np.int64]) -> FloatArray:
-        """Return some rows as float32 (n, d)."""
+        """Return the given rows as float32 (n, d)."""
         taken = self.matrix[rows].astype(np.float32)
         if self.factors is not None:
             taken *= self.factors[rows][:, None]
@@ -77,9 +77,9 @@ class Rows:
 def quantised(
     rows: npt.NDArray[np.floating], dtype: np.dtype[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32] | None]:
-    """Return rows as they are stored, and for int8 the factor of each row: its largest number over 127."""
+    """Return rows converted for storage, and for int8 the factor of each row: its largest number divided by 127."""
     if dtype != np.int8:
-        with np.errstate(over="ignore"):  # infinity is reported by its row
+        with np.errstate(over="ignore"):  # infinity is reported with its row
             return rows.astype(dtype), None
     factors = (np.abs(rows).max(axis=1) / _INT8).astype(np.float32)
     divisors = np.where(factors > 0, factors, 1)[:, None]
@@ -88,14 +88,14 @@ def quantised(
 
 @dataclass
 class Loss:
-    """What storing in fewer bits lost: the length of each row's error over the row's own length."""
+    """The relative error of storing in fewer bits: the length of each row's error divided by the row's length."""
 
     rows: int = 0
     total: float = 0.0
     largest: float = 0.0
 
     def add(self, rows: npt.NDArray[np.floating], kept: FloatArray) -> None:
-        """Take in some rows and what is read back of them."""
+        """Add rows and the values that are read back from storage."""
         norms = np.linalg.norm(rows.astype(np.float64), axis=1)
         errors = np.linalg.norm(rows.astype(np.float64) - kept, axis=1)[norms > 0]
         relative = errors / norms[norms > 0]
@@ -109,7 +109,7 @@ class Loss:
 
 
 class RowWriter:
-    """Writes blocks of rows into a folder as ``NAME.npy``, with ``NAME-factors.npy`` for int8, and measures the loss.
+    """Writer of blocks of rows into ``NAME.npy`` (with ``NAME-factors.npy`` for int8), which measures the loss.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class RowWriter:
         self._writer = NpyWriter(self._file, dimension, dtype)
 
     def append(self, rows: npt.NDArray[np.floating]) -> None:
-        """Write some rows (b, dimension).
+        """Write a block of rows (b, dimension).
 
         Raises
         ------
@@ -165,5 +165,5 @@ class RowWriter:
 
     @property
     def rows(self) -> int:
-        """How many rows were written."""
+        """Number of rows written."""
         return self._writer.rows

@@ -1,4 +1,4 @@
-"""From what a user names as SOURCE to a file of word vectors: paths, addresses, names, installed packages, hub models."""
+"""Find the word vectors that a user names: paths, addresses, names, installed packages, hub models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 @dataclass(frozen=True)
 class FoundSource:
-    """A file of word vectors, where it comes from and under which licence."""
+    """A file of word vectors with its origin and licence."""
 
     file: VectorFile
     origin: str
@@ -45,7 +45,7 @@ class FoundSource:
 
 @dataclass(frozen=True)
 class StoredSource:
-    """Word vectors that a home keeps: the folder, and what is known of where they came from."""
+    """Word vectors stored in a home: the folder, and the format, origin and licence of the source."""
 
     folder: Path
     format: str
@@ -63,28 +63,28 @@ def find_source(
     mirror: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FoundSource]:
-    """Yield the word vectors that a user names; what had to be downloaded is removed after the block, unless it raises.
+    """Yield the word vectors that a user names; downloaded files are removed after the block, unless it raises.
 
     Parameters
     ----------
     source : str, Path or gensim KeyedVectors
         The name of registered or bundled vectors, a file or folder, the name of well-known vectors or of an installed spaCy
-        pipeline, a web address, or ``owner/name`` of a model on the hub; what comes first here is taken first.
+        pipeline, a web address, or ``owner/name`` of a model on the hub; tried in this order.
     registered : mapping
         The home's vectors by name.
     downloads : Path
-        The folder for what is downloaded.
+        The folder for downloaded files.
     format : str, optional
         As for ``read_vectors``.
     mirror : str, optional
-        A file, folder or address to read well-known vectors from, instead of where they are published.
+        A file, folder or address from which to read well-known vectors, instead of their published address.
     progress : callable, optional
         Called with stage, done and total.
 
     Raises
     ------
     UnknownNameError
-        If it is none of these; near names are suggested.
+        If it is none of these; similar names are suggested.
     DownloadError
         If a download fails.
     """
@@ -93,28 +93,38 @@ def find_source(
         return
     name = str(source)
     if mirror is not None and not is_address(mirror):
-        entry = _well_known(name)
-        yield FoundSource(_local_copy(entry, mirror, format), _origin(entry, name), entry.licence)
+        entry = _find_well_known(name)
+        yield FoundSource(
+            _open_local_copy(entry, mirror, format), _origin(entry, name), entry.licence
+        )
         return
     if mirror is None:
-        for resolve in (_registered, _bundled, _path, _packaged, _pipeline):
+        for resolve in (
+            _find_registered,
+            _find_bundled,
+            _find_path,
+            _find_packaged,
+            _find_pipeline,
+        ):
             found = resolve(name, registered, format)
             if found is not None:
                 yield found
                 return
-        entry = _remote(name, registered)
+        entry = _find_remote(name, registered)
     else:
-        entry = _mirrored(_well_known(name), mirror)
-    with _downloaded(entry, downloads, progress) as folder:
-        yield FoundSource(_inside(entry, folder, format), _origin(entry, name), entry.licence)
+        entry = _use_mirror(_find_well_known(name), mirror)
+    with _download_entry(entry, downloads, progress) as folder:
+        yield FoundSource(
+            _open_downloaded(entry, folder, format), _origin(entry, name), entry.licence
+        )
 
 
-# What is on this machine, in the order in which a name is looked up; each returns None where it knows nothing of it.
+# Sources on this machine, in the order in which a name is looked up; each function returns None if it does not know a name.
 
 Registered = Mapping[str, StoredSource]
 
 
-def _registered(name: str, registered: Registered, _format: str | None) -> FoundSource | None:
+def _find_registered(name: str, registered: Registered, _format: str | None) -> FoundSource | None:
     if name not in registered:
         return None
     stored = registered[name]
@@ -122,17 +132,17 @@ def _registered(name: str, registered: Registered, _format: str | None) -> Found
     return FoundSource(file, stored.origin, stored.licence)
 
 
-def _bundled(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
+def _find_bundled(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
     return FoundSource(wordllama_file(), "PyPI wordllama", "MIT") if name in BUNDLED else None
 
 
-def _path(name: str, _registered: Registered, format: str | None) -> FoundSource | None:
+def _find_path(name: str, _registered: Registered, format: str | None) -> FoundSource | None:
     if not is_path(name):
         return None
     return FoundSource(vector_file(name, format), str(user_path(name).absolute()))
 
 
-def _packaged(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
+def _find_packaged(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
     entry = CATALOGUE.get(name)
     if entry is None or entry.packaged is None:
         return None
@@ -140,21 +150,21 @@ def _packaged(name: str, _registered: Registered, _format: str | None) -> FoundS
     return FoundSource(file, file.origin, entry.licence)
 
 
-def _pipeline(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
+def _find_pipeline(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
     if name in CATALOGUE or is_address(name) or not find_pipeline(name):
         return None
     return FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
 
 
-def _remote(name: str, registered: Registered) -> CatalogueEntry:
-    """Return what has to be downloaded: an address, well-known vectors, or a model on the hub.
+def _find_remote(name: str, registered: Registered) -> CatalogueEntry:
+    """Return the files to download for a name: an address, well-known vectors, or a model on the hub.
 
     Raises
     ------
     ConfigError
         If an installed package offers vectors of that name.
     UnknownNameError
-        If it is nothing that is known.
+        If the name is not known.
     """
     if is_address(name):
         address = checked_address(name)
@@ -163,7 +173,7 @@ def _remote(name: str, registered: Registered) -> CatalogueEntry:
         return CATALOGUE[name]
     if name in plugins():
         raise ConfigError(
-            f"{name} is offered by an installed package and used as it is; expected a file or name "
+            f"{name} is provided by an installed package and used directly; expected a file or name "
             "to copy: cut it to words with gem-index vectors fit-vocabulary"
         )
     if _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
@@ -176,20 +186,20 @@ def _remote(name: str, registered: Registered) -> CatalogueEntry:
     )
 
 
-def _well_known(name: str) -> CatalogueEntry:
-    """Return the entry of vectors that a mirror may hold; ConfigError where they are neither well known nor on the hub."""
+def _find_well_known(name: str) -> CatalogueEntry:
+    """Return the entry of vectors that a mirror may hold; ConfigError if they are neither well known nor on the hub."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     if not _HUB_ID.fullmatch(name):
         raise ConfigError(
-            f"found a mirror beside {quoted(name)}, which is no well-known name; expected one of "
+            f"found a mirror for {quoted(name)}, which is not a well-known name; expected one of "
             f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
         )
     return hub_entry(name)
 
 
 def _looks_like_a_path(name: str) -> bool:
-    """Tell whether ``owner/name`` is rather a file that is not there."""
+    """Tell whether ``owner/name`` is probably the path of a missing file."""
     endings = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet", ".kv")
     return name.lower().endswith(endings) or Path(name).parent.is_dir()
 
@@ -205,16 +215,16 @@ def _origin(entry: CatalogueEntry, name: str) -> str:
     return entry.files[0].address if entry.files else name
 
 
-def _inside(entry: CatalogueEntry, folder: Path, format: str | None) -> VectorFile:
-    """Open what was downloaded: a folder of several files, or one file, perhaps a member of a zip file."""
+def _open_downloaded(entry: CatalogueEntry, folder: Path, format: str | None) -> VectorFile:
+    """Open downloaded vectors: a folder of several files, or one file, possibly a member of a zip file."""
     if entry.hub:
         return read_vectors(folder, format or "model2vec")
     path = folder / entry.files[0].name
     return vector_file(path / entry.member if entry.member else path, format)
 
 
-def _local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> VectorFile:
-    """Open a copy of well-known vectors; one under the published name has to have the published hash."""
+def _open_local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> VectorFile:
+    """Open a local copy of well-known vectors; a file with the published name must have the published hash."""
     path = user_path(mirror)
     for file in entry.files:
         if path.name == file.name and path.is_file() and file.sha256 is not None:
@@ -228,7 +238,7 @@ def _local_copy(entry: CatalogueEntry, mirror: str, format: str | None) -> Vecto
     return vector_file(path / str(entry.member) if inside else path, format)
 
 
-def _mirrored(entry: CatalogueEntry, mirror: str) -> CatalogueEntry:
+def _use_mirror(entry: CatalogueEntry, mirror: str) -> CatalogueEntry:
     mirror = checked_address(mirror)
     if entry.hub:
         base = mirror.rstrip("/")
@@ -239,7 +249,7 @@ def _mirrored(entry: CatalogueEntry, mirror: str) -> CatalogueEntry:
 
 
 @contextmanager
-def _downloaded(
+def _download_entry(
     entry: CatalogueEntry, downloads: Path, progress: Progress | None
 ) -> Iterator[Path]:
     from filelock import FileLock
@@ -247,11 +257,11 @@ def _downloaded(
     key = hashlib.sha256(" ".join(file.address for file in entry.files).encode()).hexdigest()[:16]
     folder = downloads / key
     downloads.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # a process that wants the same vectors waits, and then finds them or goes on with the rest; sixteen locks for all
-    # downloads: a lock that is removed while another process waits for it would be two
+    # another process that downloads the same vectors waits, and then uses the files or resumes the download; all downloads
+    # share sixteen locks that stay: removing a lock file while a process waits for it would create a second lock
     with FileLock(downloads / f"{key[0]}.lock", mode=0o600):
         try:
-            for file in _with_expected(entry):
+            for file in _expected_files(entry):
 
                 def report(done: int, total: int, name: str = file.name) -> None:
                     if progress is not None:
@@ -263,7 +273,7 @@ def _downloaded(
             if not all(file.sha256 for file in entry.files):
                 shutil.rmtree(
                     folder, ignore_errors=True
-                )  # nothing says that it is what the address serves
+                )  # without a hash, nothing shows that the download was correct
             raise
         except DownloadError:
             if folder.is_dir() and not any(folder.iterdir()):
@@ -272,8 +282,8 @@ def _downloaded(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _with_expected(entry: CatalogueEntry) -> Iterator[RemoteFile]:
-    """Iterate over an entry's files; those of a hub with the folder, size and hash that the hub tells."""
+def _expected_files(entry: CatalogueEntry) -> Iterator[RemoteFile]:
+    """Iterate over an entry's files; hub files get the folder, size and hash that the hub publishes."""
     if not entry.hub:
         yield from entry.files
         return

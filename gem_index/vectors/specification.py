@@ -77,7 +77,7 @@ def _part(text: str, spec: str) -> SpecPart:
         weight = 0.0
     if not name or not 1e-9 <= weight <= 1e9:
         raise ConfigError(
-            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each perhaps with a "
+            f"the vectors are {quoted(spec, 200)}; expected names or paths joined by '+', each with an optional "
             "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
     return SpecPart(name.strip(), weight)

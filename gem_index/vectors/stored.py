@@ -1,4 +1,4 @@
-"""Word vectors in a folder of their own: written once, mapped when used, every file with its hash."""
+"""Word vectors stored in a folder: written once, mapped when used, with a hash of every file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ StoredVectors: TypeAlias = MappedVectors | SubwordVectors
 
 _MAGIC = "gem-index word vectors"
 _VERSION = 2
-_READABLE = (1, 2)  # version 1 knew words alone, without options
+_READABLE = (1, 2)  # version 1 holds only words, without options
 _META = "vectors.json"
 _TOKENIZER = "tokenizer.json"
 _ROW_OF_WORD = "row_of_word.npy"
@@ -49,20 +49,20 @@ _ROW_OF_WORD = "row_of_word.npy"
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What reading a file of word vectors found.
+    """Problems that were tolerated while importing a file of word vectors.
 
     Attributes
     ----------
     duplicates : int
-        Words that came again; the first one counts.
+        Repeated words; the first one counts.
     empty : int
-        Rows whose word is empty: they are never found.
+        Rows with an empty word, which no look-up finds.
     latin1 : int
         Words that were not UTF-8 and were read as Latin-1.
     spaced : int
-        Words that hold a space.
+        Words that contain a space.
     loss : dict, optional
-        Mean and largest relative error of a row, where fewer bits are stored than were read.
+        Mean and largest relative error of a row, if numbers are stored with fewer bits than in the file.
     """
 
     duplicates: int = 0
@@ -83,9 +83,9 @@ def import_vectors(
     Parameters
     ----------
     file : VectorFile
-        What to read.
+        The vectors to copy.
     folder : Path
-        The folder to create: wholly there when this returns, not at all when it raises.
+        The folder to create: complete on return, absent on error.
     progress : callable, optional
         Called with the number of rows read so far.
     options : SourceOptions, optional
@@ -93,9 +93,9 @@ def import_vectors(
     Raises
     ------
     VectorFormatError
-        If the file is not what it should be.
+        If the file is damaged or of another format.
     ConfigError
-        If the options do not fit it.
+        If the options do not fit the file.
     """
     publish_directory(
         folder, lambda target: _fill(target, file, options or SourceOptions(), progress)
@@ -104,7 +104,7 @@ def import_vectors(
 
 
 def open_unstored(file: VectorFile, options: SourceOptions | None = None) -> StoredVectors:
-    """Open a file of word vectors that no home keeps: taken into a temporary folder, mapped, and the folder removed."""
+    """Open a file of word vectors without storing it: import it into a temporary folder, map it, and remove the folder."""
     with tempfile.TemporaryDirectory(prefix="gem-index-") as folder:
         _fill(Path(folder), file, options or SourceOptions(), None)
         source = open_stored(Path(folder))
@@ -169,10 +169,10 @@ def _fill(
 
 
 def _limited(file: VectorFile, limit: int | None) -> Iterator[VectorChunk]:
-    """Iterate over chunks up to so many rows."""
+    """Iterate over chunks of at most ``limit`` rows in total."""
     if limit is not None and file.table is not None:
         raise ConfigError(
-            f"found a limit and {file.origin}, whose words share rows; expected no limit"
+            f"found a limit for {file.origin}, whose words share rows; expected no limit"
         )
     left = limit
     chunks = file.chunks()
@@ -201,7 +201,7 @@ def open_stored(folder: Path) -> StoredVectors:
     Raises
     ------
     CorruptionError
-        If the folder is not whole.
+        If the folder is incomplete or damaged.
     """
     try:
         meta = _meta(folder)
@@ -265,12 +265,12 @@ def vector_file(source: str | Path, format: str | None = None) -> VectorFile:
 
 
 def findings_of(folder: Path) -> ImportReport:
-    """Return what reading the file found when it was taken in.
+    """Return the report of the import into a folder.
 
     Raises
     ------
     CorruptionError
-        If the folder is not whole.
+        If the folder is incomplete or damaged.
     """
     try:
         return ImportReport(**_meta(folder)["findings"])
@@ -281,7 +281,7 @@ def findings_of(folder: Path) -> ImportReport:
 
 
 def damaged_files(folder: Path) -> list[str]:
-    """Return the names of files in a folder whose bytes are not those that were written."""
+    """Return the names of missing or changed files in a folder."""
     try:
         files: dict[str, str] = _meta(folder)["files"]
     except (OSError, InputError, LookupError):

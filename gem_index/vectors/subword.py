@@ -24,8 +24,8 @@ from gem_index.vectors.rows import Rows
 __all__ = ["SubwordVectors", "open_wordllama", "open_wordllama_gem", "wordllama_file"]
 
 
-_REMEMBERED_WORDS = 200_000
-_FEW_PIECES = 2000  # for fewer, the whole table is not brought to float32
+_CACHED_WORDS = 200_000
+_MOST_ROWS_READ = 2000  # for fewer pieces, only their rows are read; for more, the whole table is converted to float32 once
 
 
 class SubwordVectors:
@@ -39,12 +39,12 @@ class SubwordVectors:
         The tokenizer and the rule.
     options : SourceOptions, optional
     fingerprint : str, optional
-        As computed before from the same parts.
+        The fingerprint computed earlier from the same parts.
 
     Raises
     ------
     ConfigError
-        If an option makes no sense for pieces.
+        If an option does not apply to pieces.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SubwordVectors:
                 "expected case=keep or lower, and no limit"
             )
         self._fingerprint = fingerprint
-        self._split: dict[str, list[int]] = {}
+        self._piece_cache: dict[str, list[int]] = {}
 
     def __repr__(self) -> str:
         return f"SubwordVectors(any word, {self.dimension} dimensions)"
@@ -86,7 +86,7 @@ class SubwordVectors:
         path = self.pieces.tokenizer
         with foreign_reader(f"{path} is not a tokenizer in JSON", "the file that was added"):
             tokenizer = Tokenizer.from_file(str(path))
-        # a word is composed of all its pieces, whatever a model made for sentences cuts off or fills up
+        # a word is composed of all its pieces, also if the model's own settings truncate or pad sentences
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -104,13 +104,13 @@ class SubwordVectors:
         counts = np.array([len(ids) for ids in pieces], dtype=np.int64)
         vectors = np.zeros((len(words), self.dimension), dtype=np.float32)
         flat = np.fromiter((i for ids in pieces for i in ids), dtype=np.int64)
-        if len(flat) < _FEW_PIECES:
+        if len(flat) < _MOST_ROWS_READ:
             sum_rows(self.rows.take(flat), np.arange(len(flat)), counts, vectors)
         else:
             sum_rows(self._table, flat, counts, vectors)
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(vectors.sum())
-        if not finite:  # numbers near the largest float32, whose sum may be none
+        if not finite:  # the sum of numbers near the largest float32 may be infinite or NaN
             np.nan_to_num(vectors, copy=False)
         if self.pieces.rule == "mean":
             vectors /= np.maximum(counts, 1)[:, None].astype(np.float32)
@@ -122,10 +122,10 @@ class SubwordVectors:
         return self.options.adjust(vectors), unknown
 
     def _pieces_of(self, word: str) -> list[int]:
-        """Return the pieces of a word; words come again and again, and splitting one costs ten look-ups."""
-        known = self._split.get(word)
+        """Return the pieces of a word, from a cache: words repeat, and splitting one costs as much as ten look-ups."""
+        known = self._piece_cache.get(word)
         if known is None:
-            # One word at a time: encode_batch would start threads that survive, and warn at the next fork.
+            # One word at a time: encode_batch would start threads that stay alive and cause a warning at the next fork.
             with foreign_reader(
                 f"the tokenizer of these vectors cannot split the word {quoted(word)}",
                 "one that splits any word",
@@ -133,9 +133,9 @@ class SubwordVectors:
                 known = self._tokenizer.encode(word, add_special_tokens=False).ids
             if (left_out := self.pieces.left_out) is not None:
                 known = [piece for piece in known if piece != left_out]
-            if len(self._split) >= _REMEMBERED_WORDS:
-                self._split.clear()
-            self._split[word] = known
+            if len(self._piece_cache) >= _CACHED_WORDS:
+                self._piece_cache.clear()
+            self._piece_cache[word] = known
         return known
 
     def frequent_words(self) -> Sequence[str] | None:
@@ -143,17 +143,16 @@ class SubwordVectors:
         return None
 
     def as_file(self, origin: str, format: str) -> VectorFile:
-        """Return the pieces as they are used, to be written or taken into another source.
+        """Return the pieces with the options applied, as a file to write or to import.
 
         Raises
         ------
         ConfigError
-            If words are brought to unit length, or endings of contractions are composed otherwise: that is no property of
-            their pieces.
+            If the options ``unit`` or ``contractions`` change words: pieces cannot carry these options.
         """
         if self.options.unit or self.options.contractions != "word":
             raise ConfigError(
-                f"{origin} composes words in a way that its pieces cannot carry (unit or contractions); "
+                f"{origin} has the options unit or contractions, which its pieces cannot carry; "
                 "expected the original source, or words: gem-index vectors fit-vocabulary"
             )
         half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1
@@ -181,27 +180,27 @@ class SubwordVectors:
 def open_wordllama() -> SubwordVectors:
     """Open the vectors inside the installed ``wordllama`` package, 256 dimensions, MIT licence, without network.
 
-    The package itself is not imported: its loader fetches a tokenizer that the wheel already carries.
+    The package itself is not imported: its loader downloads a tokenizer that the wheel already contains.
     """
-    return _bundled(SourceOptions())
+    return _open_bundled(SourceOptions())
 
 
 def open_wordllama_gem() -> SubwordVectors:
-    """Open the same table as GEM uses it best: endings of contractions by their apostrophe, lengths near 1.
+    """Open the same table with the best options for GEM: contraction endings with apostrophe, vector lengths near 1.
 
-    Chosen on dev sets alone, see docs/evaluation.md. At the table's own lengths, about 15, alpha_u = exp(-sum of squares)
-    is zero for every word.
+    The options were chosen only on dev sets, see docs/evaluation.md. At the table's original lengths, about 15,
+    alpha_u = exp(-sum of squares) is zero for every word.
     """
-    return _bundled(SourceOptions(contractions="apostrophe", scale=0.1))
+    return _open_bundled(SourceOptions(contractions="apostrophe", scale=0.1))
 
 
-def _bundled(options: SourceOptions) -> SubwordVectors:
+def _open_bundled(options: SourceOptions) -> SubwordVectors:
     table, tokenizer = _wordllama()
     return SubwordVectors(Rows(table), Pieces(tokenizer, "sum"), options)
 
 
 def wordllama_file() -> VectorFile:
-    """Return the same vectors as a file, to be taken in with other options."""
+    """Return the same vectors as a file, to import with other options."""
     table, tokenizer = _wordllama()
     return of_pieces("PyPI wordllama", "subword", table, tokenizer, "sum")
 

@@ -1,4 +1,4 @@
-"""A vocabulary that opens at once: words on disk, found by a hash, without a Python object per word."""
+"""A vocabulary that opens without reading its words: they stay on disk and are found by a hash."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Vocabulary(Sequence[str]):
     text : uint8 array
         All words in UTF-8, each followed by a line feed.
     offsets : int64 array (V + 1,)
-        Where each word begins in ``text``.
+        The begin of each word in ``text``.
     keys : uint64 array (V,)
         The words' hashes in ascending order.
     rows : int64 array (V,)
-        The row of each key; a word that comes twice is found in its first row.
+        The row of each key; a repeated word is found in its first row.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Vocabulary(Sequence[str]):
         keys: npt.NDArray[np.uint64],
         rows: npt.NDArray[np.int64],
     ) -> None:
-        # a mapped array as a plain one: to the compiler a memmap would be another type
+        # mapped arrays as plain arrays: for the compiler a memmap would be another type
         self._text = text.view(np.ndarray)
         self._offsets = offsets.view(np.ndarray)
         self._keys = keys.view(np.ndarray)
@@ -47,7 +47,7 @@ class Vocabulary(Sequence[str]):
 
     @classmethod
     def build(cls, words: Sequence[str]) -> Vocabulary:
-        """Index some words; a word that comes again keeps its first row.
+        """Index words; a repeated word keeps its first row.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Vocabulary(Sequence[str]):
         return (self[row] for row in range(len(self)))
 
     def duplicates(self) -> int:
-        """Return how many words came before: a word is found in its first row."""
+        """Return the number of words that repeat an earlier word."""
         same = np.flatnonzero(self._keys[1:] == self._keys[:-1])
         suspects = np.unique(np.concatenate([self._rows[same], self._rows[same + 1]]))
         found = self.find([self[row] for row in suspects.tolist()])
@@ -112,7 +112,7 @@ class Vocabulary(Sequence[str]):
             yield self._text[begin : begin + (1 << 24)].tobytes()
 
     def find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the row of each word, -1 where the vocabulary does not hold it.
+        """Return the row of each word, -1 if the vocabulary does not hold it.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Vocabulary(Sequence[str]):
         from gem_index.kernels.words import find_words
 
         text, offsets = _lines(words)
-        if len(offsets) != len(words) + 1:  # a word of several lines is none of ours
+        if len(offsets) != len(words) + 1:  # a word with a line feed is never in a vocabulary
             found = np.full(len(words), -1, dtype=np.int64)
             whole = [i for i, word in enumerate(words) if "\n" not in word]
             found[whole] = self.find([words[i] for i in whole])
@@ -138,7 +138,7 @@ class Vocabulary(Sequence[str]):
 
 
 def _lines(words: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return words as one text, a line feed behind each, and where each begins."""
+    """Return words as one text with a line feed after each, and the begin of each word."""
     joined = ("\n".join(words) + "\n" if words else "").encode(errors="surrogatepass")
     text = np.frombuffer(joined, dtype=np.uint8)
     ends = np.flatnonzero(text == 10) + 1

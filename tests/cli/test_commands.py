@@ -1,4 +1,4 @@
-"""Every command: its JSON, its streams, its exit status, and what a person sees."""
+"""Every command: its JSON, its streams, its exit status, and its output for people."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from gem_index_cli.main import main, run
 
 
 def test_fields_that_count_more(gem, tmp_path):
-    """A choice of build is kept for what comes later; another one is taken, and said."""
+    """The arguments of build are kept for later calls; a different one is used and reported."""
     posts = tmp_path / "posts.csv"
     posts.write_text("n,subject,body\n1,renew a visa,where do I go\n2,a bank account,renew it\n")
     weights = ("--text-field", "subject*2", "--text-field", "body")
@@ -396,7 +396,7 @@ class TestLastResort:
             (OSError("strange"), "strange: a file"),
         ],
     )
-    def test_what_the_machine_refuses_is_one_line(self, gem, monkeypatch, error, message):
+    def test_system_errors_are_one_line(self, gem, monkeypatch, error, message):
         def refuse(_):
             raise error
 
@@ -418,7 +418,7 @@ class TestLastResort:
         assert trace[-1] == "ZeroDivisionError: of ours"
         assert last == "Error: this is a fault in gem-index; please report the lines above"
 
-    def test_who_interrupts_is_told_what_is_stored_by_then(self, gem, faq_file, monkeypatch):
+    def test_an_interrupt_reports_the_stored_documents(self, gem, faq_file, monkeypatch):
         def interrupt(*_):
             raise KeyboardInterrupt
 
@@ -437,7 +437,7 @@ class TestLastResort:
         assert answer.err.endswith("x…\n")
         assert len(answer.err) < 2100
 
-    def test_streams_that_are_no_files_are_written_to(self, monkeypatch):
+    def test_streams_that_are_not_files_are_written_to(self, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["gem-index", "--version"])
         monkeypatch.setattr(sys, "stdout", io.StringIO())
         with pytest.raises(SystemExit) as ended:
@@ -447,9 +447,7 @@ class TestLastResort:
 
 
 @pytest.mark.parametrize("ending", ["txt", "jsonl"])
-def test_what_is_piped_and_read_twice_is_read_as_the_file_would_be(
-    gem, tmp_path, monkeypatch, ending
-):
+def test_a_pipe_that_is_read_twice_gives_the_same_as_a_file(gem, tmp_path, monkeypatch, ending):
     lines = ["a bank by the river", "two ducks"]
     if ending == "jsonl":
         lines = [json.dumps({"id": i, "text": line}) for i, line in enumerate(lines)]
@@ -540,7 +538,7 @@ class TestAsAProcess:
         command = [sys.executable, "-c", code, "--home", tmp_path / "h", *map(str, arguments)]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **streams)
 
-    def test_a_reader_that_leaves_is_no_error_to_shout_about(self, tmp_path):
+    def test_a_closed_pipe_is_not_reported_as_an_error(self, tmp_path):
         reading, writing = os.pipe()
         os.close(reading)
         with self.start(tmp_path, "status", stdout=writing) as command:
@@ -561,7 +559,7 @@ class TestAsAProcess:
     def test_an_interrupted_command_is_one_line_and_stores_nothing(self, tmp_path):
         os.mkfifo(tmp_path / "slow.jsonl")
         with (
-            # what is started in the background is deaf to interrupts
+            # background processes ignore interrupts
             self.start(
                 tmp_path,
                 "build",

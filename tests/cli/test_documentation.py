@@ -1,4 +1,4 @@
-"""Every command has help and stands in the README; every command line in the README exists."""
+"""Every command has help and is in the README; every command line in the README exists."""
 
 import re
 import shlex

@@ -174,7 +174,7 @@ def test_ablation_with_a_supervised_task(gem, pairs, subj):
     assert [row["subj"] for row in rows if row.get("subj") is not None] == [100, 100, 100]
 
 
-def test_what_is_fitted_already_is_not_taken_apart(gem, pairs):
+def test_a_fitted_encoder_is_not_ablated(gem, pairs):
     for command in ("ablation", "sensitivity"):
         answer = gem("eval", command, pairs, "--model", "m")
         assert (answer.status, answer.err.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""The README's command lines, run in the order in which they stand there, in one home."""
+"""Run the README's command lines in their order, in one home."""
 
 import gzip
 import io
@@ -40,7 +40,7 @@ def write(path, *rows):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The files that the README speaks of, small."""
+    """Small versions of the files that the README names."""
     monkeypatch.chdir(tmp_path)
     rng = random.Random(0)
     texts = [" ".join(rng.choices(WORDS, k=6)) for _ in range(30)]

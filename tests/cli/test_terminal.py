@@ -54,7 +54,7 @@ class TestOneDefault:
         assert gem("build", "c", faq, "--window", 4).status == 2
 
     @pytest.mark.parametrize(("options", "prior"), [((), 10_000), (("--prior", 0), 0)])
-    def test_a_prior_of_zero_is_taken_as_it_is(self, gem, faq, tmp_path, options, prior):
+    def test_a_prior_of_zero_stays_zero(self, gem, faq, tmp_path, options, prior):
         for preset in ((), ("--preset", "cqa")):
             gem("build", "c", faq, *preset, *options)
             assert Home(tmp_path / "home").collection("c").encoder.config.prior == prior
@@ -85,7 +85,7 @@ class TestPipes:
         answers = gem("rerank", tmp_path / "hits", "--json").lines
         assert [(a["query"], len(a["results"])) for a in answers] == [("a visa", 2), ("a bank", 2)]
 
-    def test_a_search_that_found_nothing_is_no_wrong_input(self, gem, faq, monkeypatch):
+    def test_a_search_without_hits_is_not_wrong_input(self, gem, faq, monkeypatch):
         for form in ("--json", "--jsonl"):
             found = gem("search", "faq", "visa", "--min-score", 0.999, form).out
             for options, out in (((), "Nothing was found.\n"), (("--json",), "")):
@@ -193,7 +193,7 @@ class TestOutput:
         assert gem("search", "c", "hi", "--json").json[0]["id"] == row["id"]
         assert gem("delete", "c", "a\x1bb").out == "0 deleted.\nNot there: a\\x1bb\n"
 
-    def test_deleting_nothing_but_missing_ids_is_no_success(self, gem, faq):
+    def test_deleting_only_missing_ids_is_an_error(self, gem, faq):
         answer = gem("delete", "faq", "nothing", "none")
         assert (answer.status, answer.out) == (1, "0 deleted.\nNot there: nothing, none\n")
         answer = gem("delete", "faq", "none", "--json")

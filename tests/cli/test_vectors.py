@@ -24,7 +24,7 @@ def glove(tmp_path):
     return path
 
 
-def test_add_tells_what_was_tolerated_and_lost(gem, glove):
+def test_add_reports_tolerated_problems_and_loss(gem, glove):
     answer = gem("vectors", "add", "v", glove, "--dtype", "int8", "--case", "fallback")
     assert answer.status == 0
     assert "v: 7 words, 3 dimensions (glove)." in answer.out
@@ -124,7 +124,7 @@ def test_catalogue(gem):
         ),
         (["add", "v", "{glove}", "--format", "word2vec-text"], "line 1 is b'the 1 0 0"),
         (["add", "v", "{glove}", "--oov", "subword"], "has no n-grams"),
-        (["add", "v", "{glove}", "--from", "x"], "found a mirror beside"),
+        (["add", "v", "{glove}", "--from", "x"], "found a mirror for"),
         (["export", "absent", "-o", "x.txt"], "no vectors is named 'absent'"),
         (["export", "wordllama", "-o", "x.txt"], "composes words from pieces"),
         (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors is named 'absent'"),

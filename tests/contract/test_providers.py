@@ -23,7 +23,7 @@ class TestPickledProvider(EmbeddingProviderContract):
 
 
 class TestTheContractItself:
-    """It fails where an adapter does."""
+    """The contract fails for an adapter that fails."""
 
     def test_a_forked_child_that_fails_shows_why(self, capfd):
         with pytest.raises(AssertionError, match="the forked child failed with status"):
@@ -31,7 +31,7 @@ class TestTheContractItself:
         assert "IndexError: list index out of range" in capfd.readouterr().err
 
     def test_a_forked_child_that_hangs_is_ended(self):
-        # the helper waits for the child's end: that it returns shows that the child was killed
+        # the helper waits for the child to end, so if it returns, the child was killed
         with pytest.raises(AssertionError, match="the forked child did not end within 2 s"):
             in_forked_child(lambda: os.kill(os.getpid(), signal.SIGSTOP), 2)
 
@@ -53,7 +53,7 @@ class TestTheContractItself:
         with pytest.raises(AssertionError, match="ValueError"):
             Wrong().test_a_saved_configuration_refuses_another_fit(tmp_path)
 
-    def test_what_to_override_is_said(self):
+    def test_methods_to_override_are_named(self):
         with pytest.raises(NotImplementedError, match="return the adapter to test"):
             EmbeddingProviderContract().make()
         with pytest.raises(NotImplementedError, match="return the source of word vectors to test"):

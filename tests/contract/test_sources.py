@@ -1,4 +1,4 @@
-"""The contract of word-vector sources, held by each kind of ours."""
+"""The contract of word-vector sources, for each built-in kind."""
 
 import numpy as np
 import pytest

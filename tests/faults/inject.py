@@ -1,4 +1,4 @@
-"""A process in which the n-th change of a home's files fails: runs one step of a home a case, each in a forked child.
+"""A process in which the n-th change of a home's files fails: runs one step of a home per case, each in a forked child.
 
 ``LD_PRELOAD=inject.so python inject.py LIBRARY TEMPLATE WORK``: reads cases as JSON lines, {"step", "call", "mode"}, and
 answers each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised`` or ``killed``.
@@ -42,7 +42,7 @@ STEPS = {
 
 
 def run(case):
-    """Take one step in this process, which is then not used any more."""
+    """Run one step in this process, which must not be used afterwards."""
     from gem_index.collection import collection
 
     collection._TAIL_LIMIT = 50

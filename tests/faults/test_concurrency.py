@@ -1,4 +1,4 @@
-"""One writer and eight readers in processes of their own: every answer is one state, and states only move on."""
+"""One writer and eight readers in separate processes: every answer is from one state, and states only move forward."""
 
 import json
 import subprocess

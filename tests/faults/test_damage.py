@@ -1,4 +1,4 @@
-"""Disks that are full, bits that flip, files that are cut, homes that are copied while written, clocks that jump."""
+"""Full disks, flipped bits, truncated files, homes that are copied while written, clocks that jump."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TEXTS = [f"how do I renew visa number {i} at the bank of the river" for i in ran
 
 
 def gem(root, *arguments, limit=None, **environment):
-    """Run a command in a process of its own, perhaps with a largest file size in bytes."""
+    """Run a command in a separate process, optionally with a maximum file size in bytes."""
 
     def restrict():
         import resource
@@ -29,7 +29,7 @@ def gem(root, *arguments, limit=None, **environment):
     code = "from gem_index_cli.main import main; main()"
     inherited = dict(os.environ)
     if limit:
-        inherited.pop("COVERAGE_PROCESS_CONFIG", None)  # what it measured would not fit either
+        inherited.pop("COVERAGE_PROCESS_CONFIG", None)  # the coverage data would not fit either
     return subprocess.run(
         [sys.executable, "-c", code, "--home", str(root), *map(str, arguments)],
         capture_output=True, text=True, check=False, env={**inherited, **environment},
@@ -55,13 +55,13 @@ def files_of(home, folder):
 
 class TestDamagedFiles:
     @pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
-    def test_every_index_file_is_named_searched_around_and_made_anew(self, built, damage, caplog):
+    def test_every_damaged_index_file_is_named_and_rebuilt(self, built, damage, caplog):
         count = len(files_of(built, "collections"))
         assert count > 5
         for place in range(count):
             path = files_of(built, "collections")[place]
             content = bytearray(path.read_bytes())
-            path.unlink()  # a file of its own: what this process has mapped stays whole
+            path.unlink()  # replace the file: this process's mapping of the old one stays intact
             if damage == "cut" and content:
                 path.write_bytes(content[: len(content) // 2])
             elif damage == "flip" and content:
@@ -212,7 +212,7 @@ class TestCopies:
         for attempt in range(3):
             batches = list(written)
             target = tmp_path / f"copy{attempt}"
-            with suppress(shutil.Error):  # a file went while it was copied
+            with suppress(shutil.Error):  # a file was removed while it was copied
                 shutil.copytree(home.root, target)
             refusal = ""
             try:

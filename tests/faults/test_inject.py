@@ -83,7 +83,7 @@ def process(library, template, tmp_path):
 
 
 def state(root):
-    """Everything that a home stores, by what its users see."""
+    """Everything that a home stores, as its users see it."""
     with sqlite3.connect(root / "gem-index.sqlite3") as connection:
         rows = connection.execute(
             "SELECT c.name, d.document_id, d.text FROM collections c LEFT JOIN documents d ON c.id = d.collection_id"
@@ -93,7 +93,7 @@ def state(root):
 
 
 def check(root, step, answer, before, after):
-    """Hold the home to what was said of the step."""
+    """Check that the home agrees with the reported outcome of the step."""
     found = state(root)
     said = f"{step}: {answer}"
     assert found in (before, after), said
@@ -124,7 +124,7 @@ def check(root, step, answer, before, after):
     ["ingest", "ingest past the tail", "delete", "build", "build a new one", "refit", "compact", "drop",
      "import", "vectors add", "vectors remove", "fit"],
 )  # fmt: skip
-def test_a_step_is_done_undone_or_says_what_is_stored(step, process, template, tmp_path):
+def test_a_step_is_done_undone_or_reports_stored_documents(step, process, template, tmp_path):
     before = state(template / "home")
     counted = process(step, 0, 0)
     assert counted["status"] == "done"
@@ -142,7 +142,7 @@ def test_a_step_is_done_undone_or_says_what_is_stored(step, process, template, t
                 assert answer["code"] == signal.SIGKILL
                 killed += 1
             check(tmp_path / "home", step, answer | {"call": call, "mode": mode}, before, after)
-    # an ingest whose index fails says nothing: its documents are stored
+    # an ingest whose index fails raises nothing: its documents are stored
     assert raised or step == "ingest past the tail"
     assert killed
     print(f"{step}: {counted['calls']} calls, {cases} cases, {raised} raised, {killed} killed")

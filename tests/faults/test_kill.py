@@ -1,4 +1,4 @@
-"""kill -9 at random moments: what was acknowledged is there, what was not is there wholly or not at all.
+"""kill -9 at random moments: acknowledged steps are kept, others are complete or absent.
 
 The long form: ``GEM_TEST_KILLS=1000 pytest tests/faults/test_kill.py``.
 """
@@ -48,7 +48,7 @@ def run_and_kill(root, seed, rng):
 
 
 def check(root, states):
-    """The home is sound, holds one of the states, and finds every document of it."""
+    """Check that the home is undamaged, holds one of the states, and finds every document of it."""
     home = Home(root)
     assert all(problem.kind == "leftover" and problem.fixed for problem in home.verify())
     assert home.verify() == []
@@ -83,7 +83,7 @@ def test_every_acknowledged_document_survives(shard, tmp_path):
 
 
 def test_a_migration_that_is_killed(tmp_path):
-    """The old home is migrated wholly or not at all, whenever the process dies."""
+    """The old home is migrated completely or not at all, at whatever moment the process dies."""
     import tarfile
 
     from gem_index.store.schema import HEAD_REVISION

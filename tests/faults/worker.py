@@ -1,4 +1,4 @@
-"""A process that writes to a home until it is killed, telling what it is about to do and what was acknowledged.
+"""A process that writes to a home until it is killed, and prints each step before it begins and after it is acknowledged.
 
 ``python worker.py HOME SEED``: one JSON line before each step ({"begin": step}) and one after it ({"done": number}).
 """

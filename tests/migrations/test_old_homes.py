@@ -1,4 +1,4 @@
-"""Homes that older versions wrote, as they lay on disk: everything in them is still found."""
+"""Homes written by older versions: everything in them is still found."""
 
 import json
 import tarfile

@@ -1,4 +1,4 @@
-"""The migrations against the tables, and databases that are older, newer or half done."""
+"""The migrations compared with the tables, and databases that are older, newer or half migrated."""
 
 import sqlite3
 import threading

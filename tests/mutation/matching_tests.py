@@ -91,7 +91,7 @@ def lines_of_tests(data: CoverageData) -> Counter[str]:
 
 
 def main() -> int:
-    """Run them."""
+    """Run the matching tests."""
     lines = {name: found for name, found in changed_lines().items() if name.endswith(".py")}
     environment = dict(os.environ, OPENBLAS_NUM_THREADS="1")
     environment["PYTHONPATH"] = os.pathsep.join(

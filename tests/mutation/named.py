@@ -54,7 +54,7 @@ def attempt(mutant: dict[str, str], clones: Queue[Path]) -> bool:
 
 
 def main() -> int:
-    """Try them."""
+    """Try the mutants."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--workers", type=int, default=2)

@@ -57,7 +57,7 @@ class TestLetters(VectorSourceContract):
         with pytest.raises(VectorFormatError, match="cannot be opened: ZeroDivisionError"):
             open_source("failing", {})
 
-    def test_what_is_no_source_is_refused(self):
+    def test_anything_but_a_source_is_refused(self):
         with pytest.raises(VectorFormatError, match="gave a object; expected a VectorSource"):
             open_source("broken", {})
 

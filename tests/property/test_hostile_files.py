@@ -20,7 +20,7 @@ PATIENCE = 60  # seconds without a word
 
 
 def run(tmp_path, first, last):
-    """Open the cases in child processes; one that dies is a finding, and the next goes on behind it."""
+    """Open the cases in child processes; one that dies is a finding, and the next process continues after it."""
     results = []
     while first < last:
         folder = tmp_path / str(first)
@@ -77,7 +77,7 @@ def test_opens_or_is_refused(shard, tmp_path):
 
 
 @pytest.mark.parametrize("number", [35_120, 51_466, 60_618])
-def test_what_once_ended_the_process(number, tmp_path):
+def test_inputs_that_once_ended_the_process(number, tmp_path):
     """Parquet's C++ library throws through Python where a column's metadata is damaged."""
     assert [said["outcome"] for said in run(tmp_path, number, number + 1)] == ["refused"]
 

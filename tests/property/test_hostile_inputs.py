@@ -1,4 +1,4 @@
-"""Documents, exports, filters and index strings of strangers: taken, or refused in one line, in bounded time.
+"""Untrusted documents, exports, filters and index strings: accepted, or refused in one line, in bounded time.
 
 The long form: ``GEM_TEST_FUZZ=20000 pytest tests/property/test_hostile_inputs.py`` (cases of each kind together).
 """
@@ -229,7 +229,7 @@ def test_a_models_name_is_this_homes_affair(exported, tmp_path, name):
 
 
 def filters(rng, depth=0):
-    """Make a filter that is nearly right."""
+    """Make a filter that is almost valid."""
     kind = rng.random()
     if kind < 0.3 and depth < 4:
         part = [filters(rng, depth + 1) for _ in range(rng.randint(0, 4))]

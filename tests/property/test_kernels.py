@@ -1,4 +1,4 @@
-"""The fast paths against the paper written plainly."""
+"""The fast paths compared with the plain implementation of the paper."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def problems(draw):
 
 @st.composite
 def nearly_dependent_problems(draw):
-    """Sentences without a repeated word in which some words are a copy, or a sum, of others plus epsilon of their length."""
+    """Sentences without repeated words, in which some words are copies or sums of others plus epsilon times their length."""
     d = draw(st.sampled_from([4, 7, 24, 100, 300]))
     n = draw(st.integers(3, 16))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -152,7 +152,7 @@ EPSILONS = [2e-2, 1.2e-2, 8e-3, 1e-3, 1e-4, 1e-5, 4e-6, 2.5e-7, 1e-7]
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("place", range(3))
-def test_what_is_left_of_a_copy_of_a_word(epsilon, place):
+def test_the_residual_of_a_near_copy_of_a_word(epsilon, place):
     """Words e1, e2 and e1 + epsilon e3: nothing but epsilon e3 is new in the last, by pencil and paper."""
     vectors = {0: [1.0, 0, 0], 1: [0, 1.0, 0], 2: [1.0, 0, epsilon]}
     order = np.roll([0, 1, 2], place)

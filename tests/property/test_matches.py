@@ -1,4 +1,4 @@
-"""A cosine is the sum of what pairs of words add to it, whatever the texts and the configuration."""
+"""A cosine is the sum of the contributions of word pairs, for all texts and configurations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Changes beside a collection in use: threads between states, kinds that change, disks that refuse, folders of others."""
+"""Changes while a collection is in use: threads between states, other kinds of index, disk errors, foreign folders."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
     assert collection.search("ducks phone", k=1)[0].id != "new"
 
 
-def test_lists_that_change_in_number_are_made_anew(made, monkeypatch, caplog):
+def test_lists_whose_length_changes_are_built_again(made, monkeypatch, caplog):
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made("ivf")
     collection.ingest(documents(1000))

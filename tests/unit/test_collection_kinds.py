@@ -13,7 +13,7 @@ from gem_index.errors import (
 
 
 class TestKinds:
-    """Every kind of index answers as exact search does, through deletes, replacements, filters and a tail."""
+    """Every kind of index gives the results of exact search, after deletes and replacements, with filters and a tail."""
 
     @pytest.mark.parametrize("kind", ["flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "PCA8,SQ8"])
     def test_follows_every_change(self, home, vectors_folder, kind, monkeypatch):

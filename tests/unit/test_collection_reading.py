@@ -1,4 +1,4 @@
-"""Reading documents back, searching by vector, what becomes of ids that are there, pickles and forks."""
+"""Reading documents, searching by vector, policies for existing ids, pickles and forks."""
 
 import itertools
 import multiprocessing
@@ -235,7 +235,7 @@ class TestProcesses:
 
     @pytest.mark.parametrize("kind", ["rabitq", "hnsw", "ivf"])
     def test_a_forked_child_adds_to_any_index(self, faq, home, kind):
-        """OpenMP's threads stay behind in the parent: a child that waited for them would never end."""
+        """OpenMP's threads exist only in the parent: a child that waited for them would never end."""
         other = home.create_collection("other", vectors="tiny", index=kind)
         rng = np.random.default_rng(3)
         words = " ".join(document.text for document in DOCUMENTS).split()
@@ -248,7 +248,7 @@ class TestProcesses:
         assert len(other.search("a bank", k=5)) == 5
 
     def test_a_child_uses_the_very_object_of_its_parent(self, faq, home):
-        """Not a pickled copy: what a server does that loads first and forks then, here while threads search and write."""
+        """Not a pickled copy: a server that loads first and forks then does this, here while threads search and write."""
         expected = {(name, round(score, 4)) for name, score in _search(faq, "renew a visa")}
         stop = threading.Event()
 
@@ -284,7 +284,7 @@ class TestProcesses:
         assert home.verify() == []
 
     def test_a_fork_while_a_collection_is_opened(self, home, faq):
-        """A lock that another thread holds at that moment is open in the child."""
+        """A lock that another thread holds at that moment is free in the child."""
         for delay in (0, 0.001, 0.005, 0.01, 0.02, 0.05):
             fresh = Home(home.root).collection("faq")
             thread = threading.Thread(target=fresh.search, args=("visa",))

@@ -39,7 +39,7 @@ def test_preset_name_ignores_the_prior_only():
 
 
 def test_a_share_of_one_is_left_out_of_what_is_hashed():
-    """Models of before there was a share keep their fingerprints."""
+    """Models from before the field ``share`` existed keep their fingerprints."""
     before = (
         '{"alphas":"nsu","components":45,"power":3.0,"prior":0.0,"ranking":"singular","removal":"sdr",'
         '"removed":17,"window":7}'
@@ -93,7 +93,7 @@ def test_json_round_trip_is_canonical():
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"windows": 7}'])
-def test_refuses_json_that_is_no_configuration(text):
+def test_refuses_json_that_is_not_a_configuration(text):
     with pytest.raises(ConfigError):
         GemConfig.from_json(text)
 

@@ -1,4 +1,4 @@
-"""The documents of a collection as rows: upserts over many batches, what was deleted and until when it is remembered."""
+"""The documents of a collection as rows: upserts over many batches, and deletions until they are forgotten."""
 
 import pytest
 
@@ -98,7 +98,7 @@ class TestUpsert:
         with pytest.raises(DuplicateIdError, match=f"'{place}' came twice"):
             rows.upsert([*again, *(document(f"n{i}") for i in range(2500)), again[place]])
 
-    def test_neighbours_of_what_is_unchanged_are_not_taken_for_it(self, rows):
+    def test_neighbours_of_an_unchanged_document_are_not_confused_with_it(self, rows):
         rows.upsert(numbered(50))
         counts = rows.upsert(numbered(50)[::2])
         counts = rows.upsert(numbered(50)[1::2])

@@ -21,13 +21,13 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @dataclass
 class Server:
-    """What the server does with the next requests; every request is noted."""
+    """The server's behaviour for the next requests; every request is recorded."""
 
     address: str = ""
     content: dict[str, bytes] = field(default_factory=lambda: {"/v.bin": CONTENT})
     tag: str = '"one"'
     cuts: list[int] = field(default_factory=list)  # bytes after which the next answers end
-    length: int | None = None  # what is told instead of the true length
+    length: int | None = None  # sent instead of the true length
     statuses: list[int] = field(default_factory=list)
     ranges: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class TestDownload:
         assert seen[-1] == (len(CONTENT), len(CONTENT))
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
-    def test_goes_on_after_every_cut(self, server, tmp_path):
+    def test_resumes_after_every_interruption(self, server, tmp_path):
         server.cuts = [100_000, 1, 250_000, 7]
         assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
         assert [asked for _, asked in server.requests] == [
@@ -132,7 +132,7 @@ class TestDownload:
             "bytes=350008-",
         ]
 
-    def test_goes_on_in_a_later_process(self, server, tmp_path):
+    def test_resumes_in_a_later_process(self, server, tmp_path):
         server.cuts = [200_000] + [0] * 20
         with pytest.raises(
             DownloadError, match="stopped after 200,000 bytes .* run the command again"
@@ -143,7 +143,7 @@ class TestDownload:
         assert download(remote(server), tmp_path).read_bytes() == CONTENT
         assert server.requests == [("/v.bin", "bytes=200000-")]
 
-    def test_begins_anew_when_the_file_changed(self, server, tmp_path):
+    def test_starts_again_when_the_file_changed(self, server, tmp_path):
         server.cuts = [200_000] + [0] * 20
         with pytest.raises(DownloadError):
             download(remote(server), tmp_path)
@@ -151,7 +151,7 @@ class TestDownload:
         server.tag, server.content["/v.bin"] = '"two"', CONTENT[::-1]
         assert download(remote(server), tmp_path).read_bytes() == CONTENT[::-1]
 
-    def test_begins_anew_when_the_file_became_shorter_than_what_had_arrived(self, server, tmp_path):
+    def test_starts_again_when_the_file_became_shorter_than_the_part(self, server, tmp_path):
         server.cuts, server.statuses = [400_000], [200, 404]
         with pytest.raises(DownloadError, match="answers 404"):
             download(remote(server), tmp_path)
@@ -159,7 +159,7 @@ class TestDownload:
         assert download(remote(server), tmp_path).read_bytes() == CONTENT[:1000]
         assert [asked for _, asked in server.requests[2:]] == ["bytes=400000-", None]
 
-    def test_begins_anew_for_another_address(self, server, tmp_path):
+    def test_starts_again_for_another_address(self, server, tmp_path):
         server.cuts = [200_000] + [0] * 20
         with pytest.raises(DownloadError):
             download(remote(server), tmp_path)
@@ -181,7 +181,7 @@ class TestDownload:
 
     def test_a_length_that_is_too_long(self, server, tmp_path):
         server.length = len(CONTENT) + 50
-        # after the cut nothing is left to ask for, which the server says
+        # after the interruption no bytes are missing, and the server answers so
         assert download(remote(server, sha256=SHA256), tmp_path).read_bytes() == CONTENT
 
     def test_a_length_that_is_too_short(self, server, tmp_path):
@@ -314,16 +314,14 @@ class TestAddingFromAServer:
         for name in left:
             assert (home.root / "downloads" / name).stat().st_mode & 0o777 == 0o600
 
-    def test_what_nothing_vouches_for_is_not_kept_when_it_cannot_be_read(self, server, home):
+    def test_an_unreadable_download_without_a_hash_is_removed(self, server, home):
         server.content = {"/v": b"1 2\n3 4\n"}
         with pytest.raises(VectorFormatError, match="holds 1 numbers"):
             home.vectors.add("mine", f"{server.address}/v")
         server.content = {"/v": GLOVE}
         assert home.vectors.add("mine", f"{server.address}/v").words == 3
 
-    def test_what_a_hash_vouches_for_is_kept_when_it_cannot_be_read(
-        self, server, home, monkeypatch
-    ):
+    def test_an_unreadable_download_with_the_right_hash_is_kept(self, server, home, monkeypatch):
         file = remote(server, size=len(CONTENT), sha256=SHA256)
         monkeypatch.setitem(CATALOGUE, "well-known", CatalogueEntry((file,), "CC0", ""))
         for _ in range(2):
@@ -331,10 +329,10 @@ class TestAddingFromAServer:
                 home.vectors.add("mine", "well-known")
         assert len(server.requests) == 1
 
-    def test_what_arrived_is_gone_on_with(self, server, home):
+    def test_a_partial_download_is_resumed(self, server, home):
         server.content = {"/v": GLOVE}
         server.cuts = [10, *[0] * 50]
-        with pytest.raises(DownloadError, match="what arrived is kept: run the command again"):
+        with pytest.raises(DownloadError, match="the received part is kept: try again to resume"):
             home.vectors.add("mine", f"{server.address}/v")
         server.cuts.clear()
         assert home.vectors.add("mine", f"{server.address}/v").words == 3
@@ -482,7 +480,7 @@ class TestAddingFromAServer:
         np.testing.assert_array_equal(home.vectors.open("mine").lookup(["river"])[0], [[0, 1]])
 
     @pytest.mark.parametrize("name", ["vectors/absent.vec", "tests/absent"])
-    def test_a_mistyped_path_is_no_hub_model(self, home, name, monkeypatch, tmp_path):
+    def test_a_mistyped_path_is_not_a_hub_model(self, home, name, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "tests").mkdir()
         with pytest.raises(UnknownNameError, match="no file, address or known vectors"):
@@ -510,7 +508,7 @@ class TestAddingFromAServer:
             home.vectors.add("mine", "o/m")
 
     def test_a_mirror_of_nothing_known(self, home):
-        with pytest.raises(ConfigError, match="no well-known name"):
+        with pytest.raises(ConfigError, match="not a well-known name"):
             home.vectors.add("mine", mirror="http://127.0.0.1:9/v")
 
     def test_unknown_names_get_suggestions(self, home):

@@ -1,4 +1,4 @@
-"""What a refit would change, measured on encoders whose answer is known."""
+"""The change that a refit would make, measured on encoders with known results."""
 
 import numpy as np
 import pytest

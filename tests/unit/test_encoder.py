@@ -84,7 +84,7 @@ class TestEncode:
         assert fitted.encode(iter(())).shape == (0, 24)
 
     @pytest.mark.parametrize("wrong", [3, None, ("a", "b"), b"bytes"])
-    def test_what_is_no_string_is_refused_by_its_place(self, fitted, wrong):
+    def test_anything_but_a_string_is_refused_with_its_position(self, fitted, wrong):
         texts = ["the river"] * 40_000 + [wrong]
         with pytest.raises(InputError, match=r"text 40000 is .*; expected a string"):
             fitted.encode(texts)
@@ -121,7 +121,7 @@ class TestEncode:
             norms = np.linalg.norm(found, axis=1)
             assert np.all((np.abs(norms - 1) < 1e-5) | (norms == 0))
 
-    def test_what_removal_leaves_nothing_of_is_zero_not_noise(self, small_vectors):
+    def test_a_vector_that_removal_cancels_is_zero_not_noise(self, small_vectors):
         encoder = GemEncoder(small_vectors, GemConfig(n_removed=17)).fit(["river"])
         assert not encoder.encode(["river"]).any()
 
@@ -138,7 +138,7 @@ class TestEncode:
 
 
 class TestExplain:
-    def test_what_is_no_text_is_refused(self, fitted):
+    def test_anything_but_text_is_refused(self, fitted):
         with pytest.raises(InputError, match=r"the text is 5 \(int\); expected a string"):
             fitted.explain(5)
 
@@ -380,7 +380,7 @@ class TestStoring:
         with pytest.raises(FingerprintMismatchError, match="open the vectors it was fitted with"):
             GemEncoder.load(tmp_path / "m.safetensors", other)
 
-    def test_a_file_that_is_no_model(self, small_vectors, fitted, tmp_path):
+    def test_a_file_that_is_not_a_model(self, small_vectors, fitted, tmp_path):
         path = tmp_path / "m.safetensors"
         with pytest.raises(InputError, match="no such file"):
             GemEncoder.load(path, small_vectors)

@@ -1,4 +1,4 @@
-"""What is on the disk when: contents before names, names before they are relied upon; all of it or nothing."""
+"""The order of writes to disk: contents before names, names before their use; complete or absent."""
 
 import os
 import stat
@@ -121,7 +121,7 @@ class TestPublishedDirectory:
         assert mode(tmp_path / "deep") == mode(folder) == mode(folder / "sub") == 0o700
         assert mode(folder / "x") == mode(folder / "sub" / "y") == 0o600
 
-    def test_what_an_earlier_attempt_of_this_process_left_is_not_taken_over(self, tmp_path):
+    def test_leftovers_of_an_earlier_attempt_are_not_reused(self, tmp_path):
         stale = tmp_path / f".a.partial-{os.getpid()}"
         stale.mkdir()
         (stale / "stale").write_bytes(b"")
@@ -147,7 +147,7 @@ class TestPublishedDirectory:
         assert names(tmp_path) == ["a"]
 
 
-def test_sync_tree_opens_what_was_closed_to_its_owner(tmp_path):
+def test_sync_tree_gives_the_owner_access(tmp_path):
     (tmp_path / "sub").mkdir(mode=0o755)
     (tmp_path / "sub" / "x").write_bytes(b"1")
     (tmp_path / "sub" / "x").chmod(0o644)
@@ -157,7 +157,7 @@ def test_sync_tree_opens_what_was_closed_to_its_owner(tmp_path):
 
 
 class TestMadeDirectory:
-    def test_all_that_is_made_is_private_and_what_was_there_stays(self, tmp_path):
+    def test_new_files_are_private_and_existing_ones_stay(self, tmp_path):
         tmp_path.chmod(0o755)
         make_directory(tmp_path / "a" / "b")
         assert mode(tmp_path) == 0o755
@@ -187,7 +187,7 @@ class TestInput:
         with pytest.raises(InputError, match=told), open_input("/proc/self/mem"):
             pass
 
-    def test_what_macos_adds_to_a_zip_file_is_passed_over_unless_it_is_named(self, tmp_path):
+    def test_metadata_that_macos_adds_to_a_zip_file_are_ignored_unless_named(self, tmp_path):
         path = tmp_path / "x.txt.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("x.txt", "a bank")

@@ -1,4 +1,4 @@
-"""What filters accept, kept between searches: what is read again, what is forgotten, under threads."""
+"""The cache of filter results between searches: reading only new documents, eviction, threads."""
 
 from collections import OrderedDict
 
@@ -11,7 +11,7 @@ from gem_index.collection.filters import FilterCache
 
 
 class Documents:
-    """Documents 1 to n; a filter accepts those that its number divides."""
+    """Documents 1 to n; a filter accepts the multiples of its number."""
 
     def __init__(self, last):
         self.last = last
@@ -97,7 +97,7 @@ def test_filters_are_read_at_the_same_time():
     assert gate.most == 2
 
 
-def test_what_they_found_is_kept_by_one_at_a_time():
+def test_one_thread_at_a_time_stores_results():
     cache, documents, gate = FilterCache(), Documents(10), Gate()
 
     class Entries(OrderedDict):
@@ -109,7 +109,7 @@ def test_what_they_found_is_kept_by_one_at_a_time():
     assert cache._ids == 5
 
 
-def test_what_was_read_under_a_snapshot_that_is_replaced_meanwhile_is_not_kept():
+def test_a_result_for_a_replaced_snapshot_is_not_cached():
     cache, documents = FilterCache(), Documents(10)
     matching = documents.matching
 

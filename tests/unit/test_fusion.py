@@ -1,4 +1,4 @@
-"""Two lists become one: every score by pencil and paper."""
+"""Fusion of two lists: every score compared with a calculation by hand."""
 
 import math
 
@@ -49,14 +49,14 @@ def test_a_score_weighs_a_match_two_and_a_quarter_times_a_cosine():
     assert cosine == pytest.approx({1: 0.9, 3: 0.3, 4: 0.0})
 
 
-def test_a_list_that_goes_on_is_asked_for_what_it_lacks():
+def test_missing_scores_of_an_incomplete_list_are_requested():
     best, _, asked = fused(DENSE, MATCHING, 2, 2, [0.0], {1: 0.5, 2: 0.6})
     assert asked == [("cosines", [4]), ("matches", [1, 2])]
     assert dict(best) == pytest.approx({1: score(0.9, 0.5), 3: score(0.3, 0.9)})
 
 
-def test_what_cannot_be_among_the_best_is_not_asked_for():
-    """A document outside a list has at most what the last of that list has."""
+def test_scores_that_cannot_reach_the_best_are_not_requested():
+    """A document outside a list has at most the score of the list's last entry."""
     dense, matching = [(1, 0.9), (2, 0.2)], [(1, 0.9), (4, 0.1)]
     best, _, asked = fused(dense, matching, 1, 2)
     assert (best, asked) == ([(1, pytest.approx(0.9))], [])
@@ -92,7 +92,7 @@ GRADES = st.integers(-4, 4).map(lambda n: n / 4)
     missed=st.sets(st.integers(0, 11)),
 )
 def test_the_best_of_the_union_are_found_whatever_is_left_out(documents, k, more, missed):
-    """Against the scores of every document in either list, ties among them by age."""
+    """Compared with the scores of all documents in both lists, ties in the order of age."""
     depth = k + more
     cosines = [(seq, cosine) for seq, (cosine, _) in enumerate(documents)]
     matches = [(seq, match) for seq, (_, match) in enumerate(documents) if match]
@@ -140,7 +140,7 @@ def test_a_match_weighs_words_by_the_square_of_their_rarity():
 
 
 def test_a_number_counts_twice():
-    """Of two characters at least: people name things by 4711 and a3, seldom by 7."""
+    """Numbers have at least two characters: people identify things by 4711 and a3, rarely by 7."""
     rare = math.log(1 + 99.5 / 1.5)
     for term, counts in (("4711", 2), ("a3", 2), ("7", 1), ("٤٢", 2)):
         total = (counts + 1) * rare**2

@@ -1,4 +1,4 @@
-"""A home: names, models, what is private; damage is named and repaired."""
+"""A home: names, models, file permissions; damage is named and repaired."""
 
 import logging
 import shutil
@@ -84,7 +84,7 @@ class TestHome:
         with pytest.raises(NameTakenError, match="other vectors than"):
             home.create_collection("c", vectors=str(vectors_folder))
 
-    def test_what_a_killed_import_left_is_swept(self, home, vectors_folder):
+    def test_leftovers_of_a_killed_import_are_swept(self, home, vectors_folder):
         home.vectors.add("a", vectors_folder)
         left = home.root / "vectors" / ".b-0123.partial-99"
         left.mkdir()

@@ -1,4 +1,4 @@
-"""A home on the disk: its path, what is swept from it, its lock, backups, and homes that can only be read."""
+"""A home on disk: its path, removal of leftovers, its lock, backups, and read-only homes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from gem_index.store.documents import DocumentRepository
 
 
 @pytest.mark.parametrize("name", ["x?1", "x?mode=ro", "a%20b", "h#1", "file:z", ":memory:", "é ü"])
-def test_a_path_is_no_address(name, tmp_path, monkeypatch):
+def test_a_path_is_not_a_url(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for root in (name, tmp_path / f"{name}2"):
         Home(root).create_collection("c")
@@ -42,7 +42,7 @@ def test_a_path_is_no_address(name, tmp_path, monkeypatch):
 class TestLeftovers:
     @pytest.fixture
     def left(self, home, faq, vectors_folder):
-        """What killed processes left, by the step that was killed."""
+        """Leftovers of killed processes, by the step that was killed."""
         faq.ingest(documents(30))
         faq.refit()
         folders = [
@@ -94,7 +94,7 @@ class TestLeftovers:
         assert not any(path.exists() for path in left)
         assert home.verify() == []
 
-    def test_what_is_not_ours_stays(self, home, faq, vectors_folder, tmp_path):
+    def test_foreign_folders_stay(self, home, faq, vectors_folder, tmp_path):
         faq.ingest(documents(30))
         (tmp_path / "elsewhere").mkdir()
         (tmp_path / "elsewhere" / "kept").write_text("precious")
@@ -116,7 +116,7 @@ class TestLeftovers:
         for name in ("vectors/my folder", "collections/1/notes", "vectors/link-01234567"):
             assert (home.root / name).exists()
 
-    def test_what_somebody_put_into_a_collections_folder_stays(self, home, faq):
+    def test_foreign_files_in_a_collections_folder_stay(self, home, faq):
         faq.ingest(documents(10))
         faq.refit()
         for number in (1, 555):
@@ -167,7 +167,7 @@ def other_writer(home):
 
 
 class TestLock:
-    def test_what_others_write_is_no_leftover(self, home, faq, other_writer):
+    def test_files_of_other_programs_are_not_leftovers(self, home, faq, other_writer):
         written = home.root / "collections/7"
         written.mkdir(parents=True)
         assert home.verify() == []
@@ -187,7 +187,7 @@ class TestLock:
         ):
             Home(home.root).create_collection("new")
 
-    def test_what_is_being_written_stays_until_the_outermost_is_released(self, home, faq):
+    def test_files_being_written_stay_until_the_outermost_lock_is_released(self, home, faq):
         folder, note = home.root / "collections/7", home.root / "write.lock.json"
         with home._workspace.write_lock():
             folder.mkdir(parents=True)
@@ -286,7 +286,7 @@ class TestDroppedMeanwhile:
         assert home.verify() == []
         assert "short-lived" not in {vectors.name for vectors in home.vectors.list()}
 
-    def test_word_vectors_that_are_missing_are_no_dropped_collection(self, home, faq):
+    def test_missing_word_vectors_do_not_look_like_a_dropped_collection(self, home, faq):
         faq.ingest(documents(10))
         faq.refit()
         next(home.root.rglob("ids.npy")).unlink()
@@ -301,9 +301,7 @@ class TestDroppedMeanwhile:
             faq.verify()
 
 
-def test_what_is_stored_is_acknowledged_also_where_the_word_vectors_are_gone(
-    home, faq, monkeypatch, caplog
-):
+def test_stored_documents_are_acknowledged_without_the_word_vectors(home, faq, monkeypatch, caplog):
     """The index is brought up to date after the commit: what fails there must not make a document look refused."""
     monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 5)
     for folder in (home.root / "vectors").iterdir():
@@ -342,7 +340,7 @@ class TestFilterCache:
 
 
 class TestDatabase:
-    """What other users of the database do to ours."""
+    """Effects of other users of the database on ours."""
 
     @pytest.fixture
     def beside(self, home, faq):
@@ -361,13 +359,13 @@ class TestDatabase:
         beside.execute("ROLLBACK")
         assert waiting.delete(["d3"]).deleted == 1
 
-    def test_compact_tells_that_a_reader_kept_what_was_deleted(self, home, beside, monkeypatch):
+    def test_compact_reports_a_reader_that_keeps_deleted_content(self, home, beside, monkeypatch):
         monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
         compacting = Home(home.root)
         beside.execute("BEGIN")
         assert beside.execute("SELECT count(*) FROM documents").fetchone() == (30,)
         with pytest.raises(
-            HomeBusyError, match="what was deleted is still in its log; run compact"
+            HomeBusyError, match="deleted content is still in its log; compact the home again"
         ):
             compacting.compact()
         beside.execute("ROLLBACK")
@@ -381,7 +379,7 @@ class TestDatabase:
         ):
             home.collection("faq").search("bank")
 
-    def test_a_page_that_is_damaged_is_told_by_whoever_comes_to_it(self, home, beside):
+    def test_a_damaged_page_is_reported_by_every_reader(self, home, beside):
         collection = home.collection("faq")
         collection.ingest(documents(2500, 30))
         home.compact()

@@ -251,7 +251,7 @@ class TestVerify:
             connection.exec_driver_sql(statement, values)
 
     def forge(self, home, name, content):
-        """Write a file of the snapshot as if it had always been so."""
+        """Replace a file of the snapshot and its recorded hash."""
         path = self.snapshot(home) / name
         path.write_bytes(content)
         entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
@@ -295,10 +295,10 @@ class TestVerify:
         folder = self.snapshot(built)
         self.forge(built, "snapshot.json", b"{}")
         (problem,) = built.verify()
-        assert problem.detail.startswith(f"c: {folder} is no ")
+        assert problem.detail.startswith(f"c: {folder} is not a ")
         self.assert_found_and_fixed(built, problem.detail.removeprefix("c: "))
 
-    def test_an_index_that_is_replaced_meanwhile_is_no_problem(self, built, monkeypatch):
+    def test_an_index_that_is_replaced_meanwhile_is_not_a_problem(self, built, monkeypatch):
         damage = Snapshot.damage
         seen = []
 
@@ -329,7 +329,7 @@ class TestVerify:
         assert len(built.collection("c").search("visa", k=3, mode="lexical")) == 3
 
 
-def test_backup_refuses_what_is_there(built, tmp_path):
+def test_backup_refuses_an_existing_folder(built, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(InputError, match="exists already"):
         built.backup(tmp_path / "there")
@@ -390,7 +390,7 @@ class TestDrift:
         collection.ingest([Document(id="more", text="a cup of tea")])
         found = collection.drift()
         assert found.since_fit == 1
-        assert 0 < found.score_change < 0.01  # what a refit changes, and no noise of a sample
+        assert 0 < found.score_change < 0.01  # the effect of a refit, not sampling noise
         assert not found.refit
 
     def test_deleting_a_subject_is_a_drift(self, home, vectors_folder):

@@ -1,4 +1,4 @@
-"""The index against exact search, and its files against damage."""
+"""The index compared with exact search, and errors for damaged index files."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_an_empty_index_finds_nothing():
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestKinds:
-    def test_scores_near_and_finds_what_a_mask_leaves(self, vectors, kind):
+    def test_scores_are_near_and_masked_positions_are_not_found(self, vectors, kind):
         kind = resolve_kind(kind, len(vectors))
         index = build(vectors, kind)
         accepted = np.zeros(300, bool)
@@ -81,7 +81,7 @@ class TestKinds:
                 again.nearest(vectors[row], 20)[0], index.nearest(vectors[row], 20)[0]
             )
 
-    def test_extends_where_vectors_stand_behind_each_other(self, vectors, kind, tmp_path):
+    def test_extends_if_vectors_are_stored_consecutively(self, vectors, kind, tmp_path):
         kind = resolve_kind(kind, 200)
         build(vectors[:200], kind).write(tmp_path / "i")
         kept = np.ones(200, bool)
@@ -226,7 +226,7 @@ class TestLexical:
             )
             assert index.match(plain("bank"), 10, np.array([7, 11])) == []
 
-    def test_extends_without_what_died(self, index, tmp_path):
+    def test_extends_without_deleted_documents(self, index, tmp_path):
         folder = tmp_path / "w"
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         new = (np.array([20]), ["a new bank"])
@@ -235,7 +235,7 @@ class TestLexical:
         found = dict(extended.match(plain("bank"), 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-        # what died still counts in the files' statistics, in those of a match too
+        # deleted documents still count in the files' statistics, also for a match
         assert (len(extended), extended.documents) == (6, 7)
         weights = match_weights(extended.frequencies(["bank"]), extended.documents)
         every = np.array([*self.IDS, 20])
@@ -275,7 +275,7 @@ def written(tmp_path, vectors):
     return tmp_path / "c" / "gen", files, ids
 
 
-def test_a_generation_takes_over_what_lives(written, vectors):
+def test_a_snapshot_reuses_stored_documents(written, vectors):
     directory, _, ids = written
     more = np.random.default_rng(0).normal(size=(50, 16)).astype(np.float32)
     more = np.concatenate([vectors, more / np.linalg.norm(more, axis=1, keepdims=True)])
@@ -327,11 +327,11 @@ def test_missing_and_cut_files_are_refused_at_open(written):
     assert Snapshot.damage(directory, files) == ["vectors.faiss is missing"]
 
 
-def test_files_of_another_version_or_of_two_minds_are_refused_at_open(written):
+def test_files_of_another_version_or_that_disagree_are_refused_at_open(written):
     directory, files, ids = written
     meta = (directory / "snapshot.json").read_text()
     (directory / "snapshot.json").write_text(meta.replace('"version": 1', '"version": 7'))
-    with pytest.raises(CorruptionError, match=r"gen is no .* of version 1"):
+    with pytest.raises(CorruptionError, match=r"gen is not a .* of version 1"):
         Snapshot.open(directory, files)
     (directory / "snapshot.json").write_text(meta)
     np.save(directory / "ids.npy", ids[:-1])

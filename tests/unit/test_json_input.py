@@ -1,4 +1,4 @@
-"""JSON of unknown origin: what is accepted, refused, and at what cost."""
+"""JSON of unknown origin: accepted and refused texts, and their cost."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.booleans())
-def test_what_json_writes_comes_back(value, ascii_only):
+def test_json_output_is_read_back_unchanged(value, ascii_only):
     text = json.dumps(value, ensure_ascii=ascii_only)
     assert parse_json(text) == value
     if ascii_only:

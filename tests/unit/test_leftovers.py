@@ -1,4 +1,4 @@
-"""The pytest plugin that finds the test which left something open."""
+"""The pytest plugin that finds the test that left a resource open."""
 
 import re
 import subprocess

@@ -110,7 +110,7 @@ def test_a_model_file_needs_its_vectors(tiny, tmp_path):
         open_provider("tiny", model=path, home=tiny)
 
 
-def test_what_contradicts_itself_is_refused(tiny):
+def test_contradictory_arguments_are_refused(tiny):
     tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1))
     with pytest.raises(ConfigError, match="a model and a collection; expected one"):
         open_provider(model="fitted", collection="faq", home=tiny)

@@ -1,4 +1,4 @@
-"""What plugins may use of us: the public names, and the errors."""
+"""Plugins use only our public names and errors."""
 
 import ast
 from pathlib import Path

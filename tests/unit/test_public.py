@@ -1,4 +1,4 @@
-"""What is public: names, docstrings, protocols, and the README's own Python."""
+"""The public interface: names, docstrings, protocols, and the README's Python."""
 
 import importlib
 import inspect
@@ -51,7 +51,7 @@ def test_every_module_declares_what_it_offers_and_says_what_it_is():
                 assert inspect.getdoc(offered), f"{module.__name__}.{name}"
 
 
-MUTABLE = {"DocumentReader", "Loss", "Record", "UpsertCounts", "_Partial"}
+MUTABLE = {"DocumentReader", "Loss", "Record", "UpsertCounts", "_PartialFile"}
 """Dataclasses that count or collect; all others are values."""
 
 
@@ -142,9 +142,7 @@ def test_every_type_of_a_public_signature_is_public():
 class TestPages:
     """The runner of pages itself."""
 
-    def test_blocks_are_one_program_and_text_blocks_are_what_is_printed(
-        self, tmp_path, monkeypatch
-    ):
+    def test_blocks_are_one_program_and_text_blocks_are_its_output(self, tmp_path, monkeypatch):
         monkeypatch.delenv("REWRITE_PAGES", raising=False)
         page = tmp_path / "page.md"
         page.write_text(
@@ -173,7 +171,7 @@ class TestPages:
         last = caught.traceback[-1]
         assert (str(last.path), last.lineno + 1) == (str(page), 5)
 
-    def test_a_page_without_blocks_is_no_page(self, tmp_path):
+    def test_a_page_without_blocks_is_an_error(self, tmp_path):
         (tmp_path / "page.md").write_text("nothing to run\n")
         with pytest.raises(AssertionError, match="holds no python block"):
             run_page(tmp_path / "page.md")

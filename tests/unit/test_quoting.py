@@ -42,7 +42,7 @@ def test_why_something_failed(error, shown):
     assert quoted_error(error) == shown
 
 
-def test_what_is_shared_a_million_times_over_is_shown_in_bounded_length():
+def test_an_object_that_is_shared_a_million_times_is_shown_in_bounded_length():
     shared = ["x"]
     for _ in range(200):
         shared = [shared, shared]

@@ -1,4 +1,4 @@
-"""A refit that was cut off goes on from where it was."""
+"""An interrupted refit resumes where it stopped."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def often(monkeypatch):
 
 @pytest.fixture
 def work(monkeypatch):
-    """What was fitted and encoded, and after how many encoded texts the process dies."""
+    """Counts of fits and encoded texts, and the number of encoded texts after which the process dies."""
 
     class Work:
         encoded, fits, dies_after = 0, 0, 10**9
@@ -44,7 +44,7 @@ def work(monkeypatch):
 
 @pytest.fixture
 def made(tmp_path, vectors_folder):
-    """Two collections of the same documents in homes of their own."""
+    """Two collections of the same documents in separate homes."""
 
     def make(name, kind="flat"):
         home = Home(tmp_path / name)
@@ -56,7 +56,7 @@ def made(tmp_path, vectors_folder):
 
 
 def cut(collection, work, after):
-    """Refit until so many texts are encoded."""
+    """Refit until the given number of texts is encoded."""
     work.encoded, work.dies_after = 0, after
     with pytest.raises(KeyboardInterrupt):
         collection.refit()
@@ -71,7 +71,7 @@ def files(collection, pattern):
 @pytest.mark.parametrize(
     ("kind", "sampled"), [("flat", 0), ("sq8", 100), ("rabitq", 100), ("hnsw", 100)]
 )
-def test_goes_on_from_the_model_and_the_last_checkpoint(made, work, kind, sampled):
+def test_resumes_from_the_model_and_the_last_checkpoint(made, work, kind, sampled):
     whole, interrupted = made("whole", kind), made("interrupted", kind)
     whole.refit()
     before = interrupted.encoder.fingerprint
@@ -91,7 +91,7 @@ def test_goes_on_from_the_model_and_the_last_checkpoint(made, work, kind, sample
     assert files(interrupted, "unfinished/**/*") == []
 
 
-def test_begins_anew_when_the_documents_are_others(made, work):
+def test_starts_again_when_the_documents_changed(made, work):
     collection = made("home")
     cut(collection, work, 60)
     collection.ingest([Document(id="new", text="a new document about a river")])

@@ -1,4 +1,4 @@
-"""Rows of word vectors as they are stored: what fewer bits lose, and words that share a row."""
+"""Stored rows of word vectors: the loss with fewer bits, and words that share a row."""
 
 from types import SimpleNamespace
 

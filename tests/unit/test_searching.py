@@ -1,4 +1,4 @@
-"""One search: what is asked for, how deep each list goes, and hits that are re-ranked."""
+"""Single searches: arguments, the length of each list, and re-ranked hits."""
 
 import numpy as np
 import pytest
@@ -169,7 +169,7 @@ class TestDepth:
         "carrier",
         ["{}", "what about {}", "please look at {} again", "is there any news of {} please"],
     )
-    def test_what_one_document_holds_is_found_first(self, many, carrier):
+    def test_a_word_of_one_document_finds_it_first(self, many, carrier):
         many.ingest([Document(id="ticket", text="the school of ticket 48151623 is closed today")])
         many.refit()
         assert many.search(carrier.format("48151623"), k=1)[0].id == "ticket"

@@ -1,4 +1,4 @@
-"""Collections, models and providers over several encoders side by side: all that works for one."""
+"""Collections, models and providers with several encoders side by side: everything that works with one encoder."""
 
 import json
 import pickle
@@ -88,7 +88,7 @@ class TestCollection:
         assert list(drift.angles) == sorted(drift.angles)
         assert two.drift().score_change == 0
 
-    def test_goes_on_from_the_fit_of_a_refit_that_was_killed(self, home, two, monkeypatch):
+    def test_resumes_from_the_fit_of_a_killed_refit(self, home, two, monkeypatch):
         two.ingest(documents(30, 60))
         monkeypatch.setattr(refit_checkpoint.RefitCheckpoint, "checkpoint", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""What gem_index.testing gives the tests of adapters: processes, samples, and the isolation of tests."""
+"""The helpers of gem_index.testing for the tests of adapters: processes, samples, and the isolation of tests."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ class TestProcesses:
             in_forked_child(lambda: divmod(7, 0))
         assert "ZeroDivisionError" in capfd.readouterr().err
 
-    def test_python_runs_anew_in_the_current_directory(self, tmp_path, monkeypatch):
+    def test_a_new_python_runs_in_the_current_directory(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         script = "import os, sys; print(os.getcwd(), sys.argv[1])"
         assert run_python("-c", script, "an argument").stdout == f"{tmp_path} an argument\n"
@@ -45,7 +45,7 @@ class TestProcesses:
         run_python("-c", "import calls_one, calls_two", import_from=tmp_path / "one")
         assert "calls_one" in run_python("-c", "import calls_one", status=1).stderr
 
-    def test_another_exit_status_than_expected_fails_with_what_was_written(self):
+    def test_an_unexpected_exit_status_fails_with_the_output(self):
         with pytest.raises(AssertionError, match="found exit status 1\n(?s:.*)ZeroDivisionError"):
             run_python("-c", "1 / 0")
         with pytest.raises(AssertionError, match="found exit status 0"):

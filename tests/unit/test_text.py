@@ -40,7 +40,7 @@ def test_frequent_english_is_a_clean_list_in_order():
         ("a\ud800", "holds half of a surrogate pair"),
     ],
 )
-def test_what_is_no_text_is_told(text, message):
+def test_anything_but_text_is_reported(text, message):
     with pytest.raises(InputError, match=message):
         check_text(text, "query")
     assert check_text("a bank", "query") == "a bank"

@@ -1,4 +1,4 @@
-"""Options of a source: what they do to a look-up, to what is stored, and to the fingerprint."""
+"""Options of a source: their effect on look-ups, on stored vectors, and on the fingerprint."""
 
 import numpy as np
 import pytest
@@ -155,7 +155,7 @@ class TestFingerprint:
         rows, _ = unit.lookup(["river", "RIVER"])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(rows[0], rows[1])
-        with pytest.raises(ConfigError, match="composes words in a way"):
+        with pytest.raises(ConfigError, match="has the options unit or tails"):
             unit.as_file("mine", "subword")
         half = open_unstored(wordllama_file(), SourceOptions(scale=0.5))
         np.testing.assert_allclose(
@@ -163,7 +163,7 @@ class TestFingerprint:
         )
 
     @pytest.mark.parametrize("options", [{"limit": 5}, {"case": "fallback"}])
-    def test_what_makes_no_sense_for_pieces(self, options):
+    def test_options_that_do_not_apply_to_pieces(self, options):
         from gem_index.vectors.subword import wordllama_file
 
         with pytest.raises(ConfigError):
@@ -294,12 +294,12 @@ class TestLibrary:
             MappedVectors.from_words(WORDS, MATRIX, SourceOptions(oov="subword"))
 
     def test_words_are_forgotten_before_they_fill_the_memory(self, monkeypatch):
-        monkeypatch.setattr("gem_index.vectors.subword._REMEMBERED_WORDS", 2)
+        monkeypatch.setattr("gem_index.vectors.subword._CACHED_WORDS", 2)
         source = open_wordllama()
         words = ["believing", "rivers", "banking", "ducks", "believing"]
         expected = np.concatenate([open_wordllama().lookup([word])[0] for word in words])
         np.testing.assert_array_equal(source.lookup(words)[0], expected)
-        assert len(source._split) <= 2
+        assert len(source._piece_cache) <= 2
 
     def test_cutting_a_source_that_composes_words(self, home, wordllama):
         info = home.vectors.fit_vocabulary("small", ["believing rivers"], vectors="wordllama*2")

@@ -195,7 +195,7 @@ class TestFormats:
             assert chunk[0] == ["w\u00f6rd", "other"]
             assert chunk[1].tobytes() == np.stack([expected, expected]).tobytes()
 
-    def test_compiled_parsing_takes_what_files_hold(self):
+    def test_compiled_parsing_accepts_real_files(self):
         words, rows = parse_quickly(b"the 0.1 -2.5e-3\nof .5 7.\nto +1 1E2\n", 3, 2)
         assert words == ["the", "of", "to"]
         assert rows.tolist() == np.array([[0.1, -0.0025], [0.5, 7], [1, 100]], np.float32).tolist()
@@ -222,7 +222,7 @@ class TestFormats:
             (b"the 1 2\nof 1 \xff\xfe\n", "line 2 holds .* where a number was expected"),
             (b"3 2\na 1 2\nb 1 2\n", "announces 3 words, found 2"),
             (b"3 9999999999\na 1 2\n", "line 1 announces 9999999999 dimensions"),
-            (b"just some prose here\n", "line 1 is no word followed by numbers"),
+            (b"just some prose here\n", "line 1 is not a word followed by numbers"),
             (b"2 2\n", "announces 2 words, found 0"),
             (b"the 1 2\n\nof 1 2\n", "line 2 holds 0 numbers"),
         ],
@@ -421,12 +421,12 @@ def test_neighbours_of_combined_sources_are_words_of_the_first(small_vectors):
 
 
 @pytest.mark.parametrize("word", ["", "a\nb", "\x1b[31m"])
-def test_neighbours_of_what_cannot_be_printed(small_vectors, word):
+def test_neighbours_of_an_unprintable_word(small_vectors, word):
     with pytest.raises(InputError, match="expected a word of printable characters"):
         nearest_words(small_vectors, word, 4)
 
 
-def test_what_was_broken_of_stored_vectors_is_told(vectors_folder, tmp_path):
+def test_damage_of_stored_vectors_is_reported(vectors_folder, tmp_path):
     folder = tmp_path / "mapped"
     import_vectors(read_vectors(vectors_folder), folder)
     for content in ("[]", "{", "{}"):

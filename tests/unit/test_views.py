@@ -1,4 +1,4 @@
-"""How readers follow a collection: one at a time brings the view up to date, and every state answers as it should."""
+"""Views of a collection: one thread at a time updates the view, and every state gives correct results."""
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ class TestWordsOfTheTail:
                     self.expected(text, query), rel=1e-4
                 ), (query, text)
 
-    def test_follow_what_is_deleted_and_replaced(self, faq):
+    def test_follow_deletions_and_replacements(self, faq):
         faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         assert len(faq.search("bank tea", mode="lexical")) == 4
         faq.delete(["0", "3"])

@@ -1,4 +1,4 @@
-"""Texts whose fields count differently, from the file to the score."""
+"""Texts with weighted fields, from the file to the score."""
 
 import copy
 import json
@@ -162,7 +162,7 @@ class TestReader:
     @pytest.mark.parametrize(
         "weight", ["0", "-1", "x", "nan", "inf", "", "1e999", "1e300", "0.001"]
     )
-    def test_a_weight_that_is_no_positive_number(self, path, weight):
+    def test_a_weight_that_is_not_a_positive_number(self, path, weight):
         with pytest.raises(ConfigError, match="the weight of the text field 'subject' is"):
             reader(path, f"subject*{weight}")
 

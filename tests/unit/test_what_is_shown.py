@@ -1,4 +1,4 @@
-"""What people see in Python: short reprs, tables in notebooks, progress; and what is refused where texts are asked for."""
+"""Output in Python: short reprs, tables in notebooks, progress; and errors for arguments that are not texts."""
 
 import io
 import sys
@@ -107,7 +107,7 @@ class TestProgress:
     [Frame(), {"text": "a bank"}, "a bank", b"a bank", 7],
     ids=["frame", "mapping", "string", "bytes", "number"],
 )
-def test_what_is_no_list_of_texts_is_refused(faq, small_vectors, thing):
+def test_anything_but_a_list_of_texts_is_refused(faq, small_vectors, thing):
     encoder = GemEncoder(small_vectors)
     for use in (
         encoder.encode,
@@ -160,8 +160,8 @@ class TestDocumentsStoredWithoutIndex:
                 with pytest.raises(NotIndexedError) as caught:
                     use()
                 assert str(caught.value) == (
-                    f"{name} holds its {count} documents, all of them stored and searched, but its index was not written: "
-                    f"no space left on device; make room or mend that, then run: {command}"
+                    f"{name} holds its {count} documents, all of them stored and searchable, but its index was not written: "
+                    f"no space left on device; make room or fix the cause, then run: {command}"
                 )
                 assert len(home.collection(name).search("bank", k=99)) == count
         home.collection("c").refit()

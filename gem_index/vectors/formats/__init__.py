@@ -1,4 +1,4 @@
-"""Word vectors as published: their format is told by content, and each is read in chunks."""
+"""Published formats of word vectors: recognised by their content, and read in chunks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FORMATS: Mapping[str, Callable[[str], VectorFile]] = {
     "gensim": read_gensim,
     "spacy": read_spacy,
 }
-"""Readers by the name of the format; ``--format`` takes these names and ``ALIASES``."""
+"""Readers by the name of the format."""
 
 ALIASES: Mapping[str, str] = {
     "paragram": "glove",
@@ -61,7 +61,7 @@ ALIASES: Mapping[str, str] = {
 """Other names of the same formats."""
 
 WRITABLE = ("glove", "word2vec-text", "word2vec-binary", "folder", "parquet", "model2vec")
-"""The formats that are written too."""
+"""The formats that can be written."""
 
 _ENDINGS = {
     ".txt": "glove",
@@ -71,7 +71,7 @@ _ENDINGS = {
 }
 _COMMON_ENDINGS = "xz bz2 zip gz npy npz safetensors csv tsv json jsonl kv model pkl"
 _UNWRITABLE = frozenset(f".{ending}" for ending in _COMMON_ENDINGS.split())
-_SAMPLE = 65_536  # bytes from which a format is told
+_SAMPLE = 65_536  # bytes from which a format is recognised
 
 
 def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = None) -> VectorFile:
@@ -82,14 +82,14 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
     source : str, Path or gensim KeyedVectors
         A file, compressed or not, a folder, the name of an installed spaCy pipeline, or an object.
     format : str, optional
-        One of ``FORMATS`` or ``ALIASES``, instead of recognising it.
+        One of ``FORMATS`` or ``ALIASES``; recognised from the content by default.
 
     Raises
     ------
     InputError
         If the path cannot be read.
     VectorFormatError
-        If it is none of the formats, or not the one named.
+        If it is none of the formats, or not the given one.
     """
     if not isinstance(source, str | Path):
         return of_keyed_vectors(source)
@@ -114,7 +114,7 @@ def _is_stream(path: Path) -> bool:
     try:
         return path.exists() and not path.is_file() and not path.is_dir()
     except OSError:
-        return False  # opening it tells what is wrong
+        return False  # opening it reports the problem
 
 
 def _recognise(path: str) -> str:
@@ -150,7 +150,7 @@ def _format_of_content(file: io.BufferedReader) -> str:
 
 
 def _continues_as_text(sample: bytes, dimension: int) -> bool:
-    """Tell whether numbers follow the header as text: a second line of them, or nothing but printable bytes."""
+    """Tell whether numbers follow the header as text: the second line is numbers, or all bytes are printable."""
     second = [*sample.split(b"\n", 2), b""][1]
     numbers = second.split()[-dimension:]
     if len(numbers) == dimension and all(map(is_number, numbers)):
@@ -159,20 +159,20 @@ def _continues_as_text(sample: bytes, dimension: int) -> bool:
 
 
 def format_of_name(path: Path) -> str:
-    """Return the format that a file to write has by its name: without a known ending it is a folder."""
+    """Return the format to write for a file name; a folder if the ending is not known."""
     if path.suffix == ".gz" and path.with_suffix("").suffix.lower() in (".txt", ".vec", ".bin"):
         path = path.with_suffix("")
     return _ENDINGS.get(path.suffix.lower(), "folder")
 
 
 def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) -> None:
-    """Write word vectors; what is written is wholly there or not at all.
+    """Write word vectors atomically: complete on return, absent on error.
 
     Parameters
     ----------
     vectors : VectorFile
     path : Path
-        A file (text also compressed, where its name ends in ``.gz``) or, for folders, a new folder.
+        A file (all but Parquet also compressed, if the name ends in ``.gz``) or, for folders, a new folder.
     format : str, optional
         One of ``WRITABLE``; by default by the name: ``.txt``, ``.vec``, ``.bin``, ``.parquet``, else a folder.
 
@@ -224,7 +224,7 @@ def _write_stream(plain: IO[bytes], packed: bool, vectors: VectorFile, format: s
     with ExitStack() as stack:
         file = plain
         if packed:
-            # neither name nor time of day: the same vectors give the same bytes
+            # without file name and time: the same vectors give the same bytes
             stream = stack.enter_context(gzip.GzipFile("", "wb", fileobj=plain, mtime=0))
             file = cast("IO[bytes]", stream)
         if format == "word2vec-binary":

@@ -1,4 +1,4 @@
-"""Matrices with a word list beside them: ``words.txt`` + ``matrix.npy``, and any NumPy or safetensors file with one."""
+"""Matrices with a separate word list: ``words.txt`` + ``matrix.npy``, or any NumPy or safetensors file with a word list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TENSOR_KINDS = frozenset(
 
 
 def read_folder(path: str) -> VectorFile:
-    """Open a folder with ``words.txt`` and ``matrix.npy`` or ``matrix.safetensors``: line i of the first names row i."""
+    """Open a folder with ``words.txt`` and ``matrix.npy`` or ``matrix.safetensors``; line i of the words names row i."""
     folder = Path(path)
     words_file = folder / "words.txt"
     for name, read in (
@@ -49,13 +49,13 @@ def read_folder(path: str) -> VectorFile:
 
 
 def read_npy(path: str) -> VectorFile:
-    """Open a NumPy matrix with its word list beside it."""
+    """Open a NumPy matrix with a word list in the same folder."""
     words = _words_beside(Path(path))
     return of_arrays(path, "npy", words, map_npy(path), path)
 
 
 def read_safetensors(path: str) -> VectorFile:
-    """Open a safetensors file that holds one matrix, with its word list beside it."""
+    """Open a safetensors file that holds one matrix, with a word list in the same folder."""
     words = _words_beside(Path(path))
     with plain_source_file(path) as plain:
         return of_arrays(path, "safetensors", words, _tensor(plain), path)
@@ -68,7 +68,7 @@ def of_arrays(
     matrix: npt.NDArray[Any],
     matrix_file: str | Path | None = None,
 ) -> VectorFile:
-    """Return words and the matrix of their rows as a vector file."""
+    """Return words and their matrix as a vector file."""
     place = str(matrix_file or origin)
     dtype = check_matrix(matrix, place)
     if len(words) != len(matrix):
@@ -95,16 +95,16 @@ def map_npy(place: str) -> npt.NDArray[Any]:
     """
     with (
         plain_source_file(place) as plain,
-        foreign_reader(f"{place} is not a NumPy array file", "a whole .npy file of numbers"),
+        foreign_reader(f"{place} is not a NumPy array file", "a complete .npy file of numbers"),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+        warnings.simplefilter("ignore")  # about headers written by Python 2
         matrix: npt.NDArray[Any] = np.lib.format.open_memmap(plain, mode="r")
     return matrix
 
 
 def read_tensors(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
-    """Return tensors of a safetensors file: those of the names that it holds, by default all.
+    """Return the tensors of a safetensors file that have one of the names, or all if no names are given.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def read_tensors(path: Path, *names: str) -> dict[str, npt.NDArray[Any]]:
     tensors: dict[str, npt.NDArray[Any]] = {}
     problem = f"{path} is not a safetensors file"
     with (
-        foreign_reader(problem, "a whole one of float16 or float32 numbers"),
+        foreign_reader(problem, "a complete one of float16 or float32 numbers"),
         safe_open(path, "numpy") as file,
     ):
         for name in file.keys():  # noqa: SIM118 - it is not a dictionary
@@ -157,13 +157,13 @@ def _words_beside(path: Path) -> list[str]:
         if (path.parent / name).is_file():
             return _lines(path.parent / name)
     raise VectorFormatError(
-        f"{path} is a matrix without words; expected a word a line in a file beside it: {' or '.join(names)}"
+        f"{path} is a matrix without words; expected one word per line in a file beside it: {' or '.join(names)}"
     )
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        # split at line feeds alone: a word may hold any other character that Unicode counts as a line end
+        # split only at line feeds: a word may contain other characters that Unicode treats as line ends
         text = path.read_bytes().decode("utf-8-sig").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise VectorFormatError(f"{path} is not UTF-8 at byte {error.start}") from error

@@ -1,4 +1,4 @@
-"""What every reader of word vectors returns, and what all of them check."""
+"""The common result of all readers of word vectors, and their common checks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Pieces:
     rule : str
         ``sum`` or ``mean`` of the pieces' vectors.
     left_out : int, optional
-        A piece that is not counted: the one that stands for unknown text.
+        A piece that does not count: the one for unknown text.
     """
 
     tokenizer: Path
@@ -62,7 +62,7 @@ class Ngrams:
     Parameters
     ----------
     shortest, longest : int
-        Characters of an n-gram, the word's boundaries included.
+        Lengths of an n-gram in characters, including the word's boundary marks.
     rows : callable
         Iterates over the n-grams' vectors in blocks (b, dimension), bucket by bucket.
     """
@@ -74,29 +74,29 @@ class Ngrams:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """Word vectors as published, read in chunks.
+    """Word vectors in a published format, read in chunks.
 
     Attributes
     ----------
     origin : str
-        Where they were read: a file, folder, package or object.
+        Where they come from: a file, folder, package or object.
     format : str
         One of ``FORMATS``.
     dimension : int
         Length of a vector.
     dtype : numpy dtype
-        float32, or float16 where no more is stored.
+        float32, or float16 if the file stores float16.
     chunks : callable
         Iterates over ``(words, rows)``: b words and their (b, dimension) vectors, finite, in the file's order. Raises
-        VectorFormatError naming line, row or byte.
+        VectorFormatError with the line, row or byte.
     words : int, optional
-        How many words are announced, for showing progress; not to be trusted.
+        The number of words that the file announces, only for showing progress: it may be wrong.
     table : callable, optional
-        Where several words share a row: returns the words and the row of each; the chunks then carry no words.
+        For words that share rows: returns the words and the row of each; the chunks then hold no words.
     composition : Pieces or Ngrams, optional
-        How words that have no row of their own get a vector.
+        How vectors are composed for words without a row.
     oddities : Counter
-        What was tolerated while reading the chunks, by name.
+        Counts of the problems that were tolerated while reading the chunks, by name.
     """
 
     origin: str
@@ -111,7 +111,7 @@ class VectorFile:
 
 
 def word_of_bytes(raw: bytes, oddities: Counter[str]) -> str:
-    """Return a word as text: UTF-8, else Latin-1, which some published files mix in and which is then counted."""
+    """Decode a word as UTF-8, else as Latin-1, which some published files contain; the latter is counted."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -120,7 +120,7 @@ def word_of_bytes(raw: bytes, oddities: Counter[str]) -> str:
 
 
 def check_dimension(dimension: int, place: str) -> int:
-    """Return a dimension that vectors can have.
+    """Return a dimension after checking its range.
 
     Raises
     ------
@@ -137,21 +137,21 @@ def check_dimension(dimension: int, place: str) -> int:
 def matrix_chunks(
     matrix: Matrix, words: Sequence[str], place: str, dtype: npt.DTypeLike
 ) -> Iterator[VectorChunk]:
-    """Iterate over the rows of a matrix and their words; without words the rows come alone."""
+    """Iterate over blocks of words and rows of a matrix; ``words`` may be empty."""
     for begin in range(0, len(matrix), ROWS_AT_ONCE):
-        with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by its row
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported with its row
             rows = np.asarray(matrix[begin : begin + ROWS_AT_ONCE]).astype(dtype)
         refuse_not_finite(rows, place, begin + 1)
         yield words[begin : begin + ROWS_AT_ONCE], rows
 
 
 def check_matrix(matrix: Matrix, place: str) -> np.dtype[np.floating]:
-    """Return the precision to keep of a matrix: float16 where it holds no more, else float32.
+    """Return the type in which to store a matrix: float16 if it is float16, else float32.
 
     Raises
     ------
     VectorFormatError
-        If it is no matrix of numbers.
+        If it is not a matrix of floating-point numbers.
     """
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
         raise VectorFormatError(
@@ -162,7 +162,7 @@ def check_matrix(matrix: Matrix, place: str) -> np.dtype[np.floating]:
 
 
 def refuse_not_finite(rows: npt.NDArray[np.floating], place: str, first: int) -> None:
-    """Raise VectorFormatError where a row holds NaN or infinity; row 0 is called ``place`` and the number ``first``."""
+    """Raise VectorFormatError if a row holds NaN or infinity; the message calls row i ``place`` ``first + i``."""
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         raise VectorFormatError(

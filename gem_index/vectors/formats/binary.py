@@ -44,7 +44,7 @@ def read_binary(path: str) -> VectorFile:
         total, size = 0, 4 * dimension
         with open_source_file(path) as file:
             buffer = b""
-            offset = len(file.readline(256))  # of the buffer's beginning in the file
+            offset = len(file.readline(256))  # position in the file of the buffer's first byte
             while total < count:
                 block = file.read(_BYTES)
                 buffer += block
@@ -62,7 +62,7 @@ def read_binary(path: str) -> VectorFile:
                         )
                     if space < 0 or space + 1 + size > len(buffer):
                         break
-                    # the original program ends each vector with a line feed, others do not
+                    # the original program writes a line feed after each vector, others do not
                     words.append(word_of_bytes(buffer[position:space].lstrip(b"\n"), oddities))
                     numbers.append(buffer[space + 1 : space + 1 + size])
                     position = space + 1 + size
@@ -75,7 +75,7 @@ def read_binary(path: str) -> VectorFile:
                 elif not block:
                     raise VectorFormatError(
                         f"{path} line 1 announces {count} words, found {total}: the file ends inside "
-                        f"word {total + 1} at byte {offset + len(buffer)}; expected a whole file"
+                        f"word {total + 1} at byte {offset + len(buffer)}; expected a complete file"
                     )
                 offset += position
                 buffer = buffer[position:]

@@ -38,7 +38,7 @@ _WORD, _LABEL = 0, 1
 _END_OF_SENTENCE = b"</s>"  # has no n-grams
 _LONGEST_WORD = 65_536  # bytes
 _MOST_BUCKETS = 1 << 31
-_NGRAMS_PER_WORD = 1_000  # on average over the words and ten more
+_NGRAMS_PER_WORD = 1_000  # average limit, with an allowance of ten words for small models
 
 
 class _Model:
@@ -49,14 +49,14 @@ class _Model:
         magic, version = self._unpack(file, "<ii")
         if magic != _MAGIC_NUMBER or version not in _VERSIONS:
             raise VectorFormatError(
-                f"{path} is no fastText model of version 12 (found the number {magic}, version {version})"
+                f"{path} is not a fastText model of version 12 (found the number {magic}, version {version})"
             )
         args = self._unpack(file, "<12id")
         supervised = args[6] == 3
         self.dimension = check_dimension(args[0], f"{path} byte 8")
         self.buckets, self.shortest, self.longest = args[8], args[9], args[10]
         if version == 11 and supervised:
-            self.longest = 0  # as fastText reads its older classifiers
+            self.longest = 0  # as fastText itself does for older classifiers
         check_ngrams(f"{path} byte 44", self.shortest, self.longest)
         size, words, _labels, _tokens, pruned = self._unpack(file, "<iiiqq")
         if not 0 < words <= size or not 0 <= self.buckets < _MOST_BUCKETS or pruned > 0:
@@ -85,7 +85,7 @@ class _Model:
         self._check_end(file)
 
     def _check_end(self, file: io.BufferedReader) -> None:
-        """Hold the file to the length that its two matrices need; the second one is not read."""
+        """Check that the file has the length that its two matrices need; the second one is not read."""
         size = file.seek(0, io.SEEK_END)
         end = self.offset + 4 * self.rows * self.dimension
         if end <= size:
@@ -97,7 +97,7 @@ class _Model:
             end = file.tell() + 4 * rows * columns
         if end != size:
             raise VectorFormatError(
-                f"{self.path} has {size} bytes; expected {end}: the file may be cut"
+                f"{self.path} has {size} bytes; expected {end}: the file may be truncated"
             )
 
     def _unpack(self, file: io.BufferedReader, form: str) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ class _Model:
         data = file.read(size)
         if len(data) != size:
             raise VectorFormatError(
-                f"{self.path} ends at byte {file.tell()}; expected a whole fastText model"
+                f"{self.path} ends at byte {file.tell()}; expected a complete fastText model"
             )
         return struct.unpack(form, data)
 
@@ -118,7 +118,7 @@ class _Model:
                 if not block or len(buffer) - position > _LONGEST_WORD + 10:
                     raise VectorFormatError(
                         f"{self.path} ends inside or has no end of word {number} of {size}; "
-                        f"expected a whole fastText model, with words of up to {_LONGEST_WORD} bytes"
+                        f"expected a complete fastText model, with words of up to {_LONGEST_WORD} bytes"
                     )
                 buffer, position = buffer[position:] + block, 0
             if end - position > _LONGEST_WORD:
@@ -131,10 +131,10 @@ class _Model:
 
 
 def read_fasttext(path: str) -> VectorFile:
-    """Open a fastText model: a word's vector is the mean of its own and of its n-grams', as fastText computes it."""
+    """Open a fastText model; as in fastText, a word's vector is the mean of its own vector and those of its n-grams."""
     with plain_source_file(path) as plain, plain.open("rb") as file:
         model = _Model(path, file)
-        # the mapping outlives the file
+        # the mapping stays valid after the file is closed
         matrix: npt.NDArray[np.float32] = np.memmap(
             file, "<f4", "r", offset=model.offset, shape=(model.rows, model.dimension)
         )
@@ -145,12 +145,12 @@ def read_fasttext(path: str) -> VectorFile:
 
 
 def check_ngrams(place: str, shortest: Any, longest: Any) -> tuple[int, int]:
-    """Return the lengths of n-grams that published models may have; longest is 0 where there are none.
+    """Return the lengths of n-grams after checking them; longest is 0 if there are no n-grams.
 
     Raises
     ------
     VectorFormatError
-        If they are longer than 32 characters, or no numbers.
+        If they are longer than 32 characters, or not numbers.
     """
     numbers = isinstance(shortest, int) and isinstance(longest, int)
     if not (numbers and (0 <= shortest <= longest <= LONGEST_NGRAM or not longest)):
@@ -162,12 +162,12 @@ def check_ngrams(place: str, shortest: Any, longest: Any) -> tuple[int, int]:
 
 
 def _check_work(origin: str, words: Sequence[bytes], shortest: int, longest: int) -> None:
-    """Bound the work of composing the words: published models have some forty n-grams a word."""
+    """Limit the work of composing the words: published models have about forty n-grams per word."""
     most = sum(map(len, words)) * (longest - shortest + 1)
     if longest and most > _NGRAMS_PER_WORD * (len(words) + 10):
         raise VectorFormatError(
             f"{origin} has {len(words)} words of up to {max(map(len, words))} bytes with n-grams of {shortest} to "
-            f"{longest} characters; expected at most {_NGRAMS_PER_WORD} n-grams a word: that is not a model of words"
+            f"{longest} characters; expected at most {_NGRAMS_PER_WORD} n-grams per word: this is not a model of words"
         )
 
 
@@ -181,7 +181,7 @@ def of_ngram_model(
     longest: int,
     without_ngrams: bytes | None = None,
 ) -> VectorFile:
-    """Return words, their own vectors and those of their n-grams as a vector file; longest is 0 where there are none."""
+    """Return words with their own and their n-grams' vectors as a vector file; longest is 0 if there are no n-grams."""
     _check_work(origin, words, shortest, longest)
     oddities: Counter[str] = Counter()
     table = NgramTable(Rows(buckets), shortest, longest)
@@ -196,7 +196,7 @@ def of_ngram_model(
                 sums, counts = table.sums(bounded)
                 with np.errstate(
                     over="ignore", invalid="ignore"
-                ):  # infinity is reported by its word
+                ):  # infinity is reported with its word
                     rows += sums
                 rows /= (counts + 1)[:, None].astype(np.float32)
             refuse_not_finite(rows, f"{origin} word", begin + 1)

@@ -1,4 +1,4 @@
-"""gensim's ``KeyedVectors``: objects in memory, and the files that ``save`` writes (read without unpickling)."""
+"""gensim's ``KeyedVectors``: objects in memory, and files written by ``save`` (read without unpickling)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["KeyedVectorsLike", "of_keyed_vectors", "read_gensim"]
 
 @runtime_checkable
 class KeyedVectorsLike(Protocol):
-    """What is read of a ``gensim.models.KeyedVectors``."""
+    """The attributes of a ``gensim.models.KeyedVectors`` that are read."""
 
     index_to_key: list[str]
     vectors: npt.NDArray[Any]
 
 
 def of_keyed_vectors(vectors: object) -> VectorFile:
-    """Return a gensim object's words and rows; of a whole model those of its word vectors.
+    """Return a gensim object's words and rows; for a complete model, those of its word vectors.
 
     Raises
     ------
     ConfigError
-        If it is no such object.
+        If it is not such an object.
     """
     vectors = getattr(vectors, "wv", vectors)
     if not isinstance(vectors, KeyedVectorsLike):
@@ -45,19 +45,21 @@ def of_keyed_vectors(vectors: object) -> VectorFile:
 
 
 def read_gensim(path: str) -> VectorFile:
-    """Open what ``KeyedVectors.save`` or a model's ``save`` wrote, with the array files that lie beside it."""
+    """Open a file written by ``KeyedVectors.save`` or a model's ``save``, with the array files beside it."""
     with open_source_file(path) as file:
         saved, size = read_plain_data(file, path)
     prefix = path
     if isinstance(saved, Record) and isinstance(saved.state.get("wv"), Record):
-        saved, prefix = saved.state["wv"], f"{path}.wv"  # a whole model: its word vectors
+        saved, prefix = saved.state["wv"], f"{path}.wv"  # a complete model: use its word vectors
     if not isinstance(saved, Record) or "index_to_key" not in saved.state:
         found = quoted(saved.name) if isinstance(saved, Record) else type(saved).__name__
         raise VectorFormatError(f"{path} holds a {found}; expected gensim's KeyedVectors")
     words = saved.state["index_to_key"]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise VectorFormatError(f"{path}: the words are no list of strings; expected gensim's")
-    if sum(map(len, words)) > size:  # one string in a million places
+        raise VectorFormatError(
+            f"{path}: the words are not a list of strings; expected gensim's KeyedVectors"
+        )
+    if sum(map(len, words)) > size:  # the same string object many times
         raise VectorFormatError(f"{path}: the words are longer than the file; expected each once")
     if saved.name.endswith("FastTextKeyedVectors"):
         return _fasttext(saved, words, prefix, path)
@@ -65,7 +67,7 @@ def read_gensim(path: str) -> VectorFile:
 
 
 def _fasttext(saved: Record, words: list[str], prefix: str, path: str) -> VectorFile:
-    """Return gensim's FastText vectors: it saves the parts from which it computes a word's vector."""
+    """Return gensim's FastText vectors, which are saved as the parts from which a word's vector is computed."""
     own, buckets = (_array(saved, name, prefix) for name in ("vectors_vocab", "vectors_ngrams"))
     shortest, longest = check_ngrams(path, saved.state.get("min_n"), saved.state.get("max_n"))
     for array in (own, buckets):
@@ -79,7 +81,7 @@ def _fasttext(saved: Record, words: list[str], prefix: str, path: str) -> Vector
 
 
 def _array(saved: Record, name: str, prefix: str) -> npt.NDArray[Any]:
-    """Return an array that a pickle holds itself, or names in a file beside it."""
+    """Return an array from inside the pickle, or from the file beside it."""
     inside = array_of(saved.state.get(name))
     if inside is not None:
         return inside
@@ -96,5 +98,5 @@ def _array(saved: Record, name: str, prefix: str) -> npt.NDArray[Any]:
                 f"{beside} holds no array 'val'; expected the file that gensim saved"
             ) from error
     raise VectorFormatError(
-        f"{prefix} names its vectors in a file of their own; expected {Path(prefix).name}.{name}.npy beside it"
+        f"{prefix} keeps its vectors in a separate file; expected {Path(prefix).name}.{name}.npy beside it"
     )

@@ -1,4 +1,4 @@
-"""The two doors for files of strangers: compressed ones are unpacked within bounds, and other packages read under guard."""
+"""Safe input of untrusted files: decompression within bounds, and guarded calls of other packages' readers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from gem_index.quoting import quoted
 
 __all__ = ["foreign_reader", "open_source_file", "plain_source_file"]
 
-MOST_UNPACKED = 30  # times the packed size; published vectors unpack to two to ten times
+MOST_UNPACKED = 30  # times the compressed size; published vectors decompress to two to ten times
 ALWAYS_UNPACKED = 1 << 24  # bytes
 
 
 @contextmanager
 def foreign_reader(problem: str, expected: str) -> Iterator[None]:
-    """Turn whatever a reader of another package raises on a damaged file into VectorFormatError.
+    """Convert any exception that another package's reader raises on a damaged file to VectorFormatError.
 
-    Such readers raise errors of any kind, also ones of their own that no ``except`` lists; those of PyO3 (a panic in Rust)
-    are not even derived from ``Exception``.
+    Such readers raise exceptions of any type, also undocumented ones; those of PyO3 (a panic in Rust) are not derived from
+    ``Exception``.
 
     Parameters
     ----------
     problem : str
-        The file and what is wrong with it: ``v.npy is not a NumPy array file``.
+        The file and its problem: ``v.npy is not a NumPy array file``.
     expected : str
-        What was expected, what to do.
+        What was expected and what to do.
     """
     try:
         yield
@@ -49,8 +49,8 @@ def _error(problem: str, expected: str, error: BaseException) -> VectorFormatErr
     return VectorFormatError(f"{problem} ({reason}); expected {expected}")
 
 
-class _Bounded(io.RawIOBase):
-    """What is unpacked of a file, up to so many bytes."""
+class _BoundedStream(io.RawIOBase):
+    """A decompressed stream of at most ``limit`` bytes."""
 
     def __init__(self, file: io.BufferedReader, path: str, limit: int) -> None:
         self._file = file
@@ -60,7 +60,7 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed's type of a buffer is private
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed's buffer type is private
         count = self._file.readinto(buffer)
         self._left -= count
         if self._left < 0:
@@ -73,32 +73,32 @@ class _Bounded(io.RawIOBase):
 
 @contextmanager
 def open_source_file(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file of word vectors as ``open_input`` does; what is unpacked is at most 16 MiB or 30 times the file's size.
+    """Open a file of word vectors like ``open_input``; decompressed data are limited to 16 MiB or 30 times the file size.
 
     Raises
     ------
     InputError
         If it cannot be opened.
     VectorFormatError
-        If it is damaged or unpacks to more; while reading, too.
+        If it is damaged or decompresses to more; also while reading.
     """
     with ExitStack() as stack:
-        with foreign_reader(f"{path} cannot be read", "a whole, undamaged file"):
+        with foreign_reader(f"{path} cannot be read", "a complete, undamaged file"):
             file = stack.enter_context(open_input(path))
         packed, member = split_member(path)
         if member is None and not is_compressed(packed):
             yield file
             return
         limit = max(ALWAYS_UNPACKED, MOST_UNPACKED * packed.stat().st_size)
-        bounded = cast("io.RawIOBase", _Bounded(file, path, limit))
+        bounded = cast("io.RawIOBase", _BoundedStream(file, path, limit))
         yield stack.enter_context(io.BufferedReader(bounded, 1 << 18))
 
 
 @contextmanager
 def plain_source_file(path: str) -> Iterator[Path]:
-    """Yield the path of a file that can be mapped: a compressed one is unpacked into a temporary file first.
+    """Yield the path of a file that can be mapped: a compressed file is first decompressed into a temporary file.
 
-    The temporary file is gone after the block; what is mapped of it stays.
+    The temporary file is removed after the block; mappings of it stay valid.
     """
     plain, member = split_member(path)
     if member is None and plain.is_file() and not is_compressed(plain):

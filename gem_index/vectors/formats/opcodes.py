@@ -1,6 +1,6 @@
-"""The opcodes of a pickle and their arguments, decoded without unpickling and in memory that the file itself bounds.
+"""The opcodes of a pickle and their arguments, decoded without unpickling, in memory proportional to the file.
 
-``pickletools.genops`` decodes them too, but allocates whatever length a file announces. The table of opcodes is its.
+``pickletools.genops`` decodes them too, but allocates any length that a file announces. The table of opcodes is from there.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _LONGEST_NUMBER = 620  # the same in decimal digits
 
 
 class OpcodeReader:
-    """Bytes of a file, taken in blocks: a length that is announced allocates nothing that is not there."""
+    """Reader of a file's bytes in blocks: an announced length allocates no more than the file holds."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._buffer = b""
         self._at = 0
-        self._before = 0  # bytes ahead of the buffer
+        self._before = 0  # bytes of the file before the buffer
 
     @property
     def position(self) -> int:
-        """How many bytes have been taken."""
+        """Number of bytes taken so far."""
         return self._before + self._at
 
     def take(self, count: int) -> bytes:
-        """Take so many bytes; raises EOFError where the file has fewer."""
+        """Take ``count`` bytes; raises EOFError if the file has fewer."""
         end = self._at + count
         if end > len(self._buffer):
             self._fill(count)
@@ -51,7 +51,7 @@ class OpcodeReader:
         return self.take(length + 1)[:-1]
 
     def _fill(self, count: int, wanted: int = 0) -> None:
-        """Bring at least so many bytes into the buffer, from its beginning on."""
+        """Fill the buffer with at least ``count`` bytes from the current position."""
         blocks = [self._buffer[self._at :]]
         have = len(blocks[0])
         self._before += self._at
@@ -71,10 +71,10 @@ def _unsigned(size: int) -> Callable[[OpcodeReader], int]:
     return lambda reader: int.from_bytes(reader.take(size), "little")
 
 
-def _counted(
+def _with_length(
     size: int, decode: Callable[[bytes], Any], *, signed: bool = False
 ) -> Callable[[OpcodeReader], Any]:
-    """Return the reader of bytes behind their number."""
+    """Return a reader of bytes that follow their length."""
 
     def read(reader: OpcodeReader) -> Any:
         count = int.from_bytes(reader.take(size), "little", signed=signed)
@@ -138,23 +138,23 @@ _READERS: dict[str, Callable[[OpcodeReader], Any]] = {
     "floatnl": _float_of_line,
     "decimalnl_short": _short_decimal,
     "decimalnl_long": _long_decimal,
-    "long1": _counted(1, _integer),
-    "long4": _counted(4, _integer, signed=True),
+    "long1": _with_length(1, _integer),
+    "long4": _with_length(4, _integer, signed=True),
     "stringnl": _quoted_line,
     "stringnl_noescape": lambda reader: reader.line().decode("ascii"),
     "stringnl_noescape_pair": lambda reader: (
         f"{reader.line().decode('ascii')}.{reader.line().decode('ascii')}"
     ),
-    "string1": _counted(1, _latin1),
-    "string4": _counted(4, _latin1, signed=True),
-    "bytes1": _counted(1, bytes),
-    "bytes4": _counted(4, bytes),
-    "bytes8": _counted(8, bytes),
-    "bytearray8": _counted(8, bytes),
+    "string1": _with_length(1, _latin1),
+    "string4": _with_length(4, _latin1, signed=True),
+    "bytes1": _with_length(1, bytes),
+    "bytes4": _with_length(4, bytes),
+    "bytes8": _with_length(8, bytes),
+    "bytearray8": _with_length(8, bytes),
     "unicodestringnl": lambda reader: reader.line().decode("raw-unicode-escape"),
-    "unicodestring1": _counted(1, _utf8),
-    "unicodestring4": _counted(4, _utf8),
-    "unicodestring8": _counted(8, _utf8),
+    "unicodestring1": _with_length(1, _utf8),
+    "unicodestring4": _with_length(4, _utf8),
+    "unicodestring8": _with_length(8, _utf8),
 }
 OPCODES: dict[bytes, tuple[str, Callable[[OpcodeReader], Any] | None]] = {
     opcode.code.encode("latin-1"): (
@@ -163,4 +163,4 @@ OPCODES: dict[bytes, tuple[str, Callable[[OpcodeReader], Any] | None]] = {
     )
     for opcode in pickletools.opcodes
 }
-"""Name of each opcode, and what reads its argument where it has one; it raises ValueError where that is wrong."""
+"""Name of each opcode, and the reader of its argument if it has one, which raises ValueError for a wrong argument."""

@@ -1,11 +1,11 @@
 """The plain data inside a pickle, read without unpickling: nothing is imported, called or constructed.
 
-Python's ``pickle`` runs whatever a file tells it to. Here the opcodes are only walked through: containers, strings and
-numbers become themselves, and everything else becomes an inert record of what the pickle would have made.
+Python's ``pickle`` executes what a file says. Here the opcodes are only interpreted: containers, strings and numbers become
+themselves, and everything else becomes an inert record of the object that the pickle describes.
 
-A pickle may share one object a million times over, so that what it describes is far larger than the file. The walk costs
-what the file's bytes cost, because nothing here copies, compares, hashes or prints what may be shared; a caller must not
-either.
+A pickle may refer to one object a million times, so that its content is far larger than the file. The cost here is
+proportional to the file size, because nothing copies, compares, hashes or prints objects that may be shared; callers must
+not do so either.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gem_index.vectors.formats.opcodes import OPCODES, OpcodeReader
 __all__ = ["Record", "array_of", "read_plain_data"]
 
 _MARK = object()
-_DEEPEST_STACK = 100_000  # pickle takes at most 1,000 items at a time from it
+_DEEPEST_STACK = 100_000  # pickle itself stacks at most 1,000 items at a time
 _MOST_CONTAINERS = 1_000_000
-_MOST_COPIES = 10_000  # DUP: gensim's files hold none
+_MOST_COPIES = 10_000  # of the stack's top, by DUP, which gensim's files do not use
 _LONGEST_NAME = 1_000  # characters of a class or function
 _KEY_BITS = 60  # integers up to here are their own hash
 _DTYPE = re.compile(r"[fi]\d{1,2}")
@@ -36,7 +36,7 @@ _DTYPE = re.compile(r"[fi]\d{1,2}")
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """What a pickle would have made: the name of a class or function, its arguments and its state."""
+    """An object described by a pickle: the name of a class or function, its arguments and its state."""
 
     name: str
     arguments: Any = ()
@@ -44,7 +44,7 @@ class Record:
 
     @property
     def state(self) -> dict[Any, Any]:
-        """The state where that is a dictionary, else an empty one."""
+        """The state if it is a dictionary, else an empty dictionary."""
         return self.raw_state if isinstance(self.raw_state, dict) else {}
 
 
@@ -56,7 +56,7 @@ class _Walk:
         self.memo: dict[int, Any] = {}
         self._containers = self._copies = 0
 
-    def made(self, container: Any) -> None:
+    def push_new(self, container: Any) -> None:
         """Push a new container or record."""
         self._containers += 1
         if self._containers > _MOST_CONTAINERS:
@@ -70,7 +70,7 @@ class _Walk:
         self.stack.append(self.stack[-1])
 
     def take(self, count: int) -> tuple[Any, ...]:
-        """Take so many items from the top."""
+        """Take ``count`` items from the top."""
         items = tuple(self.stack[-count:])
         if len(items) != count:
             raise IndexError("the stack holds too few items")
@@ -100,7 +100,7 @@ class _Walk:
     def make(self, arguments: Any) -> None:
         """Replace the callable on top by a record of its call."""
         made = self.stack.pop()
-        self.made(Record(made.name if isinstance(made, Record) else "?", arguments))
+        self.push_new(Record(made.name if isinstance(made, Record) else "?", arguments))
 
     def build(self, state: Any) -> None:
         target = self.stack[-1]
@@ -113,11 +113,11 @@ class _Walk:
         """Push the record of a class or function."""
         if not all(isinstance(part, str) and len(part) <= _LONGEST_NAME for part in parts):
             raise ValueError("a name that is not a short string")
-        self.made(Record(".".join(parts)))
+        self.push_new(Record(".".join(parts)))
 
 
 def _is_key(key: Any) -> bool:
-    """Tell whether a value is a key that costs the same however many there are; others are left out."""
+    """Tell whether a value is a key with a cheap hash without collisions; entries with other keys are omitted."""
     if isinstance(key, int):
         return key.bit_length() <= _KEY_BITS
     return key is None or isinstance(key, str | bytes | float)
@@ -134,12 +134,12 @@ def _newobj_ex(walk: _Walk, _: Any) -> None:
 
 
 def _tuple(count: int) -> Callable[[_Walk, Any], None]:
-    return lambda walk, _: walk.made(walk.take(count))
+    return lambda walk, _: walk.push_new(walk.take(count))
 
 
 def _dict(walk: _Walk, _: Any) -> None:
     items = walk.since_mark()
-    walk.made({})
+    walk.push_new({})
     walk.update(items)
 
 
@@ -162,13 +162,13 @@ _INSTRUCTIONS: dict[str, Callable[[_Walk, Any], Any]] = {
     "NEWTRUE": lambda walk, _: walk.stack.append(True),
     "NEWFALSE": lambda walk, _: walk.stack.append(False),
     "MARK": lambda walk, _: walk.stack.append(_MARK),
-    "EMPTY_LIST": lambda walk, _: walk.made([]),
+    "EMPTY_LIST": lambda walk, _: walk.push_new([]),
     "EMPTY_TUPLE": lambda walk, _: walk.stack.append(()),
-    "EMPTY_DICT": lambda walk, _: walk.made({}),
-    "EMPTY_SET": lambda walk, _: walk.made([]),
-    "LIST": lambda walk, _: walk.made(walk.since_mark()),
-    "TUPLE": lambda walk, _: walk.made(tuple(walk.since_mark())),
-    "FROZENSET": lambda walk, _: walk.made(walk.since_mark()),
+    "EMPTY_DICT": lambda walk, _: walk.push_new({}),
+    "EMPTY_SET": lambda walk, _: walk.push_new([]),
+    "LIST": lambda walk, _: walk.push_new(walk.since_mark()),
+    "TUPLE": lambda walk, _: walk.push_new(tuple(walk.since_mark())),
+    "FROZENSET": lambda walk, _: walk.push_new(walk.since_mark()),
     "TUPLE1": _tuple(1),
     "TUPLE2": _tuple(2),
     "TUPLE3": _tuple(3),
@@ -228,7 +228,7 @@ def _refuse_deep_stack() -> Never:
     raise ValueError(f"a stack of more than {_DEEPEST_STACK:,} items")
 
 
-# what each opcode does, None for the last one, and what reads its argument
+# the action of each opcode, None for the last one, and the reader of its argument
 _STEPS = {
     code: (None if name == "STOP" else _INSTRUCTIONS.get(name, _refuse), read)
     for code, (name, read) in OPCODES.items()
@@ -236,14 +236,14 @@ _STEPS = {
 
 
 def read_plain_data(file: IO[bytes], path: str) -> tuple[Any, int]:
-    """Return what a pickle describes, as plain data and inert records, and how many bytes it has.
+    """Return the content of a pickle, as plain data and inert records, and the number of its bytes.
 
-    Parts of it may be one object in many places: what it would spell out has no bound.
+    One object may occur in many places of the content, so its expanded size has no bound.
 
     Raises
     ------
     VectorFormatError
-        If it is not a whole pickle, uses what data files do not, or is made to cost more than its size.
+        If it is not a complete pickle, uses opcodes that data files do not use, or costs more than its size allows.
     """
     walk = _Walk()
     stack = walk.stack
@@ -264,11 +264,11 @@ def read_plain_data(file: IO[bytes], path: str) -> tuple[Any, int]:
             f"{path} byte {reader.position}: not a pickle of plain data ({quoted(str(error))}); "
             "expected a file that gensim saved"
         ) from error
-    raise VectorFormatError(f"{path} ends early; expected a whole file that gensim saved")
+    raise VectorFormatError(f"{path} ends early; expected a complete file that gensim saved")
 
 
 def array_of(value: Any) -> npt.NDArray[Any] | None:
-    """Return the numeric array that a record of a NumPy array describes; None where it is something else."""
+    """Return the numeric array that a record of a NumPy array describes; None for anything else."""
     if not isinstance(value, Record):
         return None
     if value.name.endswith("._reconstruct"):
@@ -279,7 +279,7 @@ def array_of(value: Any) -> npt.NDArray[Any] | None:
     else:
         return None
     if isinstance(data, Record) and data.name == "_codecs.encode":
-        data = _bytes_of_text(data.arguments)  # bytes, before pickles had them
+        data = _bytes_of_text(data.arguments)  # bytes in old pickle protocols
     dtype = _dtype(kind)
     if dtype is None or not isinstance(data, bytes) or not _is_shape(shape):
         return None
@@ -290,7 +290,7 @@ def array_of(value: Any) -> npt.NDArray[Any] | None:
 
 
 def _items(value: Any, count: int) -> tuple[Any, ...]:
-    """Return the items of a tuple that has so many, else as many times None."""
+    """Return a tuple if it has ``count`` items, else ``count`` times None."""
     return value if isinstance(value, tuple) and len(value) == count else (None,) * count
 
 

@@ -23,16 +23,16 @@ _MODEL2VEC = "embeddings"  # the tensor's name tells the two formats apart
 _STATIC = "embedding.weight"
 _UNKNOWN = "[UNK]"
 _FOLDER = re.compile(r"(?:[\w.][\w. /-]{,199})?")
-_ALWAYS_SHARED = 1 << 26  # numbers of a table whose pieces share rows
-_MOST_SHARED = 100  # or so many times those that the file holds
+_ALWAYS_SHARED = 1 << 26  # always accepted: this many numbers in a table whose pieces share rows,
+_MOST_SHARED = 100  # or this many times the numbers in the file
 
 
 def of_pieces(
     origin: str, format: str, table: npt.NDArray[Any], tokenizer: Path, rule: str
 ) -> VectorFile:
-    """Return a table of pieces and its tokenizer as a vector file; the unknown piece counts, except for model2vec."""
+    """Return a table of pieces and its tokenizer as a vector file; for model2vec the unknown piece does not count."""
     if table.dtype.kind == "i":
-        table = table.astype(np.float32)  # model2vec averages its int8 rows as they are
+        table = table.astype(np.float32)  # model2vec averages int8 rows without factors
     dtype = check_matrix(table, origin)
     document = check_tokenizer(tokenizer, len(table))
     left_out = unknown_piece(document) if format == "model2vec" else None
@@ -48,7 +48,7 @@ def of_pieces(
 
 
 def read_model2vec(path: str) -> VectorFile:
-    """Open a model2vec folder; a word is the mean of its pieces, as its ``StaticModel`` encodes it before normalising."""
+    """Open a model2vec folder; a word is the mean of its pieces, as in ``StaticModel`` before normalisation."""
     return _read(path, Path(path), "static-embedding", _MODEL2VEC)
 
 
@@ -58,7 +58,7 @@ def read_static(path: str) -> VectorFile:
     if folder is None:
         raise VectorFormatError(
             f"{path}/modules.json names no StaticEmbedding module; expected a static embedding model: "
-            "others need a model server, not word vectors"
+            "other models do not hold word vectors"
         )
     tensors = "model2vec" if (folder / "config.json").is_file() else "static-embedding"
     return _read(path, folder, tensors, _STATIC)
@@ -93,7 +93,7 @@ def _read(origin: str, folder: Path, format: str, expected: str) -> VectorFile:
             f"{weights} holds the table {table.shape}; expected a matrix (pieces, dimension)"
         )
     if "mapping" in tensors:  # several pieces share a row
-        table = table[_checked_mapping(tensors["mapping"], table, weights)]
+        table = table[_check_mapping(tensors["mapping"], table, weights)]
     if "weights" in tensors:  # a factor for each piece
         factors = tensors["weights"]
         if factors.shape != (len(table),):
@@ -112,10 +112,10 @@ def _read(origin: str, folder: Path, format: str, expected: str) -> VectorFile:
     )
 
 
-def _checked_mapping(
+def _check_mapping(
     mapping: npt.NDArray[Any], table: npt.NDArray[Any], weights: Path
 ) -> npt.NDArray[Any]:
-    """Return the row of each piece, held to the rows that there are and to a size that pieces can have."""
+    """Return the row of each piece after checking that the rows exist and that the expanded table is not too large."""
     numbers = mapping.size * table.shape[1]
     if (
         mapping.ndim != 1
@@ -131,7 +131,7 @@ def _checked_mapping(
 
 
 def write_model2vec(folder: Path, vectors: VectorFile) -> None:
-    """Write a model2vec folder: the source's own tokenizer, else one whose pieces are the words."""
+    """Write a model2vec folder with the source's tokenizer, or with a tokenizer whose pieces are the words."""
     from safetensors.numpy import save_file
 
     blocks: list[npt.NDArray[Any]] = []
@@ -143,7 +143,7 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
     if isinstance(vectors.composition, Pieces):
         if vectors.composition.rule != "mean":
             raise VectorFormatError(
-                f"{vectors.origin} sums its pieces, model2vec averages them; expected a source that averages, "
+                f"{vectors.origin} sums its pieces, but model2vec averages them; expected a source that averages, "
                 "or words: cut it to words with gem-index vectors fit-vocabulary"
             )
         if (
@@ -151,7 +151,7 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
             and unknown_piece(read_json_file(vectors.composition.tokenizer)) is not None
         ):
             raise VectorFormatError(
-                f"{vectors.origin} counts unknown pieces, model2vec leaves them out; expected a model2vec source, or "
+                f"{vectors.origin} counts unknown pieces, but model2vec omits them; expected a model2vec source, or "
                 "words: cut it to words with gem-index vectors fit-vocabulary"
             )
         tokenizer = vectors.composition.tokenizer.read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
                     f"the word {quoted(word)} is not one run of letters, which model2vec's tokenizer would split; expected "
                     "another format: glove, folder or parquet"
                 )
-        # a row for each piece: a word that came again has none, unknown text has one that is never counted
+        # one row per piece: repeated words have none, and unknown text has a row that never counts
         places = {word: row for row, word in reversed(list(enumerate(words)))}
         kept = sorted(places.values())
         unknown = [] if _UNKNOWN in places else [np.zeros((1, vectors.dimension), rows.dtype)]

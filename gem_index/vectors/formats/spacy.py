@@ -1,4 +1,4 @@
-"""The vectors of a spaCy pipeline, with its table of keys to rows: pruned pipelines let many words share a row."""
+"""The vectors of a spaCy pipeline, with its table from keys to rows: in pruned pipelines many words share a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["find_pipeline", "read_spacy"]
 
 
 def find_pipeline(name: str) -> Path | None:
-    """Return the folder of an installed pipeline package, or of a pipeline folder; None where it is none."""
+    """Return the folder of an installed pipeline package, or of a pipeline folder; None if there is no such pipeline."""
     folder = user_path(name)
     if not folder.is_dir():
         if not name.isidentifier():
@@ -45,12 +45,12 @@ def read_spacy(name: str) -> VectorFile:
     Raises
     ------
     MissingExtraError
-        If spaCy itself, which knows how its words are hashed, is not installed.
+        If spaCy, which is needed to hash words, is not installed.
     """
     folder = find_pipeline(name)
     if folder is None:
         raise VectorFormatError(
-            f"{name} is no spaCy pipeline; expected an installed package or a folder with vocab/strings.json"
+            f"{name} is not a spaCy pipeline; expected an installed package or a folder with vocab/strings.json"
         )
     try:
         from spacy.strings import StringStore
@@ -74,13 +74,13 @@ def read_spacy(name: str) -> VectorFile:
         )
     if not matrix.size:
         raise VectorFormatError(
-            f"{name} has no vectors; expected a pipeline that has, for example en_core_web_md"
+            f"{name} has no vectors; expected a pipeline with vectors, for example en_core_web_md"
         )
     dtype = check_matrix(matrix, name)
 
     def table() -> tuple[list[str], npt.NDArray[np.int64]]:
         known = [(row, strings[key]) for key, row in rows_of_keys.items() if key in strings]
-        known.sort(key=lambda entry: entry[0])  # by row; within a row as the pipeline has them
+        known.sort(key=lambda entry: entry[0])  # by row; within a row in the pipeline's order
         rows = np.array([row for row, _ in known], dtype=np.int64)
         return [word for _, word in known], rows
 
@@ -108,9 +108,9 @@ _SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}  # of MessagePack's unsigned integ
 
 
 def _rows_of_keys(path: Path) -> dict[Any, int]:
-    """Return the row of each key: a MessagePack map of unsigned integers.
+    """Read the row of each key from a MessagePack map of unsigned integers.
 
-    spaCy reads it with a library that makes any object that a file names, and allocates what it announces.
+    spaCy's own library is not used: it creates any object that a file names, and allocates any size that it announces.
 
     Raises
     ------

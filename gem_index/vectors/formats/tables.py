@@ -22,19 +22,19 @@ from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
 
 __all__ = ["read_parquet", "write_parquet"]
 
-_EXPECTED = "a whole, undamaged file"
-_ALWAYS_READ = 1 << 20  # values of a column, bytes of all words
-_MOST_READ = 50  # or so many for each byte of the file
+_EXPECTED = "a complete, undamaged file"
+_ALWAYS_READ = 1 << 20  # always accepted: this many values in a column and bytes in all words,
+_MOST_READ = 50  # or this many for each byte of the file
 _LONGEST_WORD = 65_536  # bytes
 
 
 def read_parquet(path: str) -> VectorFile:
-    """Open a Parquet file: its one string column holds the words, its one column of number lists the vectors."""
+    """Open a Parquet file with one string column, the words, and one column of number lists, the vectors."""
     pyarrow, parquet = _pyarrow("reading")
-    damage = f"{path} is not a whole Parquet file"
+    damage = f"{path} is not a complete Parquet file"
     with plain_source_file(path) as plain, foreign_reader(damage, _EXPECTED):
         columns = list(parquet.read_schema(plain))
-        # a word that comes a million times in few bytes stays one word
+        # with dictionaries, a word that is repeated a million times in few bytes stays one word in memory
         texts = [column.name for column in columns if _is_text(pyarrow, column)]
         table = parquet.ParquetFile(plain, read_dictionary=texts)
         size = plain.stat().st_size
@@ -90,7 +90,7 @@ def read_parquet(path: str) -> VectorFile:
                     raise VectorFormatError(
                         f"{path} row {begin + i} holds {found}; expected a word and {dimension} numbers"
                     )
-            with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported by its row
+            with np.errstate(over="ignore", invalid="ignore"):  # infinity is reported with its row
                 rows = flat.reshape(-1, dimension).astype(dtype)
             refuse_not_finite(rows, f"{path} row", begin)
             begin += len(batch)
@@ -100,11 +100,11 @@ def read_parquet(path: str) -> VectorFile:
 
 
 def _check_size(path: str, table: Any, size: int) -> None:
-    """Hold the numbers that a file announces to a multiple of its size: run lengths make millions of a few bytes."""
+    """Limit the numbers that a file announces to a multiple of its size: run lengths can expand a few bytes to millions."""
     most = max(_ALWAYS_READ, _MOST_READ * size)
     totals: Counter[int] = Counter()
     for group in range(table.metadata.num_row_groups):
-        # opens the columns and reads no row: damage is an error here, and aborts the process where metadata is asked for it
+        # opens the columns without reading rows: here damage raises an error; reading the metadata would abort the process
         next(table.reader.iter_batches(0, row_groups=[group], use_threads=False), None)
         row_group = table.metadata.row_group(group)
         for column in range(row_group.num_columns):
@@ -122,14 +122,14 @@ def _is_text(pyarrow: Any, column: Any) -> bool:
 
 
 def _letters(path: str, begin: int, spelled: Any) -> int:
-    """Return how many bytes the words of a batch have, whose different ones stand in a dictionary."""
+    """Return the number of bytes of a batch's words, which are stored as a dictionary."""
     from pyarrow import compute
 
     lengths = compute.fill_null(compute.binary_length(spelled.dictionary), 0)
     longest = compute.max(lengths).as_py() or 0
     if longest > _LONGEST_WORD:
         raise VectorFormatError(
-            f"{path} has a word of {longest} bytes at row {begin} or behind; expected at most {_LONGEST_WORD}"
+            f"{path} has a word of {longest} bytes at row {begin} or later; expected at most {_LONGEST_WORD}"
         )
     return int(compute.sum(lengths.take(spelled.indices)).as_py() or 0)
 

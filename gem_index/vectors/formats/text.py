@@ -1,4 +1,4 @@
-"""GloVe text and word2vec text: a word and its numbers on each line, the second with a line ``words dimension`` first.
+"""GloVe text and word2vec text: a word and its numbers on each line; word2vec text begins with ``words dimension``.
 
 fastText's and LexVec's text files are word2vec text, Paragram's are GloVe text.
 """
@@ -33,7 +33,7 @@ _HEADER = re.compile(rb"\s*(\d{1,100})\s+(\d{1,100})\s*")
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
-    """Return words and dimension where a first line announces them."""
+    """Return words and dimension if a first line announces them, else None."""
     header = _HEADER.fullmatch(line.removeprefix(_BOM))
     return (int(header[1]), int(header[2])) if header else None
 
@@ -46,7 +46,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
     path : str
         Compressed or not.
     header : bool, optional
-        Whether the first line announces words and dimension; by default if it looks so.
+        Whether the first line announces words and dimension; by default detected from that line.
     """
     with open_source_file(path) as file:
         first = file.readline(_LONGEST_LINE).removeprefix(_BOM)
@@ -68,7 +68,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
         dimension = _dimension(first, sample)
         if dimension < 1:
             raise VectorFormatError(
-                f"{path} line 1 is no word followed by numbers; expected GloVe or word2vec text "
+                f"{path} line 1 is not a word followed by numbers; expected GloVe or word2vec text "
                 "or another format of word vectors"
             )
         check_dimension(dimension, f"{path} line 1")
@@ -95,7 +95,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
                 yield chunk
         if count is not None and total != count:
             raise VectorFormatError(
-                f"{path} line 1 announces {count} words, found {total}; expected as many: the file may be cut"
+                f"{path} line 1 announces {count} words, found {total}; expected as many: the file may be truncated"
             )
 
     name = "word2vec-text" if header else "glove"
@@ -105,9 +105,9 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
 
 
 def _dimension(first: bytes, sample: list[bytes]) -> int:
-    """Return how many numbers follow the word of a first line, 0 where it ends in none.
+    """Return how many numbers follow the word of a first line, 0 if it ends without numbers.
 
-    The first word may hold spaces, even numbers; then most of the next lines tell.
+    The first word may contain spaces and even numbers; in that case the majority of the next lines decides.
     """
     fields = first.split()
     numbers = next(
@@ -121,13 +121,13 @@ def _dimension(first: bytes, sample: list[bytes]) -> int:
 
 
 def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | None:
-    """Parse lines of the simplest form in compiled code; None where one of them needs a closer look."""
+    """Parse lines of the simplest form in compiled code; None if a line needs the general parser."""
     from gem_index.kernels.parse_text import EXACT_POWERS, parse_lines
 
     if not block.endswith(b"\n"):
         block += b"\n"
     if len(block) < 2 * dimension * lines:
-        return None  # not even a digit for each number: an absurd header must not cost memory
+        return None  # fewer bytes than numbers: a wrong header must not cost memory
     spans = np.empty((lines, 2), dtype=np.int64)
     rows = np.empty((lines, dimension), dtype=np.float32)
     parsed = parse_lines(np.frombuffer(block, dtype=np.uint8), EXACT_POWERS, spans, rows)
@@ -142,7 +142,7 @@ def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | Non
 def _parse(
     path: str, block: bytes, begin: int, dimension: int, header: bool, oddities: Counter[str]
 ) -> VectorChunk:
-    """Parse lines ``word v_1 … v_d``; a word may hold spaces (GloVe 840B), its vector is the last d fields."""
+    """Parse lines ``word v_1 … v_d``; a word may contain spaces (GloVe 840B), its vector is the last d fields."""
     words: list[str] = []
     numbers: list[str] = []
     for line_number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), begin):
@@ -162,7 +162,7 @@ def _parse(
                 )
         word = fields[0].rstrip(b" ")
         if b" " in word:
-            # GloVe 840B holds such words; a number before the numbers is a row that is too long
+            # GloVe 840B holds such words; but if the word ends with a number, the row is too long
             if header or is_number(word.rpartition(b" ")[2]):
                 raise VectorFormatError(
                     f"{path} line {line_number} holds more than a word and {dimension} numbers; expected {dimension}"
@@ -177,17 +177,17 @@ def _parse(
 
 
 def is_number(field: bytes) -> bool:
-    """Tell whether a field is a decimal number (or NaN or infinity, which are refused by name later)."""
+    """Tell whether a field is a decimal number (or NaN or infinity, which are refused later)."""
     try:
         float(field)
     except ValueError:
         return False
-    # float takes white space too, even a line feed
+    # float accepts white space too, even a line feed
     return field[0] > 32 and field[-1] > 32 and b"_" not in field
 
 
 def write_text(file: IO[bytes], vectors: VectorFile, *, header: bool) -> None:
-    """Write vectors as text: nine significant digits bring every float32 back."""
+    """Write vectors as text with nine significant digits, which represent every float32 exactly."""
     line = " ".join(["%s"] + ["%.9g"] * vectors.dimension) + "\n"
     if header:
         file.write(f"{vectors.words} {vectors.dimension}\n".encode())

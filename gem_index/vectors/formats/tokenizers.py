@@ -1,8 +1,8 @@
-"""Tokenizer files of strangers, checked before the ``tokenizers`` package runs them.
+"""Checks of untrusted tokenizer files before the ``tokenizers`` package runs them.
 
-That package trusts its files: some make a word of ten letters a text of gigabytes and abort the process, others panic in
-Rust, while loading or at a word that comes much later. Here the parts that are known are held to bounds that published
-tokenizers keep far from; what is not known is refused.
+That package trusts its files: some expand a word of ten letters to gigabytes and abort the process, others panic in Rust,
+while loading or at some later word. Here known parts must stay within bounds that published tokenizers are far from; unknown
+parts are refused.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gem_index.vectors.formats.inputs import foreign_reader
 
 __all__ = ["check_tokenizer", "unknown_piece"]
 
-_MOST_GROWTH = 10_000  # characters of a word's one, after all normalizers
+_MOST_GROWTH = 10_000  # characters that one character of a word may become, after all normalizers
 _MOST_ADDED = (
     1 << 24
-)  # characters of all added tokens after the normalizers, which loading runs on them
+)  # characters of all added tokens after the normalizers, which run on them while loading
 _MOST_PARTS = 1_000
 _LONGEST_AFFIX = 100
 _LONGEST_REGEX = 20_000
 _MOST_REPEATS = 10_000  # product of the counts in a regular expression
-_LONGEST_SPLIT_WORD = 1_000  # WordPiece takes the square of it
+_LONGEST_SPLIT_WORD = 1_000  # WordPiece takes time proportional to its square
 
-# how many characters a part makes of one at most
+# the largest number of characters that a part makes of one character
 _NORMALIZERS = {
     "BertNormalizer": 12,
     "ByteLevel": 4,
@@ -66,19 +66,19 @@ _EXPECTED = "a tokenizer as model2vec or sentence-transformers saves it"
 
 
 def check_tokenizer(path: Path, rows: int) -> dict[str, Any]:
-    """Return the content of a tokenizer file that can be run on any word.
+    """Return the content of a tokenizer file after checking that it can run on any word.
 
     Parameters
     ----------
     path : Path
         A ``tokenizers`` JSON file.
     rows : int
-        Rows of the table; every piece has one.
+        Number of rows of the table; every piece has one.
 
     Raises
     ------
     VectorFormatError
-        If it is not such a file, has an unknown part, grows text without bound, or names what it does not hold.
+        If it is not such a file, has an unknown part, expands text without bound, or refers to missing content.
     """
     try:
         document = read_json_file(path, unique=True, error=VectorFormatError)
@@ -103,7 +103,7 @@ def check_tokenizer(path: Path, rows: int) -> dict[str, Any]:
 
 
 def unknown_piece(document: dict[str, Any]) -> int | None:
-    """Return the piece that a checked tokenizer gives for text that it cannot split."""
+    """Return the piece that a checked tokenizer returns for text that it cannot split."""
     model = document["model"]
     if model.get("unk_id") is not None:
         return int(model["unk_id"])
@@ -116,20 +116,21 @@ def unknown_piece(document: dict[str, Any]) -> int | None:
 
 
 class _Check:
-    """The parts of one tokenizer, held to their bounds.
+    """Checks of the parts of one tokenizer.
 
     Parameters
     ----------
     path : Path
         For messages.
     document : dict
-        What the file holds.
+        The content of the file.
     """
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
         self._path = path
         self._document = document
-        # of the characters that parts name, and of all others: how many they become in the parts behind
+        # how many characters one character becomes in the following parts: for each character that a part names,
+        # for all other characters, and for characters added to a word
         self._growth: dict[str, float] = {}
         self._other = 1.0
         self._added = 0.0
@@ -139,16 +140,14 @@ class _Check:
         self._check_added(self._document.get("added_tokens"))
         for part in self._parts("post_processor", "processors"):
             self._check_post_processor(part)
-        # from the last part to the first: what a part writes is what those behind it grow
+        # from the last part to the first: the following parts expand the output of a part
         for part in reversed(list(self._parts("pre_tokenizer", "pretokenizers"))):
             self._check_pre_tokenizer(part)
         for part in reversed(list(self._parts("normalizer", "normalizers"))):
             self._check_normalizer(part)
         worst = max(self._other, *self._growth.values(), self._added)
         if worst > _MOST_GROWTH:
-            self._refuse(
-                f"makes a text of more than {_MOST_GROWTH:,} characters of one", "less growth"
-            )
+            self._refuse(f"expands one character to more than {_MOST_GROWTH:,}", "less growth")
         added = [entry["content"] for entry in self._document.get("added_tokens") or ()]
         if sum(self._size(content) + self._added for content in added) > _MOST_ADDED:
             self._refuse(
@@ -159,7 +158,7 @@ class _Check:
         raise VectorFormatError(f"{self._path} {found}; expected {expected}")
 
     def _parts(self, name: str, members: str) -> Iterator[dict[str, Any]]:
-        """Iterate over the parts of a kind; those of a sequence one by one."""
+        """Iterate over the parts of a kind, including those inside sequences."""
         waiting = [self._document.get(name)]
         count = 0
         while waiting:
@@ -188,7 +187,7 @@ class _Check:
             )
         return value
 
-    # What grows text
+    # Parts that expand text
 
     def _check_normalizer(self, part: dict[str, Any]) -> None:
         kind = part["type"]
@@ -227,7 +226,7 @@ class _Check:
                 self._refuse("has a template that repeats a word's pieces", "each piece once")
 
     def _size(self, text: str) -> float:
-        """Return how many characters a text becomes in the parts behind."""
+        """Return how many characters a text becomes in the following parts."""
         return sum(self._growth.get(character, self._other) for character in text)
 
     def _multiply(self, factor: float) -> None:
@@ -236,17 +235,19 @@ class _Check:
             self._growth = {}
 
     def _replace(self, pattern: str | None, size: float) -> None:
-        if not pattern:  # a regular expression may match the nothing between any two characters
+        if (
+            not pattern
+        ):  # a regular expression may match the empty string between any two characters
             self._other += size
             self._added += size
             self._growth = {character: size + known for character, known in self._growth.items()}
             return
-        for character in set(pattern):  # a match takes the place of as many characters
+        for character in set(pattern):  # a match replaces len(pattern) characters
             known = self._growth.get(character, self._other)
             self._growth[character] = max(known, size / len(pattern))
 
     def _pattern(self, part: dict[str, Any]) -> str | None:
-        """Return the string that a part looks for, None for a regular expression of bounded cost."""
+        """Return the string that a part searches for, None for a regular expression of bounded cost."""
         pattern = part.get("pattern")
         kinds = list(pattern) if isinstance(pattern, dict) else []
         text = pattern[kinds[0]] if pattern and kinds in (["String"], ["Regex"]) else None
@@ -265,17 +266,19 @@ class _Check:
         return None
 
     def _check_charsmap(self, encoded: Any) -> int:
-        """Hold a SentencePiece character map to its own length, and return its longest replacement.
+        """Check that a SentencePiece character map refers only to itself, and return the length of its longest replacement.
 
         The layout is that of SentencePiece's ``normalizer.cc``: the size of a double array (Yata et al., "A compact static
         double-array keeping character codes", 2007), its units of 4 bytes, then the replacements, each ended by a zero byte.
-        The package follows it without looking where it ends.
+        The package follows its references without checking bounds.
         """
         try:
             blob = base64.b64decode(encoded, validate=True)
         except (TypeError, ValueError, binascii.Error):
             blob = b""
-        if base64.b64encode(blob).decode() != encoded:  # Python takes more padding than the package
+        if (
+            base64.b64encode(blob).decode() != encoded
+        ):  # Python accepts more padding than the package
             self._refuse("has a character map that is not base64", _EXPECTED)
         size = int.from_bytes(blob[:4], "little")
         if len(blob) < 8 or size % 4 or not 4 <= size <= len(blob) - 4:
@@ -287,15 +290,15 @@ class _Check:
         except UnicodeDecodeError:
             self._refuse("has a character map whose replacements are not UTF-8", _EXPECTED)
         values = _values_of_double_array(units)
-        # a replacement begins at a character, not inside of one
+        # a replacement must begin at a character, not inside one
         begins = np.frombuffer(texts + b"\0", np.uint8) & 0xC0 != 0x80
         if values is None or (len(values) and values.max() > len(texts)):
-            self._refuse("has a character map that leads out of itself", _EXPECTED)
+            self._refuse("has a character map that refers to content outside of it", _EXPECTED)
         if not begins[values].all():
-            self._refuse("has a character map that cuts characters", _EXPECTED)
+            self._refuse("has a character map that splits characters", _EXPECTED)
         return max(map(len, texts.split(b"\0")))
 
-    # What names other parts
+    # Parts that refer to other parts
 
     def _check_model(self, model: dict[str, Any]) -> None:
         kind = model.get("type")
@@ -312,7 +315,7 @@ class _Check:
             self._refuse("has a vocabulary that is not an object", _EXPECTED)
         unknown = model.get("unk_token")
         if unknown is None and kind == "BPE":
-            pass  # what it does not know has no pieces
+            pass  # unknown text has no pieces
         elif not isinstance(unknown, str) or unknown not in vocabulary:
             self._refuse(
                 f"names the unknown token {quoted(unknown)}, which its vocabulary does not hold",
@@ -329,11 +332,11 @@ class _Check:
 
     def _check_bpe(self, model: dict[str, Any]) -> None:
         if model.get("dropout"):
-            self._refuse("leaves out merges at random (dropout)", "the same pieces every time")
+            self._refuse("omits merges at random (dropout)", "the same pieces every time")
         prefix: str = model.get("continuing_subword_prefix") or ""
         merges = model.get("merges")
         if not isinstance(merges, list):
-            self._refuse("has merges that are no list", _EXPECTED)
+            self._refuse("has merges that are not a list", _EXPECTED)
         for merge in merges if prefix else ():
             pair = merge.split(" ") if isinstance(merge, str) else merge
             if not (
@@ -369,7 +372,7 @@ class _Check:
 def _values_of_double_array(
     units: np.ndarray[Any, np.dtype[np.int64]],
 ) -> np.ndarray[Any, Any] | None:
-    """Return the values that any key leads to; None where some key leads out of the array."""
+    """Return the values of all keys; None if a key refers to a place outside the array."""
     size = len(units)
     labels = units & 0x800000FF
     offsets = (units >> 10) << ((units & (1 << 9)) >> 6)

@@ -1,6 +1,6 @@
 """First schema: word vectors, models, collections, documents, tombstones, snapshots.
 
-Revision 0001, after nothing.
+Revision 0001, the first one.
 """
 
 from __future__ import annotations

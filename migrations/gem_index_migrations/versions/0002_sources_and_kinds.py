@@ -1,7 +1,7 @@
 """Options and findings of word vectors, sources that compose words, kinds of indexes.
 
-Snapshots of before hold no index over words: their rows are dropped, the texts stay, and the next write or
-``verify --fix`` makes new ones.
+Older snapshots hold no index over words: their rows are deleted, the texts stay, and the next write or the next verification
+with fix makes new snapshots.
 """
 
 from __future__ import annotations

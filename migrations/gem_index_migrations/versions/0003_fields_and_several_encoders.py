@@ -1,4 +1,4 @@
-"""Fields that count more, and models of several encoders side by side."""
+"""Fields with weights, and models of several encoders side by side."""
 
 from __future__ import annotations
 

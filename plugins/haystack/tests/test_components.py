@@ -66,9 +66,9 @@ class TestEmbedders:
 
     @pytest.mark.parametrize("wrong", ["a text", ["a text"], None])
     def test_the_wrong_kind_names_the_right_component(self, wrong):
-        with pytest.raises(TypeError, match="a string is for GemTextEmbedder"):
+        with pytest.raises(TypeError, match="for a string use GemTextEmbedder"):
             GemDocumentEmbedder().run(wrong)
-        with pytest.raises(TypeError, match="is for GemDocumentEmbedder"):
+        with pytest.raises(TypeError, match="use GemDocumentEmbedder"):
             GemTextEmbedder().run([Document(content="a")])
 
     def test_progress_ends_with_the_whole_count(self, capsys):

@@ -1,4 +1,4 @@
-"""LangChain's metadata filters as those of a gem-index collection."""
+"""Translate LangChain's metadata filters to those of a gem-index collection."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gem_index.errors import FilterError
 __all__ = ["as_where"]
 
 _DEEPEST = 50
-"""As deep as a collection takes filters; what lies deeper is left to its refusal."""
+"""The nesting depth that a collection accepts; it refuses deeper filters itself."""
 
 
 def as_where(filter: Any, depth: int = 0) -> Any:
-    """Translate ``$eq``, ``$ne`` and ``$nin``; what a collection knows itself is passed on, and checked there.
+    """Translate ``$eq``, ``$ne`` and ``$nin``; other operators are passed on, and the collection checks them.
 
-    ``$ne`` and ``$nin`` accept what ``$eq`` and ``$in`` do not, so also a document without the field, as in MongoDB.
+    As in MongoDB, ``$ne`` and ``$nin`` accept all documents that ``$eq`` and ``$in`` refuse, also those without the field.
     ``{"$eq": None}`` accepts documents without the field or with null, ``{"$ne": None}`` all others.
 
     Parameters
@@ -32,7 +32,7 @@ def as_where(filter: Any, depth: int = 0) -> Any:
     Raises
     ------
     FilterError
-        If ``$eq`` or ``$ne`` compares with a mapping, or ``$nin`` holds no list.
+        If ``$eq`` or ``$ne`` compares with a mapping, or ``$nin`` does not hold a list.
     """
     if not isinstance(filter, Mapping) or depth > _DEEPEST:
         return filter

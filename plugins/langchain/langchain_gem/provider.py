@@ -1,4 +1,4 @@
-"""What names an encoder in a LangChain configuration; the embeddings and the re-ranker share it."""
+"""The fields that name an encoder in a LangChain configuration, for the embeddings and the re-ranker."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["OpensProvider"]
 
 
 class OpensProvider(Serializable):
-    """Fields that name an encoder, as :func:`gem_index.open_provider` takes them; it is opened at once.
+    """Fields that name an encoder, the arguments of :func:`gem_index.open_provider`; it is opened on creation.
 
-    Afterwards the fields say what was opened, with its fingerprint: dumped and loaded again they give the same encoder, or
-    are refused with :class:`gem_index.errors.FingerprintMismatchError`.
+    The fields are then replaced by the settings of the opened encoder, with its fingerprint: loading dumped fields opens the
+    same encoder, or raises :class:`gem_index.errors.FingerprintMismatchError`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     vectors: str | Path | None = None
-    """Word vectors with their background components; the bundled ones where nothing is named."""
+    """Word vectors with their background components; by default the bundled ones."""
     model: str | Path | None = None
-    """A model that ``gem-index fit`` keeps in the home, or a ``.safetensors`` file that ``GemEncoder.save`` wrote."""
+    """A fitted model of the home, or a ``.safetensors`` file that ``GemEncoder.save`` wrote."""
     collection: str | None = None
-    """The model of a collection in the home."""
+    """A collection of the home, whose model is used."""
     config: Any = None
     """Configuration for ``vectors``: a ``GemConfig``, its fields, or the name of a preset."""
     home: Home | str | Path | None = None
-    """Where names are looked up; the default home unless given."""
+    """The home in which names are looked up; by default the default home."""
     fingerprint: str | None = None
-    """What the encoder's fingerprint has to be."""
+    """The expected fingerprint of the encoder."""
 
     _provider: NamedProvider = PrivateAttr()
 
@@ -48,12 +48,12 @@ class OpensProvider(Serializable):
             home=self.home,
             fingerprint=self.fingerprint,
         )
-        vars(self).update(self._provider.settings)  # past the fields' being frozen
+        vars(self).update(self._provider.settings)  # the fields are frozen
         self.model_fields_set.update(self._provider.settings)
         return self
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy; one with other fields opens what they name, its fingerprint is then its own."""
+        """Return a copy; with ``update`` it opens the encoder of the new fields, which has its own fingerprint."""
         if not update:
             return super().model_copy(deep=deep)
         fields = self.model_dump() | {"fingerprint": None} | dict(update)
@@ -61,17 +61,17 @@ class OpensProvider(Serializable):
 
     @property
     def provider(self) -> NamedProvider:
-        """The provider that was opened."""
+        """The provider of the opened encoder."""
         return self._provider
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():
             if name == "fingerprint":
                 yield name, str(value)[:12]
-            elif name != "config":  # the fingerprint stands for it
+            elif name != "config":  # the fingerprint covers it
                 yield name, value
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
-        """Return True: ``langchain_core.load`` dumps and loads it."""
+        """Return True, so that ``langchain_core.load`` can dump and load it."""
         return True

@@ -15,9 +15,9 @@ __all__ = ["GemReranker"]
 
 
 class GemReranker(OpensProvider, BaseDocumentCompressor):
-    """Orders retrieved documents by their cosine with the query, best first, and keeps the best.
+    """Orders retrieved documents by their cosine similarity to the query, best first, and keeps the best.
 
-    The documents that come back are copies whose metadata carry the cosine as ``relevance_score``.
+    The returned documents are copies whose metadata hold the cosine as ``relevance_score``.
 
     Examples
     --------
@@ -28,16 +28,16 @@ class GemReranker(OpensProvider, BaseDocumentCompressor):
     """
 
     top_n: PositiveInt | None = 3
-    """How many documents are kept; None keeps all."""
+    """Number of documents to keep; None keeps all."""
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """Return the best documents; equal cosines keep the order they came in."""
+        """Return the best documents; equal cosines keep the order of the input."""
         texts = [document.page_content for document in documents]
         results = rerank(query, texts, self.provider.encoder, self.top_n)
-        return [_scored(documents[result.index], result.score) for result in results]
+        return [_with_score(documents[result.index], result.score) for result in results]
 
 
-def _scored(document: Document, score: float) -> Document:
+def _with_score(document: Document, score: float) -> Document:
     return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})

@@ -17,9 +17,9 @@ __all__ = ["GemRetriever"]
 
 
 class GemRetriever(BaseRetriever):
-    """Finds documents in a collection that exists, by meaning, by words, or by both.
+    """Finds documents in an existing collection, by meaning, by words, or by both.
 
-    ``invoke(query, k=3)`` and the like change its settings for one call.
+    Keyword arguments of a call, as in ``invoke(query, k=3)``, override its settings.
 
     Raises
     ------
@@ -32,13 +32,13 @@ class GemRetriever(BaseRetriever):
     collection: str
     """Name of the collection."""
     home: str | Path | None = None
-    """Where it lies; the default home unless given."""
+    """The home of the collection; by default the default home."""
     k: int | None = 4
-    """How many documents come back; None, with ``min_score``, for all that reach it."""
+    """Number of documents to return; None, with ``min_score``, for all that reach it."""
     filter: dict[str, Any] | None = None
     """A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``."""
     mode: str = "hybrid"
-    """``hybrid``, by meaning and by words; ``dense`` or ``lexical``, by one of them."""
+    """``hybrid``: by meaning and words; ``dense``: by meaning; ``lexical``: by words."""
     min_score: float | None = None
     """Only documents with at least this score."""
 

@@ -25,18 +25,18 @@ DEFAULT_COLLECTION = "langchain"
 
 
 class GemVectorStore(VectorStore):
-    """Documents in a collection: stored for good when a call returns, embedded by the collection's own model.
+    """Documents in a collection: durable when a call returns, embedded by the collection's own model.
 
     Scores are cosines, -1 to 1, the higher the better. A query without words finds nothing.
 
     Parameters
     ----------
     collection_name : str
-        Opened where it exists, made where it does not.
+        Opened if it exists, created otherwise.
     embedding : GemEmbeddings, optional
-        The word vectors and configuration of a new collection; those of an existing one have to agree with them.
+        The word vectors and configuration of a new collection; those of an existing one must be the same.
     home : Home, str or Path, optional
-        Where collections lie; that of the embeddings, else the default home, unless given.
+        The home of the collection; by default that of the embeddings, else the default home.
 
     Raises
     ------
@@ -73,12 +73,12 @@ class GemVectorStore(VectorStore):
 
     @property
     def collection(self) -> Collection:
-        """The collection, for what LangChain has no word for: refit, verify, export, status."""
+        """The collection, for operations that LangChain does not have: refit, verify, export, status."""
         return self._collection
 
     @property
     def embeddings(self) -> GemEmbeddings:
-        """Embeddings by the collection's present model."""
+        """Embeddings of the collection's current model."""
         fingerprint = self._collection.encoder.fingerprint
         if self._embeddings is None or self._embeddings.fingerprint != fingerprint:
             self._embeddings = GemEmbeddings(collection=self._collection.name, home=self._home.root)
@@ -97,7 +97,7 @@ class GemVectorStore(VectorStore):
         progress: ProgressOption = None,
         **kwargs: Any,
     ) -> Self:
-        """Make a collection of texts, fitted on them; an existing one takes them in and is fitted again.
+        """Create a collection from texts and fit it on them; an existing one stores the texts and is fitted again.
 
         Parameters
         ----------
@@ -123,15 +123,15 @@ class GemVectorStore(VectorStore):
         progress: ProgressOption = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Store texts, or replace those whose id exists; they are durable and found when this returns.
+        """Store texts, or replace those with the same id; they are durable and searchable on return.
 
         Parameters
         ----------
         texts : iterable of str
         metadatas : list of dict, optional
-            JSON values, one mapping a text.
+            JSON values, one mapping for each text.
         ids : sequence of str, optional
-            One a text; None makes one up.
+            One for each text; None generates an id.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total. ``add_documents`` and the
             asynchronous methods take it too.
@@ -144,11 +144,11 @@ class GemVectorStore(VectorStore):
         Raises
         ------
         ValueError
-            If there are not as many metadatas or ids as texts.
+            If the numbers of metadatas or ids and of texts differ.
         DuplicateIdError
-            If an id comes twice in the call; nothing is stored then.
+            If an id occurs twice in the call; nothing is stored then.
         """
-        # LangChain's indexing asks for batches; one call is one transaction
+        # LangChain's indexing passes a batch size; one call is one transaction
         kwargs.pop("batch_size", None)
         _refuse(kwargs)
         if isinstance(texts, str):
@@ -159,7 +159,7 @@ class GemVectorStore(VectorStore):
         names = [str(uuid4()) if identifier is None else identifier for identifier in given]
         if not len(texts) == len(metadatas) == len(names):
             raise ValueError(
-                f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected as many of each"
+                f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected equal numbers"
             )
         documents = [
             StoredDocument(id=name, text=text, metadata=metadata or {})
@@ -177,7 +177,7 @@ class GemVectorStore(VectorStore):
     ) -> bool:
         """Delete documents by id, or those that a filter accepts; all of them without either.
 
-        Ids that are not there are no error.
+        Missing ids are not an error.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class GemVectorStore(VectorStore):
     # ----------------------------------------------------------------- reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return the documents with these ids, those that are there, in the order asked for."""
+        """Return the documents with these ids, in the given order; missing ids are omitted."""
         return [
             Document(id=found.id, page_content=found.text, metadata=dict(found.metadata))
             for found in self._collection.get(ids)
@@ -216,7 +216,7 @@ class GemVectorStore(VectorStore):
         k : int
         **kwargs
             ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, also with ``$eq``, ``$ne`` and
-            ``$nin``; ``mode``, ``hybrid`` unless given, ``dense`` or ``lexical``; ``min_score``; ``fusion``: see
+            ``$nin``; ``mode``, ``hybrid`` (default), ``dense`` or ``lexical``; ``min_score``; ``fusion``: see
             :meth:`gem_index.Collection.search`.
         """
         return search(self._collection, query, k, **kwargs)
@@ -224,10 +224,10 @@ class GemVectorStore(VectorStore):
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[Document]:
-        """Return the k best documents for a vector of the collection's model, given with its ``fingerprint``.
+        """Return the k best documents for a vector of the collection's model, with the model's ``fingerprint``.
 
-        Arguments as for :meth:`similarity_search_with_score`, and ``fingerprint``: that of the embeddings that made the
-        vector, such as ``store.embeddings.fingerprint``.
+        Arguments are those of :meth:`similarity_search_with_score`, and ``fingerprint``: that of the embeddings that made
+        the vector, such as ``store.embeddings.fingerprint``.
         """
         return [document for document, _ in search(self._collection, embedding, k, **kwargs)]
 
@@ -239,17 +239,17 @@ class GemVectorStore(VectorStore):
         lambda_mult: float = 0.5,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return k of the ``fetch_k`` best documents, near the query and unlike one another.
+        """Return k of the ``fetch_k`` best documents, similar to the query and different from each other.
 
         Parameters
         ----------
         query : str
         k, fetch_k : int
         lambda_mult : float
-            1 minds the query alone, 0 diversity alone.
+            1 considers only the query, 0 only diversity.
         """
         vector = self._collection.encoder.encode([query])[0].tolist()
-        return self._diverse(query, vector, k, fetch_k, lambda_mult, **kwargs)
+        return self._select_diverse(query, vector, k, fetch_k, lambda_mult, **kwargs)
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -259,10 +259,10 @@ class GemVectorStore(VectorStore):
         lambda_mult: float = 0.5,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return k of the ``fetch_k`` best documents for a vector, given with its ``fingerprint``, unlike one another."""
-        return self._diverse(embedding, embedding, k, fetch_k, lambda_mult, **kwargs)
+        """Return k of the ``fetch_k`` best documents for a vector with its ``fingerprint``, different from each other."""
+        return self._select_diverse(embedding, embedding, k, fetch_k, lambda_mult, **kwargs)
 
-    def _diverse(
+    def _select_diverse(
         self,
         query: str | list[float],
         vector: list[float],
@@ -275,7 +275,7 @@ class GemVectorStore(VectorStore):
         if not found:
             return []
         rows = self._collection.encoder.encode([document.page_content for document in found])
-        # texts without words are like nothing, and come last; their cosine would not be a number
+        # texts without words come last; their cosine would be NaN
         worded = [i for i, row in enumerate(rows) if row.any()]
         wordless = [i for i, row in enumerate(rows) if not row.any()]
         chosen = maximal_marginal_relevance(
@@ -284,7 +284,7 @@ class GemVectorStore(VectorStore):
         return [found[i] for i in [*(worded[i] for i in chosen), *wordless][:k]]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        # a cosine below 0 says no more than one of 0: another subject
+        # a cosine below 0 means the same as 0: another subject
         return lambda score: max(0.0, score)
 
 
@@ -295,9 +295,9 @@ def search(
     filter: dict[str, Any] | None = None,
     **options: Any,
 ) -> list[tuple[Document, float]]:
-    """Search a collection; options as for :meth:`gem_index.Collection.search`.
+    """Search a collection; options are those of :meth:`gem_index.Collection.search`.
 
-    A text without words finds nothing, where the collection itself would refuse it: in a chain it is an answer.
+    A text without words finds nothing, while the collection itself raises an error: a chain can continue without results.
     """
     try:
         hits = collection.search(query, k, as_where(filter), **options)
@@ -310,7 +310,7 @@ def search(
 
 
 def _refuse(kwargs: dict[str, Any]) -> None:
-    """Refuse what other stores take and this one would have to ignore."""
+    """Refuse arguments that other stores take and this one would have to ignore."""
     if kwargs:
         raise TypeError(f"found the argument {', '.join(kwargs)}, which this store does not take")
 
@@ -329,12 +329,14 @@ def _choice(embedding: Embeddings | None) -> dict[str, Any]:
             "the embedding is of a fitted model; expected GemEmbeddings of word vectors: "
             "a collection is fitted on its own texts"
         )
-    (encoder,) = embedding.provider.encoder.encoders  # word vectors are named: it is one
+    (encoder,) = (
+        embedding.provider.encoder.encoders
+    )  # embeddings of named word vectors have one encoder
     return {"vectors": str(embedding.vectors), "config": encoder.config}
 
 
 def _check_agreement(embedding: GemEmbeddings, home: Home) -> None:
-    """Refuse a home that has other vectors under the name of the embeddings'."""
+    """Refuse a home that has other vectors under the same name as the embeddings."""
     (encoder,) = embedding.provider.encoder.encoders
     own = encoder.vectors.fingerprint
     found = open_vectors(str(embedding.vectors), home).fingerprint
@@ -343,5 +345,5 @@ def _check_agreement(embedding: GemEmbeddings, home: Home) -> None:
             f"the embedding of the vectors {embedding.vectors}",
             own,
             found,
-            f"the home {home.root} has others under that name: take the home of the embeddings, or another name",
+            f"the home {home.root} has other vectors with that name: use the home of the embeddings, or another name",
         )

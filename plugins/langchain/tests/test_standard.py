@@ -74,7 +74,7 @@ class TestRetriever(RetrieversIntegrationTests):
 
 
 class TestRetrieverOfAStore(TestRetriever):
-    """What as_retriever gives; the standard tests take a class, and give it k."""
+    """The result of as_retriever; the standard tests take a class and pass it k."""
 
     @property
     def retriever_constructor(self):

@@ -1,4 +1,4 @@
-"""What the store does beyond LangChain's standard tests."""
+"""Behaviour of the store beyond LangChain's standard tests."""
 
 import json
 import pickle
@@ -139,7 +139,7 @@ class TestSearch:
         assert same == alike
 
     def test_texts_without_words_come_last_in_diverse_results(self, store):
-        """They may be all there is, or rank first: a cosine with nothing is no number."""
+        """They may be the only texts, or rank first: a cosine with zeros is not a number."""
         store.delete()
         store.add_texts(["...", "?!", *TEXTS[:2]], ids=["dots", "marks", "visa", "visa2"])
         found = store.max_marginal_relevance_search("quantum physics", k=4)
@@ -312,7 +312,7 @@ class TestModels:
         assert GemVectorStore("faq").collection.count() == 5
 
     def test_embeddings_of_another_home_are_heeded(self, tmp_path):
-        """The same name may mean other vectors elsewhere: the home of the embeddings is taken, or the two must agree."""
+        """Another home may have other vectors with the same name: use the home of the embeddings, or the two must agree."""
         for seed, name in enumerate("ab"):
             vectors = write_word_vectors(tmp_path / f"{name}.txt", TEXTS, seed)
             Home(tmp_path / name).vectors.add("mine", vectors)

@@ -13,7 +13,7 @@ from mteb_gem.model import GemModel
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a score a line; return 0 when all is done, 1 for missing data, 2 for wrong arguments."""
+    """Measure tasks and print one score per line; return 0 for success, 1 for missing data, 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
     try:
         model = GemModel(
@@ -29,9 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else list(mteb.get_tasks(tasks=options.tasks or []))
         )
     except GemIndexError as error:
-        return _failed(str(error), error.exit_status)
-    except KeyError as error:  # of MTEB, with the names that are near
-        return _failed(f"{error.args[0]} See: mteb available-tasks, mteb available-benchmarks", 2)
+        return _report_failure(str(error), error.exit_status)
+    except KeyError as error:  # raised by MTEB, with similar names
+        return _report_failure(
+            f"{error.args[0]} See: mteb available-tasks, mteb available-benchmarks", 2
+        )
     if options.mock:
         results = mteb.mock_run(model)
         sys.stdout.write(results.to_markdown() + "\n")
@@ -41,19 +43,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = task.metadata.name
         try:
             found = mteb.evaluate(model, task, cache=mteb.ResultCache(options.output))
-        except OSError as error:  # what MTEB, datasets and the hub's client raise without data
-            status = _failed(f"{name} was not measured: {' '.join(str(error).split())}", 1)
+        except (
+            OSError
+        ) as error:  # raised by MTEB, datasets and the hub's client if data are missing
+            status = _report_failure(f"{name} was not measured: {' '.join(str(error).split())}", 1)
         else:
             for result in found.task_results:
                 sys.stdout.write(f"{result.get_score():.4f}  {name}\n")
     if status:
         sys.stderr.write(
-            "MTEB fetches the data of its tasks: expected a connection to huggingface.co, or the data in its cache\n"
+            "MTEB downloads the data of its tasks: expected a connection to huggingface.co, or the data in its cache\n"
         )
     return status
 
 
-def _failed(problem: str, status: int) -> int:
+def _report_failure(problem: str, status: int) -> int:
     sys.stderr.write(f"Error: {problem}\n")
     return status
 
@@ -61,7 +65,7 @@ def _failed(problem: str, status: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m mteb_gem",
-        description="Measure GEM on tasks of MTEB, whose data are fetched from the Hugging Face hub.",
+        description="Measure GEM on tasks of MTEB, whose data are downloaded from the Hugging Face hub.",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tasks", nargs="+", metavar="TASK", help="names such as STS12 SciFact")
@@ -71,8 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="M", help="a fitted model: its name, or its file")
     parser.add_argument("--collection", metavar="C", help="a collection, whose model is used")
     parser.add_argument("--config", metavar="PRESET", help="with --vectors: such as trained or sts")
-    parser.add_argument("--home", metavar="DIR", help="where names are looked up")
-    parser.add_argument("-o", "--output", default="results", metavar="DIR", help="for the results")
+    parser.add_argument("--home", metavar="DIR", help="the home of these names")
+    parser.add_argument(
+        "-o", "--output", default="results", metavar="DIR", help="folder for the results"
+    )
     return parser
 
 

@@ -1,4 +1,4 @@
-"""A model that MTEB can measure."""
+"""A GEM model for MTEB."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ _CITATION = """@inproceedings{yang-etal-2019-parameter,
 
 
 class GemModel(AbsEncoder):
-    """GEM for ``mteb.evaluate`` and ``mteb.mock_run``; no task's texts are ever fitted on.
+    """GEM for ``mteb.evaluate`` and ``mteb.mock_run``; it is never fitted on the texts of a task.
 
     Parameters
     ----------
     vectors : str, optional
-        Word vectors with their background components; the bundled ones where nothing is named.
+        Word vectors with their background components; by default the bundled ones.
     model : str or Path, optional
         A fitted model: its name in the home, or its file, whose name ends in ``.safetensors``.
     collection : str, optional
         A collection of the home, whose model is used.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        For ``vectors`` alone.
+        Only with ``vectors``.
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given.
+        The home in which names are looked up; by default the default home.
     fingerprint : str, optional
-        What the fingerprint has to be.
+        The expected fingerprint.
     meta : mapping, optional
-        Fields of ``mteb.models.ModelMeta`` that replace ours, such as ``name``, ``languages`` or ``license``.
+        Fields of ``mteb.models.ModelMeta`` that replace those of this class, such as ``name``, ``languages`` or ``license``.
 
     Raises
     ------
     FingerprintMismatchError
-        If the fingerprint is another one.
+        If the fingerprint differs from the expected one.
 
     Examples
     --------
@@ -97,24 +97,24 @@ class GemModel(AbsEncoder):
     ) -> Array:
         """Return unit vectors, float32 (n, dimension), of the texts of all batches.
 
-        Queries and documents are embedded alike, whatever the task; GEM takes no prompt. The batches are joined, since a
-        vector does not depend on them.
+        Queries and documents are embedded alike for all tasks; GEM uses no prompts. The batches are joined, because a vector
+        does not depend on its batch.
 
         Raises
         ------
         ValueError
-            If another precision than float32 is asked for: results would be stored under a name that is not true.
+            If a precision other than float32 is requested: results would be stored under a wrong name.
         """
         precision = kwargs.get("precision", "float32")
         if precision != "float32":
-            raise ValueError(f"the precision is {precision!r}; expected float32: leave it out")
+            raise ValueError(f"the precision is {precision!r}; expected float32: omit the argument")
         return self.provider.embed_documents(text for batch in inputs for text in batch["text"])
 
 
 def _load(
     _name: str, *, revision: str | None = None, device: str | None = None, **settings: Any
 ) -> GemModel:
-    """Open a model again from its metadata, as ``ModelMeta.load_model`` asks for it; GEM runs on no device but the CPU."""
+    """Open a model from its metadata, for ``ModelMeta.load_model``; GEM runs only on the CPU."""
     del device
     return GemModel(**{"fingerprint": revision, **settings})
 
@@ -130,16 +130,16 @@ def _meta_of(provider: NamedProvider) -> dict[str, Any]:
     return {
         "loader": _load,
         "loader_kwargs": settings,
-        # a name and no path: results are stored and published under it
+        # a name, not a path: results are stored and published under it
         "name": "gem-index/" + "+".join(Path(part).name for part in named.split("+")),
         "revision": provider.fingerprint,
         "release_date": None,
         "languages": ["eng-Latn"] if bundled else None,
-        # GEM has none of its own: all are the word vectors', so that none is "active"
+        # all parameters are word vectors: GEM itself has none, so none is "active"
         "n_parameters": numbers,
         "n_embedding_parameters": numbers,
         "memory_usage_mb": None if numbers is None else round(numbers * 4 / 2**20, 1),
-        "max_tokens": math.inf,  # None would mean that the limit is not known
+        "max_tokens": math.inf,  # None would mean an unknown limit
         "embed_dim": provider.dimension,
         "license": "mit" if bundled else None,
         "open_weights": True if bundled else None,
@@ -149,14 +149,14 @@ def _meta_of(provider: NamedProvider) -> dict[str, Any]:
         "reference": "https://aclanthology.org/D19-1059/",
         "similarity_fn_name": ScoringFunction.COSINE,
         "use_instructions": False,
-        # what the word vectors were trained on: not known
+        # the training data of the word vectors are not known
         "training_datasets": None,
         "citation": _CITATION,
     }
 
 
 def _numbers_of(source: VectorSource) -> int | None:
-    """Count the numbers of word vectors; None where they are more than one table."""
+    """Return the number of values in word vectors; None if they consist of more than one table."""
     rows = getattr(source, "rows", None)
     if rows is None or getattr(source, "ngrams", None) is not None:
         return None

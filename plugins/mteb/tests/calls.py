@@ -1,4 +1,4 @@
-"""What the contract calls, also in child processes: the texts come in batches, as MTEB hands them over."""
+"""Calls of the contract, also in child processes: the texts come in batches, as MTEB passes them."""
 
 from __future__ import annotations
 

@@ -9,5 +9,5 @@ from rerankers_gem.ranker import GemRanker
 
 __all__ = ["GemRanker"]
 
-# The table is meant for any ranker; mypy takes its type from the first that the library itself puts in.
+# The table accepts any ranker; mypy infers its type from the first entry that the library itself adds.
 AVAILABLE_RANKERS["GemRanker"] = GemRanker  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""The ranker: a gem-index provider behind rerankers' interface."""
+"""A gem-index provider as a ranker for rerankers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ __all__ = ["GemRanker"]
 
 
 class GemRanker(BaseRanker):
-    """Ranks documents by the cosine of their GEM embedding with the query's.
+    """Ranks documents by the cosine similarity of their GEM embeddings to the query's embedding.
 
-    A document without words scores 0, and so do all where the query has none. Equal scores keep the order of the input.
+    A document without words scores 0, and all documents score 0 if the query has no words. Equal scores keep the order of
+    the input.
 
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
-        As :func:`gem_index.open_provider` takes them; the bundled word vectors where nothing is named.
+        As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     verbose : int
-        Taken because ``rerankers.Reranker`` passes it; nothing is printed.
+        Accepted because ``rerankers.Reranker`` passes it; nothing is printed.
 
     Raises
     ------
     GemIndexError
-        If a name is unknown, or the fingerprint is not that of what was opened.
+        If a name is unknown, or the fingerprint differs from the expected one.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class GemRanker(BaseRanker):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What to save, as JSON values: ``GemRanker(**settings)`` opens the same ranker, or refuses."""
+        """The settings to save, as JSON values: ``GemRanker(**settings)`` opens the same ranker or raises an error."""
         return self.provider.settings
 
     def rank(
@@ -73,17 +74,17 @@ class GemRanker(BaseRanker):
         doc_ids: Sequence[str] | Sequence[int] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
-        """Order documents by their cosine with a query, best first.
+        """Order documents by their cosine similarity to a query, best first.
 
         Parameters
         ----------
         query : str
         docs : str, Document or sequence of these
-            Documents given are not changed.
+            They are not changed.
         doc_ids : sequence of str or int, optional
-            One for each; by default a document's own, else its place in the input.
+            One for each document; by default its own id, else its position in the input.
         metadata : sequence of dict, optional
-            One for each; by default a document's own.
+            One for each document; by default its own metadata.
 
         Returns
         -------
@@ -95,7 +96,7 @@ class GemRanker(BaseRanker):
         TypeError
             If a document has no text.
         ValueError
-            If there is not one of ``doc_ids`` or ``metadata`` for each document.
+            If the number of ``doc_ids`` or ``metadata`` differs from the number of documents.
         """
         documents = _documents(docs, doc_ids, metadata)
         texts = [_text(i, document) for i, document in enumerate(documents)]
@@ -112,11 +113,11 @@ class GemRanker(BaseRanker):
         doc_ids: Sequence[str] | Sequence[int] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
-        """Do what :meth:`rank` does, in a thread."""
+        """Rank documents like :meth:`rank`, in a thread."""
         return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
 
     def score(self, query: str, doc: str) -> float:
-        """Return the cosine of a query and a text, -1 to 1; 0 where one of them has no words."""
+        """Return the cosine similarity of a query and a text, -1 to 1; 0 if one of them has no words."""
         return self.provider.encoder.similarity(query, doc)
 
 
@@ -125,7 +126,7 @@ def _documents(
     doc_ids: Sequence[str] | Sequence[int] | None,
     metadata: Sequence[dict[str, Any]] | None,
 ) -> list[Document]:
-    # rerankers' own prep_docs fails on an empty list and on metadata beside documents, and changes the caller's documents.
+    # rerankers' own prep_docs fails on an empty list and on metadata with documents, and changes the caller's documents.
     given = [docs] if isinstance(docs, str | Document) else list(docs)
     for name, values in (("doc_ids", doc_ids), ("metadata", metadata)):
         if values is not None and len(values) != len(given):

@@ -1,4 +1,4 @@
-"""The first module of a SentenceTransformer: texts in, GEM vectors out."""
+"""The first module of a SentenceTransformer, which turns texts into GEM vectors."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class GemModule(InputModule):
     Parameters
     ----------
     vectors : str, optional
-        Word vectors with their background components; the bundled ones where nothing is named.
+        Word vectors with their background components; by default the bundled ones.
     model : str or Path, optional
         A fitted model: its name in the home, or its file, whose name ends in ``.safetensors``.
     collection : str, optional
         A collection of the home, whose model is used.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        For ``vectors`` alone.
+        Only with ``vectors``.
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given.
+        The home in which names are looked up; by default the default home.
     fingerprint : str, optional
-        What the fingerprint has to be.
+        The expected fingerprint.
 
     Raises
     ------
     FingerprintMismatchError
-        If the fingerprint is another one.
+        If the fingerprint differs from the expected one.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class GemModule(InputModule):
         home: Home | str | Path | None = None,
         fingerprint: str | None = None,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
+        super().__init__()  # type: ignore[no-untyped-call]  # the base class has no annotations
         self.provider = open_provider(
             vectors,
             model=model,
@@ -73,19 +73,19 @@ class GemModule(InputModule):
     ) -> dict[str, Any]:
         """Embed n texts, each after the prompt, as float32 (n, dimension) under ``sentence_embedding``.
 
-        Here and not in :meth:`forward`, so that a batch holds a tensor, which the model moves to the device of the
-        modules that follow.
+        Texts are embedded here and not in :meth:`forward`, so that a batch holds a tensor, which the model moves to the
+        device of the following modules.
         """
         texts = [prompt + text for text in inputs] if prompt else list(inputs)
         return {"sentence_embedding": torch.from_numpy(self.provider.embed_documents(texts))}
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Return the features as :meth:`preprocess` made them."""
+        """Return the features of :meth:`preprocess` unchanged."""
         return features
 
     @property
     def max_seq_length(self) -> int | None:
-        """None: a text is read whole, however long it is."""
+        """None: texts of any length are embedded completely."""
         return None
 
     def get_embedding_dimension(self) -> int:
@@ -93,7 +93,7 @@ class GemModule(InputModule):
         return self.provider.dimension
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return the arguments that open the same embeddings again, the fingerprint among them."""
+        """Return the arguments that open the same embeddings again, including the fingerprint."""
         return self.provider.settings
 
     def save(
@@ -101,7 +101,7 @@ class GemModule(InputModule):
     ) -> None:
         """Write ``config.json`` and, for a fitted model, the model itself, into a folder.
 
-        The folder then needs the word vectors by their name, and no longer the model's own file, home or collection.
+        Loading the folder then needs the word vectors by name, but not the original file, home or collection of the model.
         """
         settings = self.get_config_dict()
         if "model" in settings or "collection" in settings:
@@ -124,14 +124,14 @@ class GemModule(InputModule):
         init_defaults: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Open what :meth:`save` wrote.
+        """Open a folder that :meth:`save` wrote.
 
-        ``model_kwargs`` may hold another ``home`` or other names of the same ``vectors``, as on another machine.
+        ``model_kwargs`` may hold another ``home`` or another name of the same ``vectors``, for use on another machine.
 
         Raises
         ------
         FingerprintMismatchError
-            If the word vectors, the configuration or the fitted model are others than those saved.
+            If the word vectors, the configuration or the fitted model differ from those that were saved.
         FileNotFoundError
             If the folder lacks a file that :meth:`save` wrote.
         """
@@ -161,11 +161,11 @@ class GemModule(InputModule):
 
 
 def _vectors_of(settings: Mapping[str, Any]) -> str | None:
-    """Return the name of the word vectors of a fitted model; None stands for the bundled ones."""
+    """Return the name of the word vectors of a fitted model; None means the bundled ones."""
     if "vectors" in settings or str(settings.get("model")).endswith(".safetensors"):
         return settings.get("vectors")
     home = Home(settings.get("home"))
     if "collection" in settings:
         return home.collection(settings["collection"]).status().vectors
-    home.models.open(settings["model"])  # that it is gone is said by name
+    home.models.open(settings["model"])  # raises an error with its name if it is missing
     return next(model.vectors for model in home.models.list() if model.name == settings["model"])

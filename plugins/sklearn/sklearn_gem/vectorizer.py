@@ -1,4 +1,4 @@
-"""Texts to GEM vectors, as a transformer of scikit-learn."""
+"""A transformer of scikit-learn that turns texts into GEM vectors."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 __all__ = ["GemVectorizer"]
 
 _NESTED = "config__"
-"""How the names of the configuration's parameters begin."""
+"""Prefix of the names of the configuration's parameters."""
 
 
 class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # untyped
-    """Texts to vectors of unit length; ``fit`` adapts the principal directions to the texts, labels play no part.
+    """Turns texts into vectors of unit length; ``fit`` adapts the principal directions to the texts and ignores labels.
 
-    It can transform before it is fitted, with the background components of its vectors. A model or a collection that is
-    named is fitted already: ``fit`` opens it and leaves it as it is. Pickled, it holds what was fitted and the
-    fingerprint, not the word vectors: unpickled it opens them by name, and refuses others.
+    It can transform before it is fitted, with the background components of its vectors. A named model or collection is
+    already fitted: ``fit`` opens it and does not change it. A pickle holds the fitted components and the fingerprint, not
+    the word vectors: unpickling opens them by name, and refuses other ones.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         nested parameters: ``config__window``, ``config__removed`` and so on.
     progress : bool or callable, optional
         True for a bar on standard error while it fits and transforms; a function is called with stage, done and total, and
-        has to be one that pickles where the vectorizer is pickled.
+        must be picklable if the vectorizer is pickled.
 
     Attributes
     ----------
@@ -75,27 +75,27 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.progress = progress
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, and those of the configuration where one is given."""
+        """Return the parameters, and those of the configuration if one is given."""
         params: dict[str, Any] = super().get_params(deep=False)
         if not deep or self.config is None:
             return params
         try:
             config = GemConfig.of(self.config)
-        except ConfigError:  # an invalid one has no fields; fit says what is wrong with it
+        except ConfigError:  # an invalid one has no fields; fit reports the problem
             return params
-        # of some fields the others depend on the word vectors, which are not opened for it
+        # with a mapping, the other fields depend on the word vectors, which are not opened here
         names = self.config if isinstance(self.config, Mapping) else asdict(config)
         return params | {f"{_NESTED}{name}": getattr(config, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``config__window`` and the like replace a field of the configuration.
 
-        Without a configuration it is the one that suits the word vectors, as in ``fit``, with these fields replaced.
+        Without a configuration, these fields replace those of the word vectors' default configuration, as in ``fit``.
 
         Raises
         ------
         ValueError
-            If there is no parameter, or no field of the configuration, of that name.
+            If there is no parameter, or no field of the configuration, with that name.
         ConfigError
             If a field cannot have that value.
         """
@@ -141,7 +141,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             except InputError as error:
                 raise ValueError(str(error)) from error
         self.encoder_ = encoder
-        self._fitted_with = self._named
+        self._fitted_with = self._provider_arguments
         return self
 
     def fit_transform(self, X: Iterable[str], y: object = None) -> npt.NDArray[np.float32]:
@@ -150,12 +150,12 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.fit(texts).encoder_.encode(texts, progress=self.progress)
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors of n texts, float32 (n, dimension); zeros where a text has no words."""
+        """Return the vectors of n texts, float32 (n, dimension); zeros for a text without words."""
         return self._encoder.encode(_texts(X), progress=self.progress)
 
     @property
-    def _named(self) -> dict[str, Any]:
-        """The parameters that name an encoder, as :func:`gem_index.open_provider` takes them."""
+    def _provider_arguments(self) -> dict[str, Any]:
+        """The parameters that name an encoder, the arguments of :func:`gem_index.open_provider`."""
         params = self.get_params(deep=False)
         del params["progress"]
         return params
@@ -166,11 +166,11 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _encoder(self) -> GemEncoder | CombinedEncoder:
-        """The fitted encoder; before a fit the one that the parameters name, held for as long as they stay."""
+        """The fitted encoder; before a fit, the encoder that the parameters name, cached until they change."""
         if hasattr(self, "encoder_"):
             fitted: GemEncoder | CombinedEncoder = self.encoder_
             return fitted
-        named = self._named
+        named = self._provider_arguments
         if getattr(self, "_unfitted", ({}, None))[0] != named:
             self._unfitted = named, self._open()
         return self._unfitted[1]
@@ -180,8 +180,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._encoder.dimension
 
     def _open(self, named: dict[str, Any] | None = None) -> GemEncoder | CombinedEncoder:
-        """Open what the parameters name, those of a fit where they are given, again: a fit changes it."""
-        return open_provider(**named or self._named).encoder
+        """Open a new encoder from the given parameters, by default the current ones: a fit changes the encoder."""
+        return open_provider(**named or self._provider_arguments).encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -207,7 +207,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Raises
         ------
         FingerprintMismatchError
-            If they, or the configuration of a model, are others than those that were saved.
+            If they, or the configuration of a model, differ from those that were saved.
         """
         saved: tuple[bool, list[Components] | None, str] = state.pop("_saved")
         super().__setstate__(state)
@@ -234,7 +234,7 @@ def _texts(X: Iterable[str]) -> list[str]:
     Raises
     ------
     ValueError
-        If they are no texts in one dimension.
+        If they are not texts in one dimension.
     """
     if isinstance(X, str | bytes) or not isinstance(X, Iterable):
         raise ValueError(f"found a {type(X).__name__}; expected texts: a list of them, a column")

@@ -10,4 +10,4 @@ def embed_query(vectorizer, text):
 
 
 def ignore(*report):
-    """Progress that nobody looks at."""
+    """A progress function that does nothing."""

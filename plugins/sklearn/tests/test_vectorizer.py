@@ -53,7 +53,7 @@ class TestContract(EmbeddingProviderContract):
 
 
 class TestFittedContract(TestContract):
-    """After ``fit``; a model or collection that is named stays as it is, else the texts are fitted on."""
+    """After ``fit``: a named model or collection stays unchanged, otherwise the texts are fitted on."""
 
     def make(self, **choice):
         return GemVectorizer(**choice).fit(TEXTS)
@@ -93,14 +93,14 @@ def test_scikit_learns_own_checks_that_need_no_matrix(check):
 
 
 def test_nothing_else_of_its_checks_takes_texts():
-    """Where scikit-learn learns to check transformers of strings, this fails and says so."""
+    """If scikit-learn begins to check transformers of strings, this test fails and shows it."""
     with pytest.warns(SkipTestWarning, match="Can't test estimator GemVectorizer which requires"):
         results = checks.check_estimator(GemVectorizer(), on_skip=None)
     assert [result["check_name"] for result in results] == ["check_estimator_cloneable"]
 
 
 class TestInvariants:
-    """What scikit-learn checks of other transformers, on texts."""
+    """scikit-learn's checks of other transformers, on texts."""
 
     def test_fit_returns_itself_and_changes_no_parameter(self):
         config = {"removed": 1}

@@ -1,6 +1,6 @@
-"""A component that gives docs and spans GEM vectors."""
+"""A pipeline component that sets GEM vectors of docs and spans."""
 
-# Without postponed annotations: older spaCy reads the factory's as they are.
+# No postponed annotations: older spaCy versions read those of the factory without evaluating them.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +26,11 @@ for _name in ("gem_vector", "gem_fingerprint"):
 
 
 class GemComponent:
-    """Sets ``doc.vector``, and with it ``doc.similarity`` and those of spans and sentences.
+    """Sets ``doc.vector`` and ``doc.similarity``, also of spans and sentences.
 
-    A doc's vector lies in ``doc._.gem_vector``, and of which encoder it is in ``doc._.gem_fingerprint``: spaCy keeps both
-    wherever it keeps a doc's data. Hooks make ``doc.vector`` and ``doc.similarity`` use them. spaCy drops the hooks of docs
-    that it writes to bytes, as for ``n_process``; :meth:`attach` puts them back. A span is embedded when its vector is asked
-    for.
+    A doc's vector is in ``doc._.gem_vector`` and the fingerprint of its encoder in ``doc._.gem_fingerprint``: spaCy stores
+    both with a doc's data. Hooks make ``doc.vector`` and ``doc.similarity`` use them. spaCy drops the hooks of docs that it
+    writes to bytes, as for ``n_process``; :meth:`attach` restores them. A span is embedded when its vector is accessed.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ class GemComponent:
 
     def __call__(self, doc: Doc) -> Doc:
         """Embed one doc."""
-        return self._embedded(doc, self.provider.embed_query(doc.text))
+        return self._set_vector(doc, self.provider.embed_query(doc.text))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
         """Embed docs, ``batch_size`` at a time."""
@@ -57,21 +56,21 @@ class GemComponent:
         while batch := list(islice(docs, batch_size)):
             vectors = self.provider.embed_documents([doc.text for doc in batch])
             for doc, vector in zip(batch, vectors, strict=True):
-                # a copy: a doc that is kept must not keep its whole batch
-                yield self._embedded(doc, vector.copy())
+                # a copy: a doc that stays in memory must not keep its whole batch in memory
+                yield self._set_vector(doc, vector.copy())
 
-    def _embedded(self, doc: Doc, vector: npt.NDArray[np.float32]) -> Doc:
+    def _set_vector(self, doc: Doc, vector: npt.NDArray[np.float32]) -> Doc:
         doc._.gem_vector = vector
         doc._.gem_fingerprint = self.fingerprint
         return self.attach(doc)
 
     def attach(self, doc: Doc) -> Doc:
-        """Make ``doc.vector`` and ``doc.similarity`` GEM's, for a doc that was read from bytes or made with ``n_process``.
+        """Set the hooks of ``doc.vector`` and ``doc.similarity``, for a doc read from bytes or made with ``n_process``.
 
         Raises
         ------
         GemIndexError
-            If its vector is another encoder's.
+            If its vector is from another encoder.
         """
         if doc._.gem_fingerprint is not None:
             self._check(doc._.gem_fingerprint)
@@ -114,20 +113,20 @@ class GemComponent:
     # ----------------------------------------------------------- serialisation
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Return the settings, the fingerprint among them."""
+        """Return the settings, including the fingerprint."""
         return json.dumps(self.provider.settings, indent=2).encode()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Take the settings that :meth:`to_bytes` returned.
+        """Load the settings that :meth:`to_bytes` returned.
 
         Raises
         ------
         FingerprintMismatchError
-            If they open other embeddings now.
+            If they now open other embeddings.
         """
         settings = json.loads(data)
         if settings["fingerprint"] != self.fingerprint:
-            # the home of this pipeline's configuration, where it names one: on another machine it is elsewhere
+            # prefer the home in this pipeline's configuration: on another machine the path differs
             self._open(settings | ({"home": self._home} if self._home else {}))
         return self
 
@@ -137,13 +136,13 @@ class GemComponent:
         Path(path, _SETTINGS_FILE).write_bytes(self.to_bytes())
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Take the settings that :meth:`to_disk` wrote, as :meth:`from_bytes` does."""
+        """Load the settings that :meth:`to_disk` wrote, like :meth:`from_bytes`."""
         return self.from_bytes(Path(path, _SETTINGS_FILE).read_bytes())
 
 
 @Language.factory("gem", assigns=["doc.vector", "doc._.gem_vector"], default_config=_NONE)
 def make_gem(
-    nlp: Language,  # noqa: ARG001 - spaCy hands it over by this name, as the next
+    nlp: Language,  # noqa: ARG001 - spaCy passes this argument and the next by name
     name: str,  # noqa: ARG001
     vectors: str | None,
     model: str | None,
@@ -166,7 +165,7 @@ def make_gem(
     Raises
     ------
     FingerprintMismatchError
-        If the fingerprint is another one.
+        If the fingerprint differs from the expected one.
     """
     return GemComponent(
         vectors=vectors,

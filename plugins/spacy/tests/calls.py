@@ -1,4 +1,4 @@
-"""What the contract calls, also in child processes."""
+"""Calls of the contract, also in child processes."""
 
 from __future__ import annotations
 

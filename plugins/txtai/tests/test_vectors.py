@@ -45,7 +45,7 @@ def gem(**config: object) -> Embeddings:
 
 
 class TestGemVectors(EmbeddingProviderContract):
-    """The contract, held by a whole Embeddings; saved and loaded as an index."""
+    """The contract for a complete Embeddings object, saved and loaded as an index."""
 
     embed = staticmethod(embed)
     embed_query = staticmethod(embed_query)

@@ -1,4 +1,4 @@
-"""The vectors: a gem-index provider behind txtai's interface."""
+"""A gem-index provider as txtai vectors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ FloatArray = npt.NDArray[np.float32]
 class GemVectors(Vectors):
     """GEM embeddings of texts and queries: unit vectors, or zeros for a text without words.
 
-    txtai makes it where a configuration says ``method="txtai_gem.GemVectors"``. Read of the configuration are ``vectors``,
-    a mapping of the arguments of :func:`gem_index.open_provider`, and ``path``, which names word vectors. Once the provider
-    is open, ``vectors`` holds its settings with the fingerprint: a saved index opens the same provider or refuses.
+    txtai creates it for a configuration with ``method="txtai_gem.GemVectors"``. It reads from the configuration ``vectors``,
+    a mapping of the arguments of :func:`gem_index.open_provider`, and ``path``, which names word vectors. After the provider
+    is opened, ``vectors`` holds its settings with the fingerprint: a saved index opens the same provider or raises an error.
 
     Parameters
     ----------
     config : dict
         txtai's configuration of an index.
     scoring, models : optional
-        txtai passes them; they are not used.
+        Passed by txtai; not used.
 
     Examples
     --------
@@ -43,16 +43,16 @@ class GemVectors(Vectors):
         super().__init__(config, scoring, models)
 
     def loadmodel(self, path: str | None) -> None:
-        """Load nothing yet: txtai would hide what is wrong, behind an error of its own that names this class."""
+        """Load nothing yet: txtai would replace our error by one that names only this class."""
 
     @cached_property
     def provider(self) -> NamedProvider:
-        """What embeds, opened when it is first used.
+        """The provider of embeddings, opened on first use.
 
         Raises
         ------
         GemIndexError
-            If a name is unknown, or the fingerprint is not that of what was opened.
+            If a name is unknown, or the fingerprint differs from the expected one.
         """
         given = self.config.get("vectors") or {}
         if not isinstance(given, Mapping):
@@ -68,16 +68,16 @@ class GemVectors(Vectors):
         return provider
 
     def encode(self, data: Sequence[str], category: str | None = None) -> FloatArray:
-        """Return unit vectors, float32 (n, dimension); GEM embeds queries as it embeds texts."""
+        """Return unit vectors, float32 (n, dimension); GEM embeds queries and texts alike."""
         return self.provider.embed_documents(data)
 
     def normalize(self, embeddings: FloatArray) -> FloatArray:
-        """Scale rows to unit length; zeros stay zeros, where the base class gives NaN."""
+        """Scale rows to unit length; zeros stay zeros, for which the base class returns NaN."""
         lengths = np.linalg.norm(embeddings, axis=-1, keepdims=True)
         return (embeddings / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
     def vectorsid(self) -> str:
-        """Return the name of these vectors in a checkpoint, which has to tell fits of one name apart."""
+        """Return the name of these vectors in a checkpoint, which must differ for different fits of the same name."""
         self.config["vectors"] = self.provider.settings
         identifier: str = super().vectorsid()
         return identifier

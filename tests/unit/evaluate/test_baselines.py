@@ -1,4 +1,4 @@
-"""The baselines against their definitions, written plainly, and their results on STS Benchmark."""
+"""The baselines compared with plain implementations of their definitions, and their results on STS Benchmark."""
 
 import math
 import sys
@@ -192,7 +192,7 @@ def test_means_by_hand():
 @pytest.mark.parametrize("encoder", [SifEncoder, UsifEncoder])
 class TestCommonComponents:
     def test_nothing_is_left_of_the_only_sentence(self, small_vectors, encoder):
-        """What would be left is rounding noise, which must not be blown up to unit length."""
+        """The remainder is rounding noise, which must not be scaled to unit length."""
         fitted = encoder(small_vectors).fit(["the river bank", ""])
         assert not fitted.encode(["the river bank"]).any()
         assert fitted.encode(["two ducks"]).any()
@@ -278,7 +278,7 @@ class TestLexical:
         assert fitted.score(["", "river", "river"], ["river", "...", "bank"]).tolist() == [0, 0, 0]
         assert fitted.score(["river"], ["river"])[0] > 0.5
 
-    def test_what_it_cannot_take_is_refused(self, baseline):
+    def test_invalid_arguments_are_refused(self, baseline):
         with pytest.raises(InputError, match="was not fitted on a corpus"):
             baseline().score(["river"], ["river"])
         with pytest.raises(InputError, match="no text with a word"):

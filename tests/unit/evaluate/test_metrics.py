@@ -30,7 +30,7 @@ class TestCorrelations:
         assert r == pytest.approx(100 * stats.pearsonr(gold, scores)[0], abs=1e-10)
         assert rho == pytest.approx(100 * stats.spearmanr(gold, scores)[0], abs=1e-10)
 
-    def test_what_does_not_vary_correlates_with_nothing(self):
+    def test_constant_scores_have_no_correlation(self):
         assert pearson(np.ones(5), np.arange(5.0)) == 0
 
     def test_bootstrap_covers_the_truth(self):

@@ -1,4 +1,4 @@
-"""Many sets at once: every figure of a suite by the tasks' own evaluations, and what is refused before any work."""
+"""Suites: every figure compared with the tasks' own evaluations, and errors that are raised before any work."""
 
 import json
 
@@ -142,11 +142,11 @@ def test_several_encoders_from_a_file(data):
         ("set = [", ConfigError, "cannot read .*expected TOML"),
         ("sets = []", ConfigError, r"holds \['sets'\]"),
         ('set = [{ task = "sst", path = "pairs.tsv" }]', ConfigError, "the task 'sst'; expected sts, cqa"),
-        ('set = [{ task = "sts", path = "." }]', InputError, "for the task sts; expected one file a set"),
+        ('set = [{ task = "sts", path = "." }]', InputError, "for the task sts; expected one file per set"),
         ('set = [{ task = "sts", path = "none.tsv" }]', InputError, "none.tsv, which does not exist"),
         ('set = [{ task = "sts", path = "pairs.tsv", k = 1 }]', ConfigError, "holds the set"),
         ('set = [{ task = "cqa", path = "pairs.tsv" }]', InputError, "pairs.tsv"),
-        ('set = [{ task = "lookup", path = "same.jsonl" }]', InputError, "no word that one of its texts alone"),
+        ('set = [{ task = "lookup", path = "same.jsonl" }]', InputError, "no word that occurs in only one of its texts"),
         ('set = [{ task = "retrieval", path = "none.jsonl" }]', InputError, "no relevant candidate"),
         (
             'set = [{ task = "sts", path = "pairs.tsv" }, { task = "sts", path = "pairs.tsv" }]',
@@ -158,7 +158,7 @@ def test_several_encoders_from_a_file(data):
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_suite_is_refused_before_any_work(data, text, error, message):
+def test_an_invalid_suite_is_refused_before_any_work(data, text, error, message):
     with pytest.raises(error, match=message):
         read_suite(suite(data, text))
 
@@ -167,7 +167,7 @@ def test_what_is_no_suite_is_refused_before_any_work(data, text, error, message)
     ("entry", "message"),
     [
         ({"preset": "sts", "config": {}}, "holds preset and config; expected one"),
-        ({"file": "a.json", "vectors": "b"}, "expected nothing beside file"),
+        ({"file": "a.json", "vectors": "b"}, "expected no other key with file"),
         ({"config": {"share": 2}}, "share is 2; expected a number from 0 to 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Evaluations as a user runs them, on files of the test's own; and on the paper's data."""
+"""Evaluations as a user runs them, on small test files and on the paper's data."""
 
 import json
 import sys
@@ -280,14 +280,14 @@ class TestRetrieval:
         assert found.json["baselines"]["BM25"]["recall@10"] == 100
 
     @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
-    def test_what_is_missing_is_named(self, beir, name):
+    def test_a_missing_file_is_named(self, beir, name):
         (beir / name).unlink()
         with pytest.raises(
             InputError, match=f"holds no {name}; expected a folder in BEIR's layout"
         ):
             read_beir(str(beir))
 
-    def test_what_makes_no_vectors_is_left_out(self, beir, vectors):
+    def test_candidates_without_vectors_are_left_out(self, beir, vectors):
         found = evaluate_retrieval(read_beir(str(beir)), of(vectors, "TF-IDF"))
         assert set(found.json["baselines"]) == {"BM25", "GEM + BM25"}
 
@@ -327,7 +327,7 @@ class TestSweeps:
             ("nsu", "none"),
         ]
 
-    def test_sensitivity_leaves_out_what_would_be_no_configuration(self, pairs, vectors):
+    def test_sensitivity_leaves_out_invalid_configurations(self, pairs, vectors):
         config = GemConfig(n_removed=20, n_components=30)
         points = evaluate_sensitivity(read_sts([pairs]), vectors, config).json["points"]
         values = {
@@ -364,7 +364,7 @@ class TestSweeps:
 
 
 class TestTune:
-    def test_finds_the_best_of_what_it_may_see(self):
+    def test_finds_the_best_accepted_positions(self):
         seen = []
 
         def score(config, spec):

@@ -1,4 +1,4 @@
-"""The supervised tasks, on files of the test's own in the layouts of the real ones."""
+"""The supervised tasks, on small test files with the layouts of the real ones."""
 
 import sys
 
@@ -74,7 +74,7 @@ def encode_noise(texts):
 
 class TestTasks:
     @pytest.mark.parametrize("task", [task for task in TASKS if task != "SICK-R"])
-    def test_what_a_plane_separates_is_solved(self, tmp_path, task):
+    def test_linearly_separable_classes_are_solved(self, tmp_path, task):
         write_task(tmp_path, task)
         found = evaluate_transfer(task, tmp_path, encode_classes)
         assert (found.task, found.dev, found.test) == (task, 100.0, 100.0)
@@ -224,9 +224,14 @@ class TestFiles:
         [
             ("SST", "SST/sentiment-dev", "no label", "which has 1 tab-separated columns"),
             ("SST", "SST/sentiment-test", "fine\t2", "whose label is '2'"),
-            ("TREC", "TREC/train_5500.label", "What is this ?", "which is no label and question"),
+            (
+                "TREC",
+                "TREC/train_5500.label",
+                "What is this ?",
+                "which is not a label and a question",
+            ),
             ("TREC", "TREC/TREC_10.label", "ANIMAL:cat What ?", "whose label is 'ANIMAL'"),
-            ("TREC", "TREC/TREC_10.label", "NUM:date ", "which is no label and question"),
+            ("TREC", "TREC/TREC_10.label", "NUM:date ", "which is not a label and a question"),
             ("MRPC", "MRPC/msr_paraphrase_test.txt", "1\t2\t3\ta", "which has 4 tab-separated"),
             ("SICK-E", "SICK/SICK_train.txt", "1\ta\tb\t3\tMAYBE", "whose label is 'MAYBE'"),
             ("SICK-R", "SICK/SICK_trial.txt", "1\ta\tb\t5.1\tNEUTRAL", "whose score is 5.1"),
@@ -290,7 +295,7 @@ class TestArguments:
             lambda texts: np.full((len(texts), 3), np.nan),
         ],
     )
-    def test_what_is_no_matrix_of_vectors_is_refused(self, tmp_path, wrong):
+    def test_anything_but_a_matrix_of_vectors_is_refused(self, tmp_path, wrong):
         write_task(tmp_path, "SST", 2)
         with pytest.raises(InputError, match=r"encoding 12 texts gave .* of shape \(12, d\)"):
             evaluate_transfer("SST", tmp_path, wrong)
@@ -362,7 +367,7 @@ class TestRelatedness:
 
 
 class TestReport:
-    def test_each_candidate_is_tested_on_each_task_beside_the_papers_numbers(
+    def test_each_candidate_is_tested_on_each_task_and_compared_with_the_paper(
         self, tmp_path, vectors_folder
     ):
         for task in ("SUBJ", "MRPC"):

@@ -189,7 +189,7 @@ def read_vectors_of(tmp_path, content):
 
 
 class TestHostileModels:
-    """What is announced is bounded before it costs anything."""
+    """Announced sizes are checked before they cost anything."""
 
     def opened(self, tmp_path, content):
         (tmp_path / "m.bin").write_bytes(content)
@@ -208,8 +208,8 @@ class TestHostileModels:
             ({"shortest": 1, "longest": 100}, "n-grams of 1 to 100 characters; expected at most 32"),
             ({"words": [b"x" * 100_000]}, "word 1 has 100000 bytes; expected at most 65536"),
             ({"words": [b"x" * (1 << 22)]}, "word 1"),
-            ({"words": [b"x" * 60_000] * 50, "shortest": 1, "longest": 32}, "expected at most 1000 n-grams a word"),
-            ({"words": [b"x" * 60_000], "dimension": 65_536}, "expected at most 1000 n-grams a word"),
+            ({"words": [b"x" * 60_000] * 50, "shortest": 1, "longest": 32}, "expected at most 1000 n-grams per word"),
+            ({"words": [b"x" * 60_000], "dimension": 65_536}, "expected at most 1000 n-grams per word"),
         ],
     )  # fmt: skip
     def test_absurd_ones_are_refused(self, tmp_path, arguments, message):

@@ -197,7 +197,7 @@ class TestPickles:
             (b"I01\n.", True),
         ],
     )
-    def test_what_python_2_wrote(self, content, value):
+    def test_files_of_python_2(self, content, value):
         assert pickle.loads(content, encoding="latin-1") == value
         assert read_plain_data(io.BytesIO(content), "x")[0] == value
 

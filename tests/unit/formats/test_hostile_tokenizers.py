@@ -1,4 +1,4 @@
-"""Tokenizer files that grow text, panic or name what they do not hold."""
+"""Tokenizer files that expand text, panic or refer to missing content."""
 
 import base64
 import json
@@ -56,10 +56,10 @@ def folder(tmp_path):
 
 DOUBLED = sequence(*[replacing("a", "aa")] * 40)
 HOSTILE = {
-    "doubled forty times": (document(normalizer=DOUBLED), "more than 10,000 characters of one"),
+    "doubled forty times": (document(normalizer=DOUBLED), "expands one character to more than 10,000"),
     "doubled in sequences of sequences": (
         document(normalizer=sequence(*[sequence(replacing("a", "bb"), replacing("b", "aa"))] * 20)),
-        "more than 10,000 characters of one",
+        "expands one character to more than 10,000",
     ),
     "a megabyte for a letter": (document(normalizer=replacing("a", "x" * 10**6)), "as content of a Replace"),
     "by a regular expression": (
@@ -88,13 +88,13 @@ HOSTILE = {
         document(normalizer={"type": "Precompiled", "precompiled_charsmap": "\u00e9"}), "not base64"),
     "base64 with too much padding": (
         document(normalizer={"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAA====="}), "not base64"),
-    "a character map that leads out": (document(normalizer=charsmap([1 << 10, 0, 0])), "leads out of itself"),
+    "a character map that leads out": (document(normalizer=charsmap([1 << 10, 0, 0])), "refers to content outside of it"),
     "a replacement that is not there": (
         # the byte 1 leads from unit 0 to unit 1, whose leaf is unit 256 + 1 ^ 1
-        document(normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 99, *[0] * 255])), "leads out of itself"),
+        document(normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 99, *[0] * 255])), "content outside of it"),
     "a replacement that cuts a character": (
         document(normalizer=charsmap([0, 1 | 1 << 8 | 257 << 10, *[0xFF] * 254, 1, *[0] * 255], b"\xc3\xa9\0")),
-        "cuts characters"),
+        "splits characters"),
     "a replacement of a megabyte": (
         document(normalizer=charsmap([0] * 256, b"x" * 10**6 + b"\0")), "more than 10,000"),
     "runs of nothing": (document(pre_tokenizer={"type": "FixedLength", "length": 0}), "into runs of 0"),
@@ -132,7 +132,7 @@ HOSTILE = {
     "a vocabulary that is a list": (document(model=MODEL | {"vocab": ["a"]}), "a vocabulary that is not an object"),
     "a unigram vocabulary that is none": (
         document(model={"type": "Unigram", "vocab": {"a": 1}, "unk_id": 0}), "a vocabulary that is not a list"),
-    "merges that are an object": (document(model=bpe(merges={})), "has merges that are no list"),
+    "merges that are an object": (document(model=bpe(merges={})), "has merges that are not a list"),
     "two normalizers": (
         json.dumps(document(normalizer=None))[:-1] + ', "normalizer": {"type": "NFC"}}', "the key 'normalizer' twice"),
     "deep": ('{"model": ' + "[" * 100_000, "nested deeper than 100"),
@@ -194,7 +194,7 @@ def test_a_character_map_is_followed_as_the_package_does(folder):
     np.testing.assert_array_equal(source.lookup(["\x01"])[0], source.lookup(["b"])[0])
 
 
-def test_what_panics_at_a_word_is_one_error(folder, monkeypatch):
+def test_a_panic_at_a_word_is_one_error(folder, monkeypatch):
     class PanicException(BaseException):
         pass
 

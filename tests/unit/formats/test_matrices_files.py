@@ -1,4 +1,4 @@
-"""Matrices, Parquet, and everything that is written."""
+"""Matrices, Parquet, and all formats that can be written."""
 
 import gzip
 import json
@@ -182,7 +182,7 @@ class TestParquet:
     def test_cut_file(self, tmp_path):
         pq.write_table(pa.table({"word": ["a"], "v": [[1.0]]}), tmp_path / "v.parquet")
         (tmp_path / "v.parquet").write_bytes((tmp_path / "v.parquet").read_bytes()[:-9])
-        with pytest.raises(VectorFormatError, match="not a whole Parquet file"):
+        with pytest.raises(VectorFormatError, match="not a complete Parquet file"):
             read_vectors(tmp_path / "v.parquet")
 
 
@@ -210,7 +210,7 @@ class TestWriting:
         assert [path.name for path in tmp_path.iterdir()] == ["v.txt"]
         assert content_of(read_vectors(tmp_path / "v.txt"))[0] == ["at home", "b"]
 
-    def test_what_cannot_be_written(self, tmp_path, vectors):
+    def test_words_that_a_format_cannot_hold(self, tmp_path, vectors):
         with pytest.raises(InputError, match="the format is 'spacy'"):
             write_vectors(vectors.as_file("mine", "glove"), tmp_path / "v", "spacy")
         for name in ("v.xz", "v.npy", "v.parquet.gz", "v.csv", "-"):

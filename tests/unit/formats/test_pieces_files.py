@@ -32,7 +32,7 @@ class TestModel2vec:
 
     WORDS = ("river", "rivers", "banking", "a", "abab", "ab")
 
-    def test_words_are_what_the_package_encodes(self, model, tmp_path):
+    def test_words_equal_those_that_the_package_encodes(self, model, tmp_path):
         model.save_pretrained(tmp_path / "m")
         source = open_unstored(read_vectors(tmp_path / "m"))
         rows, unknown = source.lookup([*self.WORDS, "zzz"])
@@ -113,8 +113,8 @@ class TestModel2vec:
         rows, _ = open_unstored(read_vectors(tmp_path / "m")).lookup(["river"])
         np.testing.assert_allclose(rows[0], model.embedding[2], atol=1e-6)
 
-    def test_pieces_that_are_summed_are_no_model2vec(self, home, tmp_path):
-        with pytest.raises(VectorFormatError, match="sums its pieces, model2vec averages them"):
+    def test_summed_pieces_cannot_be_written_as_model2vec(self, home, tmp_path):
+        with pytest.raises(VectorFormatError, match="sums its pieces, but model2vec averages them"):
             home.vectors.export("wordllama", tmp_path / "x", "model2vec")
         assert not (tmp_path / "x").exists()
 

@@ -99,7 +99,7 @@ class TestSpacy:
         assert gc.isenabled()
 
     @pytest.mark.parametrize("name", ["__main__", "json"])
-    def test_names_that_are_no_pipelines(self, home, name):
+    def test_names_that_are_not_pipelines(self, home, name):
         with pytest.raises(InputError, match="no file, address or known vectors"):
             home.vectors.add("x", name)
 

@@ -1,4 +1,4 @@
-"""Text and word2vec files: what is tolerated, and what damaged ones get."""
+"""Text and word2vec files: tolerated problems, and errors for damaged files."""
 
 import bz2
 import gzip
@@ -49,7 +49,7 @@ class TestText:
         assert list(source.vocabulary) == ["the", "o\rf"]
         np.testing.assert_array_equal(source.lookup(["o\rf"])[0], [[3, 4]])
 
-    def test_what_is_found_is_quoted_in_bounded_length(self, tmp_path):
+    def test_found_values_are_quoted_in_bounded_length(self, tmp_path):
         for content in (
             b"the 1 2\nof " + b"x" * 100_000 + b" 4\n",
             b"2 2\nthe 1 2\no\x1b[2J 3x 4\n",
@@ -104,7 +104,7 @@ class TestText:
         with pytest.raises(InputError, match="without password"):
             read_vectors(tmp_path / "locked.zip")
         (tmp_path / "broken.zip").write_bytes((tmp_path / "one.zip").read_bytes()[:40])
-        with pytest.raises(InputError, match="not a whole zip file"):
+        with pytest.raises(InputError, match="not a complete zip file"):
             read_vectors(tmp_path / "broken.zip")
 
     @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_format_can_be_named_and_is_held_to(tmp_path):
         read_vectors(tmp_path / "v.txt", "nonsense")
 
 
-def test_what_can_be_read_only_once_is_refused(tmp_path):
+def test_a_stream_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for source in (tmp_path / "pipe", "-"):
         with pytest.raises(InputError, match="can be read only once"):

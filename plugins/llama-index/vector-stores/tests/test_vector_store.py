@@ -62,7 +62,7 @@ TEXTS = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home with word vectors of eight dimensions, whose background costs nothing."""
+    """A home with word vectors of eight dimensions, whose background components are computed quickly."""
     home = Home(tmp_path / "home")
     home.vectors.add(
         "small", write_word_vectors(tmp_path / "small.txt", list(TEXTS.values()), seed=1)
@@ -71,7 +71,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def of(*documents: str, **metadata: dict[str, object]) -> list[TextNode]:
-    """Return the nodes of TEXTS, each of the source document that is named for it, if any."""
+    """Return the nodes of TEXTS, each with its source document, if one is given."""
     sources = dict(zip(TEXTS, documents, strict=False))
     nodes = []
     for name, text in TEXTS.items():
@@ -144,7 +144,9 @@ class TestSearch:
         assert found.ids == [hit.id for hit in hits]
         assert found.similarities == pytest.approx([hit.score for hit in hits])
         query = VectorStoreQuery(query_str="my visa", similarity_top_k=5, mode="sparse")
-        with pytest.raises(ValueError, match="found the mode 'dense' beside the query's 'sparse'"):
+        with pytest.raises(
+            ValueError, match="found the mode 'dense' and the query's mode 'sparse'"
+        ):
             bundled.query(query, mode="dense")
 
     def test_by_an_embedding_with_its_fingerprint(self, bundled: GemVectorStore) -> None:
@@ -293,7 +295,7 @@ class TestWriting:
 
 
 class TestNodes:
-    """Everything about a node comes back, but for its embedding."""
+    """All parts of a node are returned, except its embedding."""
 
     def test_text_nodes(self, store: GemVectorStore) -> None:
         node = TextNode(
@@ -448,7 +450,7 @@ class TestFilters:
 
 
 class TestFingerprints:
-    """Vectors of another model are refused, wherever they come from."""
+    """Vectors of another model are refused, from any source."""
 
     def test_a_collection_of_other_vectors_or_settings(
         self, store: GemVectorStore, home: Home

@@ -1,4 +1,4 @@
-"""Word vectors of a third party: how often each letter of the alphabet comes in a word."""
+"""Word vectors of a third party: the count of each letter of the alphabet in a word."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def open_letters() -> VectorSource:
 
 
 def open_broken() -> object:
-    """Give something else, as a package with a fault would."""
+    """Return something else, like a faulty package."""
     return object()
 
 
 def open_failing() -> VectorSource:
-    """Fail, as a package with another fault would."""
+    """Fail, like a package with another fault."""
     raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""What the GEM components share: which encoder they wrap, and how that is saved."""
+"""The common base of the GEM components, which opens and saves their encoder."""
 
 from haystack_integrations.common.gem.provider import OpensProvider
 

@@ -1,4 +1,4 @@
-"""A component that wraps an encoder by name: opened when first needed, saved with its fingerprint."""
+"""The base of components that use a named encoder: opened on first use, saved with its fingerprint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OpensProvider:
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
-        As for :func:`gem_index.open_provider`; nothing for the bundled vectors.
+        As for :func:`gem_index.open_provider`; by default the bundled vectors.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class OpensProvider:
         home: str | Path | None = None,
         fingerprint: str | None = None,
     ) -> None:
-        self._named: dict[str, Any] = {
+        self._arguments: dict[str, Any] = {
             "vectors": vectors,
             "model": model,
             "collection": collection,
@@ -45,19 +45,19 @@ class OpensProvider:
         Raises
         ------
         FingerprintMismatchError
-            If the word vectors, configuration or fit are others than those that were saved.
+            If the word vectors, configuration or fit differ from those that were saved.
         """
         if self._provider is None:
-            self._provider = open_provider(**self._named)
+            self._provider = open_provider(**self._arguments)
 
     @property
     def provider(self) -> NamedProvider:
-        """The encoder's provider, opened where it was not."""
+        """The encoder's provider, opened on first use."""
         self.warm_up()
         assert self._provider is not None
         return self._provider
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a saved pipeline holds of the encoder: JSON values, the fingerprint among them."""
+        """The encoder's settings for a saved pipeline: JSON values, including the fingerprint."""
         return self.provider.settings

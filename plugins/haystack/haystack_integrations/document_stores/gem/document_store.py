@@ -22,29 +22,29 @@ from gem_index.errors import FilterError as WhereError
 __all__ = ["GemDocumentStore"]
 
 _REST = "_haystack"
-"""Metadata entry that keeps what a Haystack document holds besides content and metadata."""
+"""Metadata entry with the parts of a Haystack document other than content and metadata."""
 
 
 class GemDocumentStore:
     """Documents in a collection: on disk when a call returns, embedded by the collection's own model.
 
-    Embeddings that documents bring along are kept and given back, and not searched. The collection is opened, and made
-    where there is none, when it is first needed.
+    Embeddings in documents are stored and returned, but not searched. The collection is opened, or created if it does not
+    exist, on first use.
 
     Parameters
     ----------
     collection : str
     vectors : str, optional
-        Word vectors of a new collection; those of an existing one have to be the same.
+        Word vectors of a new collection; those of an existing one must be the same.
     config : GemConfig, dict of its fields or name of a preset, optional
         Configuration, likewise.
     home : str or Path, optional
-        Where the collection lies; gem-index's default home unless given.
+        The home of the collection; by default gem-index's default home.
 
     Raises
     ------
     FingerprintMismatchError, ConfigError
-        When it is opened and has other vectors, or another configuration.
+        When the collection is opened and has other vectors, or another configuration.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class GemDocumentStore:
 
     @property
     def collection(self) -> Collection:
-        """The collection, for what Haystack has no word for: refit, verify, export, status."""
+        """The collection, for operations that Haystack does not have: refit, verify, export, status."""
         if self._opened is None:
             self._opened = Home(self._home).create_collection(
                 self._name, vectors=self._vectors, config=self._config, exist_ok=True
@@ -75,7 +75,7 @@ class GemDocumentStore:
         return self._opened
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the store as a pipeline saves it; the documents stay where they are."""
+        """Return the store's data for a saved pipeline, without the documents, which stay in the collection."""
         saved: dict[str, Any] = default_to_dict(
             self,
             collection=self._name,
@@ -87,7 +87,7 @@ class GemDocumentStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GemDocumentStore:
-        """Make the store that was saved."""
+        """Create a store from its saved data."""
         loaded: GemDocumentStore = default_from_dict(cls, data)
         return loaded
 
@@ -107,67 +107,71 @@ class GemDocumentStore:
         documents : list of Document
             Metadata are JSON values.
         policy : DuplicatePolicy
-            What becomes of documents whose id is stored already; ``NONE`` is ``FAIL``.
+            How to treat documents whose id is already stored; ``NONE`` means ``FAIL``.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
         Returns
         -------
         int
-            How many were written.
+            Number of documents written.
 
         Raises
         ------
         DuplicateDocumentError
-            If an id is stored already and the policy is ``FAIL``; nothing is stored then.
+            If an id is already stored and the policy is ``FAIL``; nothing is stored then.
         ValueError
-            If the input is no list of Documents, or metadata use the name ``_haystack``.
+            If the input is not a list of Documents, or metadata use the name ``_haystack``.
         """
         if not isinstance(documents, list) or not all(
             isinstance(document, Document) for document in documents
         ):
-            raise ValueError("found something else than Documents; expected a list of Documents")
-        if policy == DuplicatePolicy.OVERWRITE:  # of two with one id the last, else the first
+            raise ValueError("found something other than Documents; expected a list of Documents")
+        if (
+            policy == DuplicatePolicy.OVERWRITE
+        ):  # of two documents with the same id the last counts, else the first
             once = {document.id: document for document in documents}
-            ordered = [_stored(document) for document in once.values()]
+            ordered = [_to_stored(document) for document in once.values()]
             report = self.collection.ingest(ordered, progress=progress)
             return report.added + report.updated + report.unchanged
         once = {document.id: document for document in reversed(documents)}
-        ordered = [_stored(document) for document in reversed(once.values())]
+        ordered = [_to_stored(document) for document in reversed(once.values())]
         if policy == DuplicatePolicy.SKIP:
             return self.collection.ingest(ordered, on_existing="keep", progress=progress).added
         if len(once) < len(documents):
             raise DuplicateDocumentError(
-                f"found {len(documents) - len(once)} documents with the id of another one of the call; "
+                f"found {len(documents) - len(once)} documents with the id of another document in the call; "
                 "expected each id once, or the policy SKIP or OVERWRITE"
             )
         try:
             return self.collection.ingest(ordered, on_existing="refuse", progress=progress).added
         except ExistingIdError as error:
-            raise DuplicateDocumentError(f"{error} (the policies SKIP and OVERWRITE do)") from error
+            raise DuplicateDocumentError(
+                f"{error} (the policies SKIP and OVERWRITE allow stored ids)"
+            ) from error
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete documents by id; ids that are not there are no error."""
+        """Delete documents by id; missing ids are not an error."""
         self.collection.delete(document_ids)
 
     def delete_all_documents(self) -> None:
-        """Delete every document; the collection stays."""
+        """Delete all documents; the collection stays."""
         self.delete_by_filter(None)
 
     def delete_by_filter(self, filters: dict[str, Any] | None) -> int:
-        """Delete the documents that a filter accepts; return how many."""
-        return self.collection.delete([found.id for found in self._found(filters)]).deleted
+        """Delete the documents that a filter accepts; return their number."""
+        return self.collection.delete([found.id for found in self._select(filters)]).deleted
 
     def update_by_filter(self, filters: dict[str, Any] | None, meta: dict[str, Any]) -> int:
-        """Set metadata of the documents that a filter accepts; return how many.
+        """Set metadata of the documents that a filter accepts; return their number.
 
-        They are read, then written: a change that another process makes between the two is lost.
+        They are read, then written: changes that another process makes in between are lost.
         """
         if _REST in meta:
             raise ValueError(f"the metadata hold {_REST!r}; expected another name")
         changed = [
             StoredDocument(id=found.id, text=found.text, metadata={**found.metadata, **meta})
-            for found in self._found(filters)
+            for found in self._select(filters)
         ]
         self.collection.ingest(changed)
         return len(changed)
@@ -179,8 +183,8 @@ class GemDocumentStore:
         return self.collection.count()
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Return how many documents a filter accepts."""
-        with _haystacks_errors():
+        """Return the number of documents that a filter accepts."""
+        with _translate_errors():
             return self.collection.count(as_where(filters))
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
@@ -192,7 +196,8 @@ class GemDocumentStore:
             If the filter is malformed.
         """
         return [
-            _given(found.id, found.text, dict(found.metadata)) for found in self._found(filters)
+            _from_stored(found.id, found.text, dict(found.metadata))
+            for found in self._select(filters)
         ]
 
     def search(
@@ -204,21 +209,21 @@ class GemDocumentStore:
         mode: str = "hybrid",
         min_score: float | None = None,
     ) -> list[Document]:
-        """Return the best documents for a query with their scores; none where it has no words.
+        """Return the best documents for a query with their scores; none if the query has no words.
 
         Parameters are those of ``GemRetriever``.
         """
         try:
-            with _haystacks_errors():
+            with _translate_errors():
                 hits = self.collection.search(
                     query, top_k, as_where(filters), mode=mode, min_score=min_score
                 )
         except EmptyTextError:
             return []
-        return [_given(hit.id, hit.text, dict(hit.metadata), hit.score) for hit in hits]
+        return [_from_stored(hit.id, hit.text, dict(hit.metadata), hit.score) for hit in hits]
 
-    def _found(self, filters: dict[str, Any] | None) -> list[StoredDocument]:
-        with _haystacks_errors():
+    def _select(self, filters: dict[str, Any] | None) -> list[StoredDocument]:
+        with _translate_errors():
             return list(self.collection.documents(as_where(filters)))
 
     # ---------------------------------------------------- in another thread
@@ -247,21 +252,21 @@ class GemDocumentStore:
 
 
 def _fields(config: GemConfig | dict[str, Any] | str) -> dict[str, Any]:
-    """Return a configuration as a pipeline saves it; some fields stay some, they change what suits the word vectors."""
+    """Return a configuration to save; a dict keeps only its fields, which override the defaults for the vectors."""
     checked = GemConfig.of(config)
     return dict(config) if isinstance(config, dict) else checked.to_fields()
 
 
 @contextmanager
-def _haystacks_errors() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except WhereError as error:
         raise FilterError(str(error)) from error
 
 
-def _stored(document: Document) -> StoredDocument:
-    """Return a document as the collection keeps it: text, metadata, and the rest in an entry of the metadata."""
+def _to_stored(document: Document) -> StoredDocument:
+    """Return a document for the collection: text, metadata, and the other parts in an entry of the metadata."""
     if _REST in document.meta:
         raise ValueError(f"the metadata of {document.id} hold {_REST!r}; expected another name")
     fields = document.to_dict(flatten=False)
@@ -276,7 +281,7 @@ def _stored(document: Document) -> StoredDocument:
     return StoredDocument(id=document.id, text=document.content or "", metadata=metadata)
 
 
-def _given(
+def _from_stored(
     identifier: str, text: str, metadata: dict[str, Any], score: float | None = None
 ) -> Document:
     rest = metadata.pop(_REST, {})

@@ -1,4 +1,4 @@
-"""Haystack's filters as those of a gem-index collection."""
+"""Translate Haystack's filters to those of a gem-index collection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 def as_where(filters: dict[str, Any] | None) -> dict[str, Any]:
     """Translate Haystack filters.
 
-    Dates are compared as the text they are stored as, so they have to be written in one form.
+    Dates are compared as stored text, so all dates must be written in the same form.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def as_where(filters: dict[str, Any] | None) -> dict[str, Any]:
     Raises
     ------
     FilterError
-        If they are of another form, or look at anything but a field of the metadata.
+        If they are of another form, or refer to anything but a field of the metadata.
     """
     return _where(filters) if filters is not None and filters != {} else {}
 
@@ -59,7 +59,7 @@ def _comparison(condition: dict[str, Any]) -> dict[str, Any]:
     if "." in name:
         raise FilterError(
             f"the condition looks at {name!r}, a field inside another; expected a field of the metadata itself: "
-            "store what is to be filtered at the top"
+            "store fields for filters at the top level"
         )
     if operator in ("==", "!="):
         equal = {name: value}

@@ -1,4 +1,4 @@
-"""Embeds documents."""
+"""A component that embeds documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GemDocumentEmbedder"]
 
 @component
 class GemDocumentEmbedder(OpensProvider):
-    """Embeds documents: copies of them come back with vectors of unit length, zeros where there are no words.
+    """Returns copies of documents with embeddings of unit length, or zeros for a document without words.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class GemDocumentEmbedder(OpensProvider):
     meta_fields_to_embed : list of str, optional
         Metadata whose values are embedded before the content.
     embedding_separator : str
-        What stands between them.
+        Separator between them.
     progress_bar : bool or callable
-        True for a bar on standard error; a function is called with stage, done and total. A saved pipeline holds True or
-        False, no function.
+        True for a bar on standard error; a function is called with stage, done and total. A saved pipeline holds only True
+        or False.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class GemDocumentEmbedder(OpensProvider):
         embedding_separator: str = "\n",
         progress_bar: bool | Progress = False,
     ) -> None:
-        OpensProvider.__init__(  # Haystack makes the class again, and super() would look for the old one
+        OpensProvider.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
             self,
             vectors,
             model=model,
@@ -65,14 +65,14 @@ class GemDocumentEmbedder(OpensProvider):
         Raises
         ------
         TypeError
-            If they are no list of Documents: a text is for GemTextEmbedder.
+            If they are not a list of Documents: for a text use GemTextEmbedder.
         """
         if not isinstance(documents, list) or not all(
             isinstance(document, Document) for document in documents
         ):
             raise TypeError(
                 f"GemDocumentEmbedder found {str(documents)[:60]!r}; expected a list of Documents: "
-                "a string is for GemTextEmbedder"
+                "for a string use GemTextEmbedder"
             )
         texts = [self._text(document) for document in documents]
         vectors = self.provider.embed_documents(texts, progress=self.progress_bar)
@@ -94,7 +94,7 @@ class GemDocumentEmbedder(OpensProvider):
         return self.embedding_separator.join([*parts, document.content or ""])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a pipeline saves it."""
+        """Return the component's data for a saved pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self,
             **self.settings,
@@ -106,6 +106,6 @@ class GemDocumentEmbedder(OpensProvider):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GemDocumentEmbedder:
-        """Make the component that was saved."""
+        """Create a component from its saved data."""
         loaded: GemDocumentEmbedder = default_from_dict(cls, data)
         return loaded

@@ -1,4 +1,4 @@
-"""Embeds a query."""
+"""A component that embeds a query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GemTextEmbedder"]
 
 @component
 class GemTextEmbedder(OpensProvider):
-    """Embeds a text: a vector of unit length, zeros where the text has no words.
+    """Returns the embedding of a text, of unit length, or zeros for a text without words.
 
     Parameters are those of :func:`gem_index.open_provider`.
 
@@ -30,12 +30,12 @@ class GemTextEmbedder(OpensProvider):
         Raises
         ------
         TypeError
-            If it is no string: documents are for GemDocumentEmbedder.
+            If it is not a string: for documents use GemDocumentEmbedder.
         """
         if not isinstance(text, str):
             raise TypeError(
                 f"GemTextEmbedder found a {type(text).__name__}; expected a string: "
-                "a list of Documents is for GemDocumentEmbedder"
+                "for a list of Documents use GemDocumentEmbedder"
             )
         return {"embedding": self.provider.embed_query(text).tolist()}
 
@@ -45,12 +45,12 @@ class GemTextEmbedder(OpensProvider):
         return await asyncio.to_thread(self.run, text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a pipeline saves it."""
+        """Return the component's data for a saved pipeline."""
         saved: dict[str, Any] = default_to_dict(self, **self.settings)
         return saved
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GemTextEmbedder:
-        """Make the component that was saved."""
+        """Create a component from its saved data."""
         loaded: GemTextEmbedder = default_from_dict(cls, data)
         return loaded

@@ -1,4 +1,4 @@
-"""Ranking by GEM's cosine with the query."""
+"""Ranking by cosine similarity of GEM embeddings."""
 
 from haystack_integrations.components.rankers.gem.ranker import GemRanker
 

@@ -1,4 +1,4 @@
-"""Ranks documents by their cosine with the query."""
+"""A component that ranks documents by their cosine similarity to the query."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["GemRanker"]
 
 @component
 class GemRanker(OpensProvider):
-    """Orders documents by their cosine with the query, best first: copies with that score come back.
+    """Returns copies of documents with their cosine similarity to the query as score, best first.
 
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
         As for :func:`gem_index.open_provider`.
     top_k : int, optional
-        How many documents come back; None for all.
+        Number of documents to return; None for all.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class GemRanker(OpensProvider):
         fingerprint: str | None = None,
         top_k: int | None = 10,
     ) -> None:
-        OpensProvider.__init__(  # Haystack makes the class again, and super() would look for the old one
+        OpensProvider.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
             self,
             vectors,
             model=model,
@@ -52,20 +52,20 @@ class GemRanker(OpensProvider):
             home=home,
             fingerprint=fingerprint,
         )
-        self.top_k = _checked(top_k)
+        self.top_k = _check_top_k(top_k)
 
     @component.output_types(documents=list[Document])
     def run(
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Rank documents; equal scores keep the order they came in, a document without words scores 0.
+        """Rank documents; equal scores keep the order of the input, a document without words scores 0.
 
         Parameters
         ----------
         query : str
         documents : list of Document
         top_k : int, optional
-            For this run.
+            Overrides the component's ``top_k`` for this run.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class GemRanker(OpensProvider):
             If ``top_k`` is below 1.
         """
         texts = [document.content or "" for document in documents]
-        best = rerank(query, texts, self.provider.encoder, _checked(top_k) or self.top_k)
+        best = rerank(query, texts, self.provider.encoder, _check_top_k(top_k) or self.top_k)
         return {"documents": [replace(documents[each.index], score=each.score) for each in best]}
 
     @component.output_types(documents=list[Document])
@@ -84,18 +84,18 @@ class GemRanker(OpensProvider):
         return await asyncio.to_thread(self.run, query, documents, top_k)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a pipeline saves it."""
+        """Return the component's data for a saved pipeline."""
         saved: dict[str, Any] = default_to_dict(self, **self.settings, top_k=self.top_k)
         return saved
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GemRanker:
-        """Make the component that was saved."""
+        """Create a component from its saved data."""
         loaded: GemRanker = default_from_dict(cls, data)
         return loaded
 
 
-def _checked(top_k: int | None) -> int | None:
+def _check_top_k(top_k: int | None) -> int | None:
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k is {top_k}; expected at least 1")
     return top_k

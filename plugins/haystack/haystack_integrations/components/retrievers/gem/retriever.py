@@ -1,4 +1,4 @@
-"""Finds documents of a GemDocumentStore."""
+"""A component that searches a GemDocumentStore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GemRetriever"]
 
 @component
 class GemRetriever:
-    """Finds documents for a query: the collection embeds it, so no embedder stands before this component.
+    """Finds documents for a query; the collection embeds the query, so the pipeline needs no embedder.
 
     Parameters
     ----------
@@ -23,20 +23,20 @@ class GemRetriever:
     filters : dict, optional
         Haystack filters over metadata.
     top_k : int
-        How many documents come back.
+        Number of documents to return.
     mode : str
         ``dense``: by meaning; ``lexical``: by words (BM25); ``hybrid``: by both.
     min_score : float, optional
         Only documents with at least this score.
     filter_policy : FilterPolicy or str
-        Whether filters of a run replace those above or are merged with them.
+        Whether the filters of a run replace those of the component or are merged with them.
 
     Raises
     ------
     TypeError
         If the document store is of another kind.
     ValueError
-        If ``top_k`` is below 1, or the mode has another name.
+        If ``top_k`` is below 1, or the mode is unknown.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class GemRetriever:
         ----------
         query : str
         filters : dict, optional
-            For this run.
+            Filters for this run.
         top_k : int, optional
-            For this run.
+            Overrides the component's ``top_k`` for this run.
         """
         found = self.document_store.search(
             query,
@@ -99,7 +99,7 @@ class GemRetriever:
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a pipeline saves it."""
+        """Return the component's data for a saved pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self,
             document_store=self.document_store.to_dict(),
@@ -113,7 +113,7 @@ class GemRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GemRetriever:
-        """Make the component that was saved, with its document store."""
+        """Create a component and its document store from saved data."""
         settings = dict(data["init_parameters"])
         settings["document_store"] = GemDocumentStore.from_dict(settings["document_store"])
         loaded: GemRetriever = default_from_dict(cls, {**data, "init_parameters": settings})

@@ -1,4 +1,4 @@
-"""The embedding model: a gem-index provider behind LlamaIndex's interface."""
+"""A gem-index provider as a LlamaIndex embedding model."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = ["GemEmbedding"]
 class GemEmbedding(BaseEmbedding):
     """GEM embeddings of texts and queries: unit vectors, or zeros for a text without words.
 
-    The fields of the provider are the arguments of :func:`gem_index.open_provider`, and cannot be assigned. They hold the
-    fingerprint of what was opened. So ``from_dict(to_dict())`` opens the same provider or refuses, and an ingestion cache
-    keeps the vectors of two fits apart.
+    The fields of the provider are the arguments of :func:`gem_index.open_provider`, and cannot be assigned. They include the
+    fingerprint. So ``from_dict(to_dict())`` opens the same provider or raises an error, and the cache key of an ingestion
+    cache differs for two fits.
 
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
-        As :func:`gem_index.open_provider` takes them; the bundled word vectors where nothing is named.
+        As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     embed_batch_size : int
-        How many texts are embedded at once, at most 2048.
+        Number of texts to embed at once, at most 2048.
     **kwargs
         Fields of the base class, such as ``callback_manager``, ``num_workers`` and ``embeddings_cache``.
 
     Raises
     ------
     GemIndexError
-        If a name is unknown, or the fingerprint is not that of what was opened.
+        If a name is unknown, or the fingerprint differs from the expected one.
 
     Examples
     --------
@@ -50,13 +50,13 @@ class GemEmbedding(BaseEmbedding):
 
     vectors: str | None = Field(default=None, frozen=True, description="Word vectors, by name.")
     model: str | None = Field(default=None, frozen=True, description="A fitted model, or its file.")
-    collection: str | None = Field(default=None, frozen=True, description="Whose model it is.")
+    collection: str | None = Field(default=None, frozen=True, description="A collection's model.")
     config: dict[str, Any] | None = Field(
-        default=None, frozen=True, description="GEM's configuration, for word vectors alone."
+        default=None, frozen=True, description="GEM's configuration, only for word vectors."
     )
-    home: str | None = Field(default=None, frozen=True, description="Where names are looked up.")
+    home: str | None = Field(default=None, frozen=True, description="The home of these names.")
     fingerprint: str | None = Field(
-        default=None, frozen=True, description="Identity of everything that decides a vector."
+        default=None, frozen=True, description="Identity of everything that determines a vector."
     )
     _provider: NamedProvider = PrivateAttr()
 
@@ -109,9 +109,9 @@ class GemEmbedding(BaseEmbedding):
         return self._get_text_embeddings([text])[0]
 
     def _get_query_embedding(self, query: str) -> Embedding:
-        return self._get_text_embedding(query)  # GEM embeds queries as it embeds texts
+        return self._get_text_embedding(query)  # GEM embeds queries and texts alike
 
-    # Encoding keeps a core busy: in a thread, or the event loop would stand still meanwhile.
+    # Encoding keeps a core busy: it runs in a thread, so that the event loop is not blocked.
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[Embedding]:
         return await asyncio.to_thread(self._get_text_embeddings, texts)
@@ -128,7 +128,7 @@ class GemEmbedding(BaseEmbedding):
         embedding2: Embedding,
         mode: SimilarityMode = SimilarityMode.DEFAULT,
     ) -> float:
-        """Return the similarity of two embeddings; a cosine with zeros is 0, where the base class gives NaN."""
+        """Return the similarity of two embeddings; a cosine with zeros is 0, for which the base class returns NaN."""
         if mode == SimilarityMode.DEFAULT and not (any(embedding1) and any(embedding2)):
             return 0.0
         return float(similarity(embedding1, embedding2, mode))
@@ -140,5 +140,5 @@ class GemEmbedding(BaseEmbedding):
         yield "fingerprint", str(self.fingerprint)[:12]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The fields alone: the base class would also pickle the provider, and open its files twice.
+        # Pickle only the fields: the base class would also pickle the provider, and open its files twice.
         return partial(type(self), **self.__getstate__()["__dict__"]), ()

@@ -1,4 +1,4 @@
-"""The re-ranker: a gem-index provider behind LlamaIndex's interface of node postprocessors."""
+"""A gem-index provider as a LlamaIndex node postprocessor that re-ranks."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ dispatcher = get_dispatcher(__name__)
 
 
 class GemRerank(BaseNodePostprocessor):
-    """Orders nodes by the cosine of their GEM embedding with the query's, best first.
+    """Orders nodes by the cosine similarity of their GEM embeddings to the query's embedding, best first.
 
-    A node without words scores 0, and so do all where the query has none. Equal scores keep the order of the input. The
-    nodes given are not changed. The fields of the provider are the arguments of :func:`gem_index.open_provider`, cannot be
-    assigned, and hold the fingerprint of what was opened: ``from_dict(to_dict())`` opens the same provider or refuses.
+    A node without words scores 0, and all nodes score 0 if the query has no words. Equal scores keep the order of the input.
+    The input nodes are not changed. The fields of the provider are the arguments of :func:`gem_index.open_provider`, cannot
+    be assigned, and hold the fingerprint: ``from_dict(to_dict())`` opens the same provider or raises an error.
 
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
-        As :func:`gem_index.open_provider` takes them; the bundled word vectors where nothing is named.
+        As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     top_n : int
-        How many nodes are returned, at least 1.
+        Number of nodes to return, at least 1.
     **kwargs
         Fields of the base class: ``callback_manager``.
 
     Raises
     ------
     GemIndexError
-        If a name is unknown, or the fingerprint is not that of what was opened.
+        If a name is unknown, or the fingerprint differs from the expected one.
     """
 
     vectors: str | None = Field(default=None, frozen=True, description="Word vectors, by name.")
     model: str | None = Field(default=None, frozen=True, description="A fitted model, or its file.")
-    collection: str | None = Field(default=None, frozen=True, description="Whose model it is.")
+    collection: str | None = Field(default=None, frozen=True, description="A collection's model.")
     config: dict[str, Any] | None = Field(
-        default=None, frozen=True, description="GEM's configuration, for word vectors alone."
+        default=None, frozen=True, description="GEM's configuration, only for word vectors."
     )
-    home: str | None = Field(default=None, frozen=True, description="Where names are looked up.")
+    home: str | None = Field(default=None, frozen=True, description="The home of these names.")
     fingerprint: str | None = Field(
-        default=None, frozen=True, description="Identity of everything that decides a score."
+        default=None, frozen=True, description="Identity of everything that determines a score."
     )
-    top_n: int = Field(default=2, gt=0, description="How many nodes are returned.")
+    top_n: int = Field(default=2, gt=0, description="Number of nodes to return.")
     _provider: NamedProvider = PrivateAttr()
 
     def __init__(
@@ -123,5 +123,5 @@ class GemRerank(BaseNodePostprocessor):
         yield "fingerprint", str(self.fingerprint)[:12]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The fields alone: the base class would also pickle the provider, and open its files twice.
+        # Pickle only the fields: the base class would also pickle the provider, and open its files twice.
         return partial(type(self), **self.__getstate__()["__dict__"]), ()

@@ -1,4 +1,4 @@
-"""The vector store: a gem-index collection behind LlamaIndex's interface."""
+"""A gem-index collection as a LlamaIndex vector store."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from gem_index.errors import EmptyTextError, FingerprintMismatchError
 __all__ = ["GemVectorStore"]
 
 _MODES = {
-    VectorStoreQueryMode.DEFAULT: None,  # what suits the query: hybrid for a text, dense for a vector
+    VectorStoreQueryMode.DEFAULT: None,  # depends on the query: hybrid for a text, dense for a vector
     VectorStoreQueryMode.HYBRID: "hybrid",
     VectorStoreQueryMode.SPARSE: "lexical",
     VectorStoreQueryMode.TEXT_SEARCH: "lexical",
 }
-_IGNORED_BY_US = (
+_UNSUPPORTED_FIELDS = (
     "output_fields",
     "embedding_field",
     "alpha",
@@ -52,21 +52,21 @@ _IGNORED_BY_US = (
 class GemVectorStore(BasePydanticVectorStore):
     """Nodes in a collection: durable when a call returns, embedded by the collection's own model.
 
-    The collection embeds texts and queries itself, so that a retriever passes it the query's text. LlamaIndex embeds nodes
-    before it adds them, and has to do that with :attr:`embed_model`: embeddings that the collection's model does not give
-    the nodes' texts are refused. Scores are at most 1, the higher the better: of a
-    text those of hybrid search, of an embedding cosines. A query without words finds nothing.
+    The collection embeds texts and queries itself, so a retriever passes it the query's text. LlamaIndex embeds nodes before
+    it adds them, and must do that with :attr:`embed_model`: other embeddings of the nodes' texts are refused. Scores are at
+    most 1, the higher the better: for a text those of hybrid search, for an embedding cosines. A query without words finds
+    nothing.
 
     Parameters
     ----------
     collection : str
         Opened if it exists, created otherwise.
     vectors : str, optional
-        Word vectors of a new collection; those of an existing one have to be the same.
+        Word vectors of a new collection; those of an existing one must be the same.
     config : GemConfig, mapping of its fields, or name of a preset, optional
         Configuration, likewise.
     home : Home, str or Path, optional
-        Where collections lie; the default home unless given.
+        The home of the collection; by default the default home.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class GemVectorStore(BasePydanticVectorStore):
     config: dict[str, Any] | None = Field(
         default=None, frozen=True, description="GEM's configuration."
     )
-    home: str | None = Field(default=None, frozen=True, description="Where collections lie.")
+    home: str | None = Field(default=None, frozen=True, description="The home of the collection.")
     _home: Home = PrivateAttr()
     _collection: Collection = PrivateAttr()
     _embed_model: GemEmbedding | None = PrivateAttr(default=None)
@@ -122,12 +122,12 @@ class GemVectorStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> Collection:
-        """The collection, for what LlamaIndex has no word for: refit, verify, export, status."""
+        """The collection, for operations that LlamaIndex does not have: refit, verify, export, status."""
         return self._collection
 
     @property
     def embed_model(self) -> GemEmbedding:
-        """Embeddings by the collection's present model, for the index or the pipeline that fills the store."""
+        """Embeddings of the collection's current model, for the index or the pipeline that fills the store."""
         fingerprint = self._collection.encoder.fingerprint
         if self._embed_model is None or self._embed_model.fingerprint != fingerprint:
             self._embed_model = GemEmbedding(collection=self.collection, home=self._home)
@@ -136,7 +136,7 @@ class GemVectorStore(BasePydanticVectorStore):
     # ----------------------------------------------------------------- writing
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Store nodes, or replace those whose id exists, in one transaction; they are durable and found when this returns.
+        """Store nodes, or replace those with the same id, in one transaction; durable and searchable on return.
 
         Parameters
         ----------
@@ -153,9 +153,9 @@ class GemVectorStore(BasePydanticVectorStore):
         Raises
         ------
         FingerprintMismatchError
-            If a node brings an embedding that the collection's model does not give its text; nothing is stored then.
+            If a node has an embedding that differs from the one of the collection's model; nothing is stored then.
         DuplicateIdError
-            If an id comes twice in the call; nothing is stored then.
+            If an id occurs twice in the call; nothing is stored then.
         """
         progress: ProgressOption = kwargs.pop("progress", None)
         _refuse(kwargs)
@@ -164,7 +164,7 @@ class GemVectorStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete the nodes of a source document; one that is not there is no error."""
+        """Delete the nodes of a source document; a missing one is not an error."""
         _refuse(delete_kwargs)
         self._delete(self._collection.documents({REF_DOC_ID: ref_doc_id}))
 
@@ -174,7 +174,7 @@ class GemVectorStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete nodes by id, by filters, or those of the ids that the filters accept; ids that are not there are no error.
+        """Delete nodes by id, by filters, or by both; missing ids are not an error.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class GemVectorStore(BasePydanticVectorStore):
         _refuse(delete_kwargs)
         if node_ids is None and filters is None:
             raise TypeError("found neither ids nor filters; expected one of them, or clear()")
-        self._delete(self._found(node_ids, filters))
+        self._delete(self._select(node_ids, filters))
 
     def clear(self) -> None:
         """Delete all nodes; the collection and its model stay."""
@@ -194,7 +194,7 @@ class GemVectorStore(BasePydanticVectorStore):
         self._collection.delete([document.id for document in documents])
 
     def _check_embeddings(self, nodes: Sequence[BaseNode], progress: ProgressOption) -> None:
-        """Refuse embeddings of another model: a collection compares the vectors of its own model alone."""
+        """Refuse embeddings of another model: a collection compares only vectors of its own model."""
         given = [node for node in nodes if node.embedding is not None]
         if not given:
             return
@@ -206,8 +206,8 @@ class GemVectorStore(BasePydanticVectorStore):
                     f"the collection {self.collection}",
                     encoder.fingerprint,
                     "others",
-                    f"the embedding of the node {node.node_id!r} is not what this model makes of its text: embed with "
-                    "embed_model=store.embed_model (after a refit take it again), or leave embeddings out",
+                    f"the embedding of the node {node.node_id!r} is not this model's embedding of its text: embed with "
+                    "embed_model=store.embed_model (after a refit take it again), or omit embeddings",
                     kind="encoder",
                 )
 
@@ -216,11 +216,11 @@ class GemVectorStore(BasePydanticVectorStore):
     def get_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
-        """Return nodes by id, in the order asked for, by filters, or by both; all nodes without either.
+        """Return nodes by id, in the given order, by filters, or by both; all nodes without either.
 
-        Ids that are not there are left out.
+        Missing ids are omitted.
         """
-        return [from_stored(each.text, each.metadata) for each in self._found(node_ids, filters)]
+        return [from_stored(each.text, each.metadata) for each in self._select(node_ids, filters)]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes for a query.
@@ -229,20 +229,20 @@ class GemVectorStore(BasePydanticVectorStore):
         ----------
         query : VectorStoreQuery
             With a text, or in the mode ``default`` an embedding; ``filters``, ``doc_ids``, ``node_ids`` and
-            ``similarity_top_k``. The mode ``default`` is by meaning and words (an embedding: by meaning), ``sparse`` and
-            ``text_search`` by words (BM25), ``hybrid`` by both.
+            ``similarity_top_k``. The mode ``default`` searches by meaning and words (an embedding: by meaning), ``sparse``
+            and ``text_search`` by words (BM25), ``hybrid`` by both.
         **kwargs
-            ``mode``: ``dense``, ``lexical`` or ``hybrid``, as :meth:`gem_index.Collection.search` names them, in the place
-            of the query's mode ``default``; ``min_score``: only nodes with at least this score; ``fingerprint``: that of the
-            model that made the query's embedding. A retriever takes them as ``vector_store_kwargs``.
+            ``mode``: ``dense``, ``lexical`` or ``hybrid``, as in :meth:`gem_index.Collection.search`, instead of the query's
+            mode ``default``; ``min_score``: only nodes with at least this score; ``fingerprint``: that of the model that
+            made the query's embedding. A retriever takes them as ``vector_store_kwargs``.
 
         Raises
         ------
         FingerprintMismatchError
-            If the query's embedding is of another model: its fingerprint is another, or, without one, the embedding is not
-            what the collection's model makes of the query's text.
+            If the query's embedding is of another model: its fingerprint differs or, without a fingerprint, the embedding
+            is not the collection's embedding of the query's text.
         ValueError
-            If the query has neither text nor embedding, another mode, or a field that this store would have to ignore.
+            If the query has neither text nor embedding, an unsupported mode, or a field that this store does not support.
         FilterError
             If a filter cannot be expressed.
         """
@@ -251,10 +251,10 @@ class GemVectorStore(BasePydanticVectorStore):
         _refuse(kwargs)
         if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
             raise ValueError(
-                f"found the mode {mode!r} beside the query's {VectorStoreQueryMode(query.mode).value!r}; "
+                f"found the mode {mode!r} and the query's mode {VectorStoreQueryMode(query.mode).value!r}; "
                 "expected one of them"
             )
-        unsupported = [name for name in _IGNORED_BY_US if getattr(query, name) is not None]
+        unsupported = [name for name in _UNSUPPORTED_FIELDS if getattr(query, name) is not None]
         if unsupported or query.mode not in _MODES:
             found = ", ".join(unsupported) or f"the mode {VectorStoreQueryMode(query.mode).value!r}"
             raise ValueError(
@@ -263,7 +263,7 @@ class GemVectorStore(BasePydanticVectorStore):
             )
         where: dict[str, Any] = {"$and": [as_where(query.filters)]}
         for key, among in ((REF_DOC_ID, query.doc_ids), (NODE_ID, query.node_ids)):
-            if among:  # LlamaIndex' retrievers pass an empty list for no restriction
+            if among:  # LlamaIndex's retrievers pass an empty list for no restriction
                 where["$and"].append({key: {"$in": among}})
         question = self._question(query, fingerprint)
         try:
@@ -284,7 +284,7 @@ class GemVectorStore(BasePydanticVectorStore):
         )
 
     def _question(self, query: VectorStoreQuery, fingerprint: str | None) -> Any:
-        """Return what is searched for: the text, or an embedding whose fingerprint is the collection's."""
+        """Return the text to search for, or an embedding of the collection's own model."""
         embedding, text = query.query_embedding, query.query_str
         if embedding is not None:
             encoder = self._collection.encoder
@@ -295,7 +295,7 @@ class GemVectorStore(BasePydanticVectorStore):
                     f"the collection {self.collection}",
                     own,
                     fingerprint or "others",
-                    "the query brings an embedding of another model, or without a fingerprint: ask by text, or pass "
+                    "the query has an embedding of another model, or one without a fingerprint: query by text, or pass "
                     "fingerprint=embed_model.fingerprint (a retriever takes it in vector_store_kwargs)",
                     kind="encoder",
                 )
@@ -307,7 +307,7 @@ class GemVectorStore(BasePydanticVectorStore):
             )
         return text
 
-    def _found(
+    def _select(
         self, node_ids: list[str] | None, filters: MetadataFilters | None
     ) -> Iterator[Document]:
         accepted = None if filters is None else as_where(filters)
@@ -356,7 +356,7 @@ class GemVectorStore(BasePydanticVectorStore):
     # ------------------------------------------------------------------- saved
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The fields alone: whoever unpickles it opens the collection.
+        # Pickle only the fields: unpickling opens the collection.
         return partial(type(self), **self.__getstate__()["__dict__"]), ()
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -367,13 +367,13 @@ class GemVectorStore(BasePydanticVectorStore):
 
 
 def _fields(config: GemConfig | Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return a configuration as it is saved; some fields stay some, they change what suits the word vectors."""
+    """Return a configuration to save; a mapping keeps only its fields, which override the defaults for the vectors."""
     checked = GemConfig.of(config)
     return dict(config) if isinstance(config, Mapping) else checked.to_fields()
 
 
 def _refuse(names: Iterable[str]) -> None:
-    """Refuse what other stores take and this one would have to ignore."""
+    """Refuse arguments that other stores take and this one would have to ignore."""
     if names:
         raise TypeError(
             f"found the argument {', '.join(sorted(names))}, which this store does not take"

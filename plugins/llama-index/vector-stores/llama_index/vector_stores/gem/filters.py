@@ -1,4 +1,4 @@
-"""LlamaIndex's metadata filters as those of a gem-index collection."""
+"""Translate LlamaIndex's metadata filters to those of a gem-index collection."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _SUPPORTED = ["==", "!=", *(operator.value for operator in _ORDERED), "in", "nin
 
 
 def as_where(filters: MetadataFilters | None) -> dict[str, Any]:
-    """Translate LlamaIndex' filters.
+    """Translate LlamaIndex's filters.
 
-    ``!=`` and ``nin`` accept what ``==`` and ``in`` do not, so also a node without the field. None equals null or no field.
+    ``!=`` and ``nin`` accept everything that ``==`` and ``in`` do not accept, also a node without the field. None equals
+    null or a missing field.
 
     Parameters
     ----------
@@ -63,6 +64,6 @@ def _comparison(condition: MetadataFilter) -> dict[str, Any]:
     if operator not in _ORDERED:
         raise FilterError(
             f"the operator on {key!r} is {operator.value!r}; expected one of {', '.join(_SUPPORTED)}: "
-            "a collection compares whole values, and looks inside no list and no text"
+            "a collection compares whole values, and does not look inside lists or texts"
         )
     return {key: {_ORDERED[operator]: value}}

@@ -1,4 +1,4 @@
-"""Nodes as a gem-index collection keeps them, and back."""
+"""Convert nodes to the documents of a gem-index collection, and back."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ NODE_ID = "_node_id"
 REF_DOC_ID = "ref_doc_id"
 """Metadata entry with the id of the node's source document, null without one."""
 _OWN_TEXT = "_text"
-"""Metadata entry with the node's own text, where it is not the text that is embedded."""
+"""Metadata entry with the node's own text, if it differs from the embedded text."""
 
 
 def embedded_text(node: BaseNode) -> str:
-    """Return what LlamaIndex embeds of a node: its text, with the metadata that are not excluded."""
+    """Return the text of a node that LlamaIndex embeds: its text, with the metadata that are not excluded."""
     return node.get_content(MetadataMode.EMBED)
 
 
 def to_stored(node: BaseNode) -> Document:
-    """Return a node as a document: the text that is embedded, its metadata for filters, and the rest of the node."""
+    """Return a node as a document: the embedded text, its metadata for filters, and the rest of the node."""
     metadata = node_to_metadata_dict(node, remove_text=True)
-    # LlamaIndex writes the text "None" where there is no source
+    # LlamaIndex writes the text "None" if there is no source
     metadata |= dict.fromkeys(("document_id", "doc_id", REF_DOC_ID), node.ref_doc_id)
     metadata[NODE_ID] = node.node_id
     text, own = embedded_text(node), node.get_content(MetadataMode.NONE)
