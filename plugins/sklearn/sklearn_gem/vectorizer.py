@@ -38,7 +38,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ----------
     vectors, model, collection, config, home, fingerprint
         As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``. The fields of the configuration are
-        nested parameters: ``config__window``, ``config__removed`` and so on.
+        nested parameters: ``config__window``, ``config__n_removed`` and so on.
     progress : bool or callable, optional
         True for a bar on standard error while it fits and transforms; a function is called with stage, done and total, and
         must be picklable if the vectorizer is pickled.
@@ -84,7 +84,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         except ConfigError:  # an invalid one has no fields; fit reports the problem
             return params
         # with a mapping, the other fields depend on the word vectors, which are not opened here
-        names = self.config if isinstance(self.config, Mapping) else asdict(config)
+        given = isinstance(self.config, Mapping)
+        names = GemConfig.named_fields(self.config) if given else asdict(config)
         return params | {f"{_NESTED}{name}": getattr(config, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:

@@ -237,7 +237,7 @@ class TestNestedParameters:
         vectorizer = GemVectorizer("wordllama", config="cqa")
         assert vectorizer.set_params(config__window=3) is vectorizer
         assert vectorizer.config == GemConfig.cqa(window=3)
-        vectorizer.set_params(config__removed=2, config="transfer")
+        vectorizer.set_params(config__n_removed=2, config="transfer")
         assert vectorizer.config == GemConfig.transfer(n_removed=2)
         vectorizer.set_params(config=None, vectors="wordllama-gem", config__power=1)
         recommended = open_provider("wordllama-gem").encoder.config

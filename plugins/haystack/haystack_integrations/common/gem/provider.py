@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gem_index import GemConfig, NamedProvider, open_provider
+from gem_index import EncoderChoice, GemConfig, NamedProvider
 
 __all__ = ["OpensProvider"]
 
@@ -29,14 +29,14 @@ class OpensProvider:
         home: str | Path | None = None,
         fingerprint: str | None = None,
     ) -> None:
-        self._arguments: dict[str, Any] = {
-            "vectors": vectors,
-            "model": model,
-            "collection": collection,
-            "config": config,
-            "home": home,
-            "fingerprint": fingerprint,
-        }
+        self._choice = EncoderChoice(
+            vectors=vectors,
+            model=model,
+            collection=collection,
+            config=config,
+            home=home,
+            fingerprint=fingerprint,
+        )
         self._provider: NamedProvider | None = None
 
     def warm_up(self) -> None:
@@ -48,7 +48,7 @@ class OpensProvider:
             If the word vectors, configuration or fit differ from those that were saved.
         """
         if self._provider is None:
-            self._provider = open_provider(**self._arguments)
+            self._provider = self._choice.open()
 
     @property
     def provider(self) -> NamedProvider:
