@@ -92,7 +92,7 @@ def add(
     options: InputOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts to a collection, or replace those whose id exists; the model stays as it is.
+    """Add texts to a collection, or replace those whose id exists; the model is not changed.
 
     Fields are read as they were for build unless options name others.
     """
@@ -161,7 +161,7 @@ def search(
         ),
     ] = None,
     fusion: Annotated[
-        str, typer.Option(help="How hybrid brings both together: weighted or rrf.")
+        str, typer.Option(help="How hybrid combines the two: weighted or rrf.")
     ] = "weighted",
     where: Annotated[
         str | None,
@@ -291,7 +291,7 @@ def verify(
     fix: Annotated[bool, typer.Option("--fix", help="Rebuild damaged indexes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare hashes and counts of all stored files with what was written; exit 1 if something stays wrong."""
+    """Compare all stored files with their hashes and counts; exit 1 if a problem remains."""
     problems = home_of(context).verify(collection, fix)
     wrong = any(not problem.fixed for problem in problems)
     if as_json:
@@ -333,7 +333,7 @@ def compact(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Drop deleted texts for good: no file holds a byte of them afterwards."""
+    """Erase deleted texts: afterwards no file contains a byte of them."""
     home = home_of(context)
     with progress_bar("encode") as progress:
         home.compact(collection, progress)
@@ -361,14 +361,14 @@ def export(
 
 def restore(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that export wrote.")],
     collection: Annotated[
         str | None,
         typer.Argument(metavar="[COLLECTION]", help="Its name; by default the exported one."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a collection of an exported file, as it was."""
+    """Restore a collection from a file that export wrote."""
     with progress_bar("encode") as progress:
         made = home_of(context).import_collection(file, collection, progress)
     _print_status([made.status()], as_json)
@@ -379,7 +379,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy the home, while it is in use, to a new folder that is a home itself."""
+    """Copy the home to a new folder, which is then a home itself; it may be in use."""
     with progress_bar("backup") as progress:
         home_of(context).backup(folder, progress)
     if as_json:
@@ -389,7 +389,7 @@ def backup(
 
 
 def drift(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
-    """Tell how far the texts have moved from those that the model was fitted on, and whether to refit."""
+    """Measure how far the texts have moved from those the model was fitted on, and whether to refit."""
     with progress_bar("fit") as progress:
         found = home_of(context).collection(collection).drift(progress=progress)
     if as_json:

@@ -1,4 +1,4 @@
-"""What commands share: the home they were given, groups of options, and reading input files."""
+"""Shared parts of the commands: the home, groups of options, and input files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class State:
-    """What the options before the command said."""
+    """The values of the options before the command."""
 
     home: str | None
 
@@ -180,7 +180,7 @@ def _report_skipped(problem: RecordError) -> None:
 
 @dataclass(frozen=True)
 class ConfigOptions:
-    """The configuration of GEM; what is left out comes from the preset."""
+    """The configuration of GEM; the preset gives the other fields."""
 
     preset: Annotated[
         str | None,
@@ -204,7 +204,10 @@ class ConfigOptions:
     ranking: Annotated[str | None, typer.Option(help="singular or plain.")] = None
     removal: Annotated[str | None, typer.Option(help="sdr, sir or none.")] = None
     share: Annotated[
-        float | None, typer.Option(help="How much is removed along those directions, 0 to 1.")
+        float | None,
+        typer.Option(
+            help="Share of the vector's part along those directions that is removed, 0 to 1."
+        ),
     ] = None
     alphas: Annotated[
         str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
@@ -228,7 +231,7 @@ class ConfigOptions:
         return self.preset is None and self.config_file is None
 
     def specifications(self) -> list[EncoderSpec]:
-        """Return what the configuration file holds, nothing without one.
+        """Return the content of the configuration file, an empty list without one.
 
         Raises
         ------
@@ -311,7 +314,7 @@ class EncoderOptions:
     ] = None
 
     def choice(self, context: typer.Context, config: ConfigOptions) -> EncoderChoice:
-        """Return which encoder is asked for.
+        """Return the choice of an encoder.
 
         Raises
         ------
@@ -353,7 +356,7 @@ class EncoderOptions:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress]:
-    """Show progress on standard error while a person watches; yield what to call with stage, done, total."""
+    """Show progress on standard error if it is a terminal; yield a function of stage, done and total."""
     from gem_index.progress import reporting
 
     with reporting(sys.stderr.isatty(), description) as report:
@@ -361,7 +364,7 @@ def progress_bar(description: str) -> Iterator[Progress]:
 
 
 def check_target(path: Path, example: str, *endings: str) -> None:
-    """Refuse a place that cannot be written before hours of work rather than after them."""
+    """Check that an output can be written before hours of work, not after them."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InputError(f"cannot write {path}; expected the name of a file in an existing folder")
     if endings and path.suffix not in endings:

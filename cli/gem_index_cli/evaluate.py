@@ -103,7 +103,7 @@ def cqa(
         str, typer.Option(help="subject+body, subject, body or subject+subject+body.")
     ] = "subject+body",
     lexical: Annotated[
-        float, typer.Option(help="Add so much of the TF-IDF cosine to GEM's: a hybrid.")
+        float, typer.Option(help="Weight of the TF-IDF cosine that is added to GEM's cosine.")
     ] = 0.0,
     baselines: Baselines = _ALL,
     background: Background = False,
@@ -219,7 +219,7 @@ def ablation(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Take GEM apart: weights, removal, each alpha (the paper's Table 4)."""
+    """Measure GEM without its parts: weights, removal, each alpha (the paper's Table 4)."""
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.sweeps import evaluate_ablation
     from gem_index.evaluate.transfer import subj_accuracy
@@ -253,7 +253,7 @@ def sensitivity(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Sweep m, K, h and t, each while the others stay (the paper's figure)."""
+    """Vary m, K, h and t, one at a time (the paper's figure)."""
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.plots import plot_sensitivity
     from gem_index.evaluate.sweeps import evaluate_sensitivity

@@ -1,4 +1,4 @@
-"""The entry point: the command tree, and what becomes of errors."""
+"""The entry point: the command tree and error handling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINTS: dict[type[GemIndexError], str] = {
     HomeNotWritableError: " or --home",
     FingerprintMismatchError: " (--vectors names them, gem-index status shows a collection's)",
 }
-"""What the command line adds to errors of the library, which names no options."""
+"""Text that the command line adds to errors of the library, which name no options."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -82,7 +82,7 @@ def configure(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Keep what all commands share."""
+    """Store the options that all commands share."""
     context.obj = State(home)
 
 

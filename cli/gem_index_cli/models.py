@@ -50,7 +50,7 @@ def fit(
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Put it in the place of a model of that name.")
+        bool, typer.Option("--overwrite", help="Replace a model of that name.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -92,7 +92,7 @@ def encode(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the vectors of the texts in some files, a row a text, in their order."""
+    """Write the vectors of the texts in some files, one row per text, in order."""
     from gem_index.gem.vector_output import write_vectors
     from gem_index.reading import readable_twice
 
@@ -235,7 +235,7 @@ def remove_model(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
     as_json: AsJson = False,
 ) -> None:
-    """Forget a model."""
+    """Remove a model."""
     home_of(context).models.remove(name)
     if as_json:
         print_json({"removed": name})

@@ -1,4 +1,4 @@
-"""Commands on word vectors: add, list, show, remove, cut down, export, and quick looks that they are sane."""
+"""Commands on word vectors: add, list, show, remove, reduce, export, and checks that they are sane."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Word vectors: what every model is made of.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors, which every model needs.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the vectors.")]
 
@@ -40,7 +40,7 @@ class SourceOptionFlags:
     oov: Annotated[
         str | None,
         typer.Option(
-            help="An unknown word gets: hash (the row its SHA-256 names), zero, or subword (its n-grams). "
+            help="Vector of an unknown word: hash (the row its SHA-256 names), zero, or subword (its n-grams). "
             "Default: subword where the file has n-grams, else hash.",
             show_default=False,
         ),
@@ -138,7 +138,7 @@ def _print_added(info: VectorInfo, as_json: bool) -> None:
 
 
 def _remarks(findings: ImportReport) -> list[str]:
-    """Return what a person should know of what reading a file found."""
+    """Return import warnings as text."""
     counted = (
         (findings.duplicates, "words came again; the first of each counts"),
         (findings.empty, "rows have an empty word and are never found"),
@@ -281,13 +281,13 @@ def fit_vocabulary(
     name: Name,
     inputs: Inputs,
     flags: SourceOptionFlags,
-    vectors: Annotated[str, typer.Option(help="The vectors to cut down, as for build.")],
+    vectors: Annotated[str, typer.Option(help="The vectors to reduce, as for build.")],
     frequent: Annotated[
-        int, typer.Option(help="So many of the most frequent words are kept besides.")
+        int, typer.Option(help="Number of the most frequent words that are kept as well.")
     ] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Cut a large source down to a corpus' words and its most frequent ones, to ship it."""
+    """Reduce a large source to a corpus' words and its most frequent ones."""
     with progress_bar("words") as progress:
         info = home_of(context).vectors.fit_vocabulary(
             name,
@@ -347,7 +347,7 @@ def neighbours(
     k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show the words whose vectors are nearest to a word's: a quick look that vectors are sane."""
+    """Show the words with the nearest vectors: a quick check that vectors are sane."""
     from gem_index import open_vectors
     from gem_index.vectors.neighbours import nearest_words
 
@@ -365,7 +365,7 @@ def analogy(
     k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is to C as B is to A."""
+    """Show the words that are to C as B is to A."""
     from gem_index import open_vectors
     from gem_index.vectors.neighbours import solve_analogy
 

@@ -1,4 +1,4 @@
-"""One collection of a home: its rows in a transaction, its files, and what its searches keep in memory."""
+"""Access to one collection: its rows in a transaction, its files, and the caches of its searches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CollectionRows:
         return count_documents(self.connection, self.record.id)
 
     def changed_since_fit(self) -> bool:
-        """Tell whether the model was fitted on other documents than the present ones, or on none."""
+        """Tell whether the model is unfitted or was fitted on other documents than the present ones."""
         fitted = (self.record.fitted_seq, self.record.fitted_documents)
         return self.record.fitted_seq == 0 or fitted != (
             self.documents.last_seq(),
@@ -57,7 +57,7 @@ class CollectionRows:
 
 
 class CollectionAccess:
-    """What the use cases of a collection share; safe under threads.
+    """The shared state of a collection's use cases; thread-safe.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class CollectionAccess:
 
     @property
     def folder(self) -> Path:
-        """Where the collection's snapshots are."""
+        """The folder of the collection's snapshots."""
         return self.workspace.collection_folder(self.id)
 
     @contextmanager
@@ -91,12 +91,12 @@ class CollectionAccess:
 
     @contextmanager
     def writing(self) -> Iterator[CollectionRows]:
-        """Yield the rows in a transaction that is committed after the block, and undone where it raises."""
+        """Yield the rows in a transaction that is committed after the block and rolled back if it raises."""
         with self.workspace.write_lock(), self.workspace.database.writing() as connection:
             yield self.rows(connection)
 
     def rows(self, connection: Connection) -> CollectionRows:
-        """Return the rows in a transaction of the caller's."""
+        """Return the rows in the caller's transaction."""
         names = CollectionRepository(connection)
         record = names.find(self.name)
         if record is None or record.id != self.id:
@@ -109,7 +109,7 @@ class CollectionAccess:
         return CollectionRows(connection, record)
 
     def encoder(self, rows: CollectionRows | None = None) -> Encoder:
-        """Return the encoder of the collection's model, opened once."""
+        """Return the encoder of the collection's model; it is opened once and cached."""
         if rows is None:
             with self.reading() as rows:
                 return self.encoder(rows)

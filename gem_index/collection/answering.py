@@ -1,4 +1,4 @@
-"""Answering a search: from what is asked, through one state of the collection, to results with texts."""
+"""Answer a search request: search one state of the collection and return results with texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RERANKED", "answer", "answer_reranked"]
 _LOG = logging.getLogger(__name__)
 
 RERANKED = 100
-"""The least number of hits that are re-ranked; more where ``k`` is larger."""
+"""The minimum number of hits that are re-ranked; more if ``k`` is larger."""
 
 
 def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) -> SearchResults:
@@ -34,7 +34,7 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
             best, stored, encoder = _search_once(access, asked)
             break
         except StaleStateError:
-            continue  # a newer one is in use: its state is the one to answer from
+            continue  # a newer snapshot is in use: answer from its state
     return SearchResults(
         SearchResult(
             stored[hit.seq].document_id,
@@ -52,7 +52,7 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
 def answer_reranked(
     access: CollectionAccess, asked: SearchRequest, why: bool = False
 ) -> SearchResults:
-    """Return the best documents for a request, ordered by their cosine with the query."""
+    """Return the best documents for a request, re-ranked by cosine similarity with the query."""
     query = asked.query
     if not isinstance(query, str):
         raise InputError("found a vector to re-rank by; expected a text")

@@ -1,4 +1,4 @@
-"""Making a collection, and bringing an existing one up to date: what :meth:`gem_index.Home.build` is made of."""
+"""Create a collection and bring an existing one up to date: the steps of :meth:`gem_index.Home.build`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionChoice:
-    """What a caller asks of a collection; None where it is left open. See :meth:`gem_index.Home.create_collection`."""
+    """The settings that a caller asks for; None if left open. See :meth:`gem_index.Home.create_collection`."""
 
     vectors: str | None = None
     config: ConfigLike | None = None
@@ -56,7 +56,7 @@ class CollectionChoice:
 def create(
     workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
 ) -> CollectionAccess:
-    """Make an empty collection; ``specs`` are those of the choice, on vectors that the home keeps."""
+    """Create an empty collection; ``specs`` are those of the choice, with vectors of the home."""
     check_name("collection", name)
     with workspace.database.writing() as connection:
         encoder = make_encoder(
@@ -72,7 +72,7 @@ def create(
 
 
 def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
-    """Refuse what does not agree with an existing collection.
+    """Check that the settings agree with an existing collection.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
-    """Take another kind of index for the snapshots to come; tell whether it is another one than the present one's.
+    """Set the kind of index for later snapshots; tell whether it differs from the present snapshot's.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
 
 
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
-    """Keep how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
+    """Store how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
     text = json.dumps(reading, sort_keys=True)
     with access.writing() as rows:
         if rows.record.reading != text:
@@ -142,7 +142,7 @@ def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
 def bring_up_to_date(
     access: CollectionAccess, index: str | None, progress: Progress | None
 ) -> None:
-    """Fit and index the documents where the present model and index are of others, or of another kind."""
+    """Refit the collection if its documents or its kind of index have changed."""
     changed = index is not None and use_index(access, index)
     with access.reading() as rows:
         stale = rows.changed_since_fit()
@@ -152,12 +152,12 @@ def bring_up_to_date(
 
 @contextmanager
 def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
-    """Say of whatever the body raises that the documents are stored, and what to run.
+    """Turn errors of the body into NotIndexedError: the documents are stored; ``advice`` says what to run.
 
     Raises
     ------
     NotIndexedError
-        Of what the body raised.
+        From the error that the body raised.
     """
     try:
         yield

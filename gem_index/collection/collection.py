@@ -58,11 +58,11 @@ class Collection:
 
     @property
     def name(self) -> str:
-        """What it is called in its home."""
+        """Its name in the home."""
         return self._access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the name and its home: whoever unpickles it opens the collection again."""
+        """Pickle the name and the home; unpickling opens the collection again."""
         return _reopen, (self._access.workspace, self.name)
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Collection:
         return self.count()
 
     def __bool__(self) -> bool:
-        """Be true also without documents."""
+        """Return True, also without documents."""
         return True
 
     def __repr__(self) -> str:
@@ -93,14 +93,14 @@ class Collection:
         """Add documents, or replace those whose id exists and whose content differs.
 
         One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
-        keeps its model; :meth:`refit` fits it to the texts of the day.
+        keeps its model; :meth:`refit` fits the model on the present texts.
 
         Parameters
         ----------
         documents : iterable of Document
             Read once.
         on_existing : {"replace", "keep", "refuse"}
-            What becomes of a document whose id is stored already; one that is kept counts as unchanged.
+            What to do with a document whose id is stored already; a kept one counts as unchanged.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -109,7 +109,7 @@ class Collection:
         DuplicateIdError
             If an id comes twice in the call.
         ExistingIdError
-            If an id is stored already and is to be refused.
+            If ``on_existing`` is ``refuse`` and an id is stored already.
         ConfigError
             If ``on_existing`` is none of the three.
         HomeBusyError
@@ -129,8 +129,8 @@ class Collection:
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 
-        The old model and index serve until the new ones are whole. After a kill the same call, on the same documents, goes
-        on from the fitted model and from a checkpoint a minute of encoding.
+        The old model and index serve until the new ones are complete. After a kill the same call, on the same documents,
+        resumes from the fitted model and from a checkpoint per minute of encoding.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Collection:
             writing.refit(self._access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Rebuild the index from the living documents, so that it holds nothing of deleted ones."""
+        """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
         with reporting(progress, "encode") as show:
             writing.compact(self._access, show)
 
@@ -213,15 +213,15 @@ class Collection:
         min_score : float, optional
             Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
         fusion : str
-            How ``hybrid`` brings the two together: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
+            How ``hybrid`` combines the two: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
             their ranks; see :mod:`gem_index.index.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
 
         fingerprint : str, optional
-            Of the encoder or provider that made a query vector; vectors of two encoders have no cosine, of whatever length
-            they are.
+            The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
+            even if their lengths are equal.
         rerank : bool
             Order the best hits of the mode, 100 at least, by their cosine with the query, which is then the
             score; ``min_score`` is held against the mode's own.
@@ -257,7 +257,7 @@ class Collection:
     def documents(self, where: Mapping[str, Any] | None = None) -> Iterator[Document]:
         """Iterate over the documents that a filter accepts, in the order of their last change.
 
-        They are those of one moment, that of the first step, whatever is written meanwhile.
+        They are the documents of one moment, that of the first step; later writes are not seen.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class Collection:
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False) -> list[Problem]:
-        """Compare index files and documents with the hashes of what was written, and the index's ids with the documents'.
+        """Compare files and documents with their stored hashes, and the ids of the index with those of the documents.
 
         Parameters
         ----------

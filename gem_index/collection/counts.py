@@ -1,4 +1,4 @@
-"""How many documents a collection holds, without counting those in its index."""
+"""Count the documents of a collection without reading those in its index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Counts", "count_documents"]
 
 @dataclass(frozen=True)
 class Counts:
-    """Vectors in the snapshot, those of them that are dead, and the documents after it."""
+    """The numbers of vectors in the snapshot, of deleted ones among them, and of documents in the tail."""
 
     vectors: int
     dead: int
@@ -22,12 +22,12 @@ class Counts:
 
     @property
     def documents(self) -> int:
-        """The living documents."""
+        """The number of present documents."""
         return self.vectors - self.dead + self.tail
 
 
 def count_documents(connection: Connection, collection_id: int) -> Counts:
-    """Count the documents, by what the snapshot holds and what has changed since."""
+    """Count the documents from the snapshot's size and the changes since it was written."""
     snapshot = CollectionRepository(connection).snapshot(collection_id)
     documents = DocumentRepository(connection, collection_id)
     if snapshot is None:

@@ -1,4 +1,4 @@
-"""How far a collection's texts have moved from those that its model was fitted on."""
+"""Measure how far a collection's texts have moved from those its model was fitted on."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PAIRS = 2000
 
 @dataclass(frozen=True)
 class Drift:
-    """What a refit would change.
+    """The change that a refit would make.
 
     Attributes
     ----------
     documents, since_fit : int
-        All, and those that came after the fit.
+        All documents, and those added after the fit.
     angles : tuple of float
         Principal angles between the model's directions and those of the present texts, of all its encoders, in degrees,
         ascending.

@@ -1,4 +1,4 @@
-"""A collection as a file: JSON lines or Parquet, with its model, its texts, metadata and vectors.
+"""Write and read a collection as a JSON lines or Parquet file with its model, texts, metadata and vectors.
 
 The first JSON line, or the Parquet schema's metadata, tells what the file is and carries the model; then each document has
 ``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` where its fields count differently. Reading it back restores
@@ -55,7 +55,7 @@ _MOST_DIMENSIONS = 65_536
 
 @dataclass(frozen=True)
 class Export:
-    """What an export holds: the collection's name and kind of index, its model, and how to read its documents."""
+    """The content of an export: the collection's name, kind of index and model, and a function that reads its documents."""
 
     name: str
     index_kind: str
@@ -112,7 +112,7 @@ def write_export(
 
 
 def _fields(model: ModelRecord) -> dict[str, Any]:
-    """Return a model as JSON values, without what it is called in this home."""
+    """Return a model as JSON values, without its name in this home."""
     fields = {
         "id": None,
         "name": None,
@@ -229,7 +229,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         raise _not_an_export(path)
     if head.get("version") not in _VERSIONS:
         raise InputError(
-            f"{quoted_path(path)} is of version {quoted(head.get('version'))}; expected at most {_VERSIONS[-1]}: "
+            f"{quoted_path(path)} has version {quoted(head.get('version'))}; expected at most {_VERSIONS[-1]}: "
             "upgrade gem-index"
         )
     try:
@@ -256,7 +256,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
 
 
 def _reading(value: Any) -> str:
-    """Return how files are read as it is stored; ValueError where it is not of the form that is written."""
+    """Return the reading choices as stored JSON; ValueError if they do not have the written form."""
     fields = value.get("text_fields", []) if isinstance(value, dict) else None
     if (
         not isinstance(fields, list)
@@ -269,7 +269,7 @@ def _reading(value: Any) -> str:
 
 
 def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
-    """Return a field of the head; ValueError where it is missing or of another kind."""
+    """Return a field of the head; ValueError if it is missing or has another type."""
     value = fields.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
@@ -282,7 +282,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _model(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model that an export carries, without a name; ValueError where it is not of the form that is written."""
+    """Return the model of an export, without a name; ValueError if it does not have the written form."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
@@ -330,7 +330,7 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     for name in ("fingerprint", "vectors_fingerprint"):
         _hash(text, name)
     for name in VectorSpec.parse(text["vectors"]).names:
-        # a path would read a file of this machine because a stranger's export says so
+        # only names: an export from elsewhere must not make this machine read a file
         check_name("vectors", name)
     config = GemConfig.from_json(text["config"])
     dimension, sentences = (_field(fields, name, int) for name in ("dimension", "sentences"))
@@ -392,7 +392,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
 
 
 def _damaged(path: Path, problem: str) -> InputError:
-    return InputError(f"{quoted_path(path)} is damaged: {problem}; expected a whole export")
+    return InputError(f"{quoted_path(path)} is damaged: {problem}; expected a complete export")
 
 
 def _not_an_export(path: Path) -> InputError:

@@ -1,4 +1,4 @@
-"""What metadata filters accept, kept between searches."""
+"""A cache of the documents that metadata filters accept."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MOST_FILTERS = 1000
 
 
 class FilterCache:
-    """The documents that recently used filters accept; safe under threads.
+    """The documents that recently used filters accept; thread-safe.
 
-    A seq names one content for ever, so what a filter accepted it accepts for ever, and only documents that came since
-    have to be read.
+    The content of a seq never changes, so a filter's decision on it never changes either: only newer documents have to be
+    read.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class FilterCache:
         self._directory: str | None = None
         self._entries: OrderedDict[str, tuple[Ids, int]] = OrderedDict()
         self._ids = 0
-        """How many ids all entries hold."""
+        """The number of ids in all entries."""
 
     def matching(
         self,
@@ -41,7 +41,7 @@ class FilterCache:
         directory: str | None,
         last_seq: int,
     ) -> Ids:
-        """Return the seqs that a filter accepts, ascending; among them may be deleted ones, and ones yet to be seen.
+        """Return the seqs that a filter accepts, ascending; they may include deleted and newer documents.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class FilterCache:
 
 
 def _key(where: Mapping[str, Any]) -> str | None:
-    """Return what tells a filter from others, None where only its owner could."""
+    """Return the cache key of a filter, None if it has none."""
     try:
         return json.dumps(where)
     except (TypeError, ValueError, RecursionError):

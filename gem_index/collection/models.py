@@ -1,4 +1,4 @@
-"""How a home's word vectors are opened, a stored model becomes an encoder, and an encoder a stored model."""
+"""Open a home's word vectors, and convert between stored models and encoders."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def open_encoder(
 
 
 def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connection) -> Encoder:
-    """Make the encoder that a fit of a stored model begins with, on what the names of its vectors mean today."""
+    """Return an unfitted encoder with a stored model's configuration, on the vectors that its names stand for today."""
     encoders = [
         GemEncoder(
             open_vectors(workspace, part.vectors, connection),
@@ -110,7 +110,7 @@ def _not_as_fitted(model: ModelRecord) -> CorruptionError:
 
 
 def record_of(encoder: Encoder, vectors: Sequence[str], name: str | None = None) -> ModelRecord:
-    """Return an encoder as it is stored; ``vectors`` is how the home names the vectors of each that it is made of."""
+    """Return the stored form of an encoder; ``vectors`` are the home's names of the vectors of each part."""
     if isinstance(encoder, GemEncoder):
         return _record(encoder, vectors[0], name)
     parts = tuple(

@@ -1,4 +1,4 @@
-"""A new snapshot of a collection: planned from its rows, written from its texts, switched to in one transaction."""
+"""Publish a new snapshot of a collection: plan it from the rows, write it from the texts, switch in one transaction."""
 
 from __future__ import annotations
 
@@ -64,21 +64,21 @@ def publish(
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
-    The old snapshot serves until the switch; what is written meanwhile is found in the tail after it.
+    The old snapshot serves until the switch; documents written in the meantime are found in the tail.
 
     Parameters
     ----------
     access : CollectionAccess
-        Of a home that the caller has locked for writing.
+        The caller holds the write lock of its home.
     encoder : Encoder
         What makes the vectors.
     model : ModelRecord, optional
-        The encoder as it is stored, where it is a new one, fitted on the same texts.
+        The stored form of a new encoder, fitted on the same texts.
     progress : callable, optional
     reuse : bool
-        Copy what the snapshot in use holds already, where the same encoder made it.
+        Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
-        Where to go on from, and to leave what is done, in case this process is killed.
+        Resume from its checkpoints, and write new ones in case this process is killed.
     """
     started = time.monotonic()
     with access.reading() as rows:
@@ -133,7 +133,7 @@ def _plan(
 
 
 def _reusable(folder: Path, row: SnapshotRecord | None, new: SnapshotInputs) -> Path | None:
-    """Return the directory of the snapshot in use, where its vectors are those that the new one would compute."""
+    """Return the directory of the snapshot in use if it is sound and the same encoder made it, else None."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
     directory = folder / row.directory
@@ -149,7 +149,7 @@ def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     try:
         return plan.inputs.kind, Snapshot.write(plan.directory, plan.inputs, old)
     except ConfigError as error:
-        # a kind that learns needs more documents than a young collection has
+        # a kind that is trained needs more documents than a small collection has
         _LOG.warning("%s; a flat one serves until then", error)
         flat = replace(plan.inputs, kind=resolve_kind("flat", len(plan.texts)), checkpoint=None)
         return flat.kind, Snapshot.write(plan.directory, flat)

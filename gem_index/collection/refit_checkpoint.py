@@ -1,4 +1,4 @@
-"""What a refit has done so far, on the disk: after a kill the same refit goes on from there."""
+"""Checkpoints of a refit on disk: after a kill the same refit resumes from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RefitCheckpoint:
     record : CollectionRecord
         Its newest document and tombstone tell which documents there are.
     seqs : int64 array (n,)
-        The documents; a seq names one content for ever.
+        The documents; the content of a seq never changes.
     encoder : Encoder
         Not fitted yet: its vectors and configuration.
     """

@@ -1,4 +1,4 @@
-"""What a collection answers."""
+"""The results and reports of a collection."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SearchResult:
 
 
 class SearchResults(list[SearchResult]):
-    """What a search found, best first; a table in a notebook."""
+    """The results of a search, best first; shown as a table in a notebook."""
 
     def _repr_html_(self) -> str:
         return html_table(
@@ -57,7 +57,7 @@ class SearchResults(list[SearchResult]):
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What an ingest did; every document it counts is durable."""
+    """The counts of an ingest; every counted document is durable."""
 
     collection: str
     added: int
@@ -70,7 +70,7 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class DeleteReport:
-    """How many documents were deleted, and the ids that were not there."""
+    """The number of deleted documents, and the ids that were not found."""
 
     deleted: int
     missing: tuple[str, ...]
@@ -78,7 +78,7 @@ class DeleteReport:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The index files in use: up to which ``seq`` they reach, and how many documents are searched beside them."""
+    """The index files in use: their last ``seq``, and the number of documents in the tail."""
 
     kind: str
     snapshot: str | None
@@ -125,7 +125,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that verification found."""
+    """A problem that verification found."""
 
     kind: str
     detail: str

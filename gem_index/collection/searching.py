@@ -1,4 +1,4 @@
-"""One search of one state of a collection: by meaning, by words, or by both."""
+"""Search one state of a collection: by meaning, by words, or by both."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
 
 MODES = ("dense", "lexical", "hybrid")
-"""How a collection is searched."""
+"""The search modes."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A found document: its score, and of a hybrid search also its cosine and its BM25 score."""
+    """A found document: its score, and in hybrid mode also its cosine similarity and BM25 score."""
 
     seq: int
     score: float
@@ -43,12 +43,12 @@ _RANGE = 100  # hits that a search without a k begins with
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is asked of a collection; see :meth:`gem_index.Collection.search` for the fields.
+    """A search request; see :meth:`gem_index.Collection.search` for the fields.
 
     Raises
     ------
     InputError
-        If neither ``k`` nor ``min_score`` is given, one of them is no such number, or the mode has another name.
+        If neither ``k`` nor ``min_score`` is given, one of them is not a valid number, or the mode is unknown.
     """
 
     query: Query
@@ -93,7 +93,7 @@ class SearchRequest:
 
     @property
     def filtered(self) -> bool:
-        """Whether there is a filter, perhaps a malformed one."""
+        """Whether there is a filter, which may be malformed."""
         return self.where is not None and self.where != {}
 
 
@@ -123,12 +123,12 @@ def _unit(
 
 
 def _least(hits: Hits, depth: int) -> float:
-    """Return what a document outside of a list scores at most: the last score, minus infinity where all are in it."""
+    """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 
 
 class Search:
-    """One search: what is asked for, of one state of the collection."""
+    """One search of one state of a collection."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Search:
             self._terms = list(dict.fromkeys(terms_of(query)))
 
     def without_words(self) -> Search:
-        """Return the same search where no document matches by its words."""
+        """Return the same search without word search."""
         other = Search(self._view, self._documents, self._asked, self._allowed)
         other._terms = []
         return other

@@ -1,4 +1,4 @@
-"""The texts of a collection as of one transaction: what a model is fitted on and a snapshot made of."""
+"""The texts of a collection in one transaction: the input of a fit and of a snapshot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CollectionTexts:
     Parameters
     ----------
     documents : DocumentRepository
-        In a transaction that stays open meanwhile.
+        In a transaction that stays open while the texts are read.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class CollectionTexts:
         return int(np.searchsorted(self.seqs, seq, "right"))
 
     def all(self, progress: Progress | None = None) -> Iterable[str]:
-        """Return all texts, to fit on; the progress is that of the fit."""
+        """Return all texts, for a fit, whose progress is reported."""
         texts = (text for _, text in self._documents.texts_after(0))
         return counted(texts, "fit", progress, len(self))
 
@@ -60,6 +60,6 @@ class CollectionTexts:
             yield seqs, [text for _, text in block]
 
     def sample(self, count: int) -> list[str]:
-        """Return at most so many texts, taken at even intervals."""
+        """Return at most ``count`` texts, taken at even intervals."""
         found = self._documents.by_seq(spread(self.seqs, count).tolist())
         return [found[seq].text for seq in sorted(found)]

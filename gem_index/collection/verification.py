@@ -1,4 +1,4 @@
-"""Whether the index files in use are what was written, and hold the documents that the database holds."""
+"""Verify a collection: hashes of its files and documents, and that index and database hold the same documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["problems_of"]
 
 
 def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
-    """Return what is wrong with a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
+    """Return the problems of a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
     with access.reading():
         pass  # it exists
     details = _index_problems(access)
@@ -37,7 +37,7 @@ def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
 
 
 def _index_problems(access: CollectionAccess) -> list[str]:
-    """Return a line for each thing that is wrong with a collection's snapshot.
+    """Return a line for each problem of a collection's snapshot.
 
     The files are read outside of the transaction that named them: a snapshot that a writer replaced meanwhile is not
     looked at, the next one is.

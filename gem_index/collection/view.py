@@ -297,7 +297,7 @@ class ViewCache:
             except CorruptionError as error:
                 if self.replaced(row.directory):
                     raise StaleStateError from error
-                # The texts are the truth: search goes on from them, verify --fix rebuilds the files.
+                # The texts are the source of truth: search uses them, Collection.verify(fix=True) rebuilds the files.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(
             model_id=record.model_id,

@@ -1,4 +1,4 @@
-"""Why a document was found: the match of its words with the query's, and which of them word search takes for the same."""
+"""Explain a hit: the match of its words with the query's, marked where word search takes two words for the same."""
 
 from __future__ import annotations
 

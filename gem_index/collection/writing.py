@@ -1,4 +1,4 @@
-"""Writing to a collection: upserts, deletes, and the model and index that follow them."""
+"""Write to a collection: upsert and delete documents, refit the model, rebuild the index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TAIL_SHARE = 0.05
 def upsert(
     access: CollectionAccess, documents: Iterable[Document], on_existing: OnExisting = "replace"
 ) -> IngestReport:
-    """Store documents in one transaction, without looking at the index; see :meth:`gem_index.Collection.ingest`."""
+    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.ingest`."""
     if on_existing not in get_args(OnExisting):
         raise ConfigError(
             f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
@@ -38,7 +38,7 @@ def upsert(
     started = time.monotonic()
     with access.writing() as rows:
         changed = rows.documents.upsert(documents, on_existing)
-        # after the commit nothing is read: what can fail must not make stored documents look refused
+        # read before the commit: a failure after it would make stored documents look rejected
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
     return IngestReport(
@@ -79,13 +79,13 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 
 
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
-    """Rebuild the index from the texts of the living documents."""
+    """Rebuild the index from the texts of the present documents."""
     with access.workspace.write_lock():
         publish(access, access.encoder(), progress=progress, reuse=False)
 
 
 def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
-    """Write a new snapshot when the documents outside of it have become many."""
+    """Write a new snapshot if many documents are outside of the present one."""
     try:
         with access.reading() as rows:
             counts = rows.counts()
@@ -94,5 +94,5 @@ def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> 
             encoder = access.encoder(rows)
         publish(access, encoder, progress=progress)
     except (GemIndexError, OSError, MemoryError) as error:
-        # The documents are stored and found without it: what was acknowledged must not look refused.
+        # The documents are stored and found without it: an acknowledged write must not look rejected.
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)

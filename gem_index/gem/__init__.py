@@ -1,1 +1,1 @@
-"""The paper, nothing else: no files but its own model format, no database, no command line."""
+"""The algorithm of the paper: no database, no command line, and no files but its own model format."""

@@ -1,4 +1,4 @@
-"""Background statistics: what is common to any text, from word frequency alone (docs/algorithm.md, section 7)."""
+"""Background statistics: directions common to any text, from word frequencies alone (docs/algorithm.md, section 7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gem_index.vectors.base import VectorSource
 __all__ = ["RECIPE", "background_statistics", "coarse_vectors", "pseudo_sentences"]
 
 RECIPE = "background/1"
-"""Name and version of the recipe below; a change to it changes the fingerprint of every unfitted encoder."""
+"""Name and version of the recipe; changing the recipe changes the fingerprint of every unfitted encoder."""
 
 _SENTENCES = 5000
 _SHORTEST, _LONGEST = 6, 19
@@ -30,7 +30,7 @@ _known: dict[tuple[str, float], CorpusStatistics] = {}
 
 
 def background_statistics(vectors: VectorSource, power: float) -> CorpusStatistics:
-    """Return the statistics of the pseudo-sentences, computed once a process for vectors of one fingerprint."""
+    """Return the statistics of the pseudo-sentences, computed once per process and fingerprint of the vectors."""
     key = vectors.fingerprint, power
     found = _known.get(key)
     if found is None:
@@ -58,7 +58,7 @@ def coarse_vectors(
 
 
 def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
-    """Draw the 5,000 sentences of 6 to 19 words that the background is the statistics of.
+    """Draw the 5,000 pseudo-sentences of 6 to 19 words from which the background statistics are computed.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
     for _ in range(_SENTENCES):
         u, _word = next(draws)
         length = _SHORTEST + int(u * (_LONGEST - _SHORTEST + 1))
-        # Bounded, so that a vocabulary of nothing but punctuation ends.
+        # Bounded, so that it ends also for a vocabulary of punctuation only.
         found = (word for _, word in islice(draws, 100 * length) if word)
         yield list(islice(found, length))
 

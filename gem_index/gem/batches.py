@@ -1,4 +1,4 @@
-"""Texts to word ids: each distinct word of a batch is looked up once."""
+"""Turn texts into word ids: each distinct word of a batch is looked up once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TokenBatch:
 
     @classmethod
     def of_tokens(cls, sentences: Iterable[Sequence[str]]) -> TokenBatch:
-        """Return sentences that are split already as a batch."""
+        """Return tokenized sentences as a batch."""
         numbers: dict[str, int] = {}
         ids: list[int] = []
         offsets = [0]
@@ -103,12 +103,12 @@ class TokenBatch:
 
 
 def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterator[list[str]]:
-    """Cut texts into lists of at most that many texts and, but for a longer text alone, characters.
+    """Cut texts into lists with at most ``most`` texts and ``characters`` characters; a longer text is a list of its own.
 
     Raises
     ------
     InputError
-        If one of them is no string.
+        If one of them is not a string.
     """
     iterator = iter(texts)
     done = 0
@@ -130,7 +130,7 @@ def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterato
 
 
 def ranges_by_length(texts: Sequence[str], parts: int) -> list[tuple[int, int]]:
-    """Cut texts into at most that many consecutive ranges (begin, end) of about as many characters each."""
+    """Cut texts into at most ``parts`` consecutive ranges (begin, end) with about equal numbers of characters."""
     ends = np.cumsum([len(text) for text in texts] or [0])
     cuts = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])
     edges = [0, *(int(cut) for cut in cuts), len(texts)]

@@ -41,7 +41,7 @@ MOST_ENCODERS = 100
 
 @dataclass(frozen=True)
 class WeighedExplanation:
-    """What one of several encoders makes of a text, and what its cosine counts among theirs."""
+    """The explanation of a text by one of several encoders, and the weight of that encoder."""
 
     weight: float
     explanation: Explanation
@@ -49,7 +49,7 @@ class WeighedExplanation:
 
 @dataclass(frozen=True)
 class CombinedExplanation:
-    """Why a text's vector of several encoders is what it is: the weights of its words in each."""
+    """The weights of a text's words in each of several encoders."""
 
     text: str
     fingerprint: str
@@ -131,7 +131,7 @@ class CombinedEncoder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What splits texts into words, the same for all encoders."""
+        """The tokenizer, the same for all encoders."""
         return self.encoders[0].tokenizer
 
     @property
@@ -231,7 +231,7 @@ class CombinedEncoder:
     def load(
         cls, path: str | Path, vectors: Sequence[VectorSource], *, threads: int | None = None
     ) -> Self:
-        """Read what :meth:`save` wrote; ``vectors`` are those of each encoder, in their order.
+        """Read what :meth:`save` wrote; ``vectors`` are the word vectors of each encoder, in order.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class CombinedEncoder:
         found = read_model(path)
         if len(found) != len(vectors):
             raise ConfigError(
-                f"{path} holds {len(found)} encoders, found {len(vectors)} word vectors; expected those of each, in order"
+                f"{path} holds {len(found)} encoders, found {len(vectors)} word vectors; expected one for each, in order"
             )
         encoders = []
         for stored, source in zip(found, vectors, strict=True):
@@ -257,12 +257,12 @@ class CombinedEncoder:
         return cls(encoders, [1.0 if stored.weight is None else stored.weight for stored in found])
 
     def reloaded(self, path: str | Path) -> Self:
-        """Return what :meth:`save` wrote, on the vectors of these encoders."""
+        """Return the encoder that :meth:`save` wrote, with the word vectors of these encoders."""
         first = self.encoders[0]
         return self.load(path, [e.vectors for e in self.encoders], threads=first.threads)
 
     def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
-        """Return what each word adds to the text's unit vector, float64 (n, dimension)."""
+        """Return the contribution of each word to the text's unit vector, float64 (n, dimension)."""
         words = np.concatenate(
             [
                 encoder.word_vectors(text) * np.sqrt(weight)
@@ -274,11 +274,11 @@ class CombinedEncoder:
         return words / norm if norm > 0 else words
 
     def explain_match(self, first: str, second: str) -> MatchExplanation:
-        """Return why two texts match: what each word, and each pair of words, adds to their cosine."""
+        """Explain why two texts match: the share of each word and each word pair in their cosine."""
         return explain_match(self, first, second)
 
     def similarity(self, a: str, b: str) -> float:
-        """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
+        """Return the cosine of two texts, -1 to 1; 0 if one of them has no words."""
         first, second = self.encode([a, b]).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
 

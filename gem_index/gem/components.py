@@ -58,7 +58,7 @@ class Components:
 
 
 class CorpusStatistics:
-    """X^c X^cT = sum over sentences of g g^T: what a fit needs to know of a corpus, in O(d^2) memory.
+    """X^c X^cT = sum over sentences of g g^T: all that a fit needs of a corpus, in O(d^2) memory.
 
     Statistics of parts add up to the statistics of the whole, so a fit streams, resumes and spreads over workers.
 
@@ -79,7 +79,7 @@ class CorpusStatistics:
         self.sentences = 0
 
     def add(self, coarse: F64, sentences: int) -> None:
-        """Add the coarse vectors (b, d) of a block that holds that many non-empty sentences."""
+        """Add the coarse vectors (b, d) of a block with the given number of non-empty sentences."""
         self.moment += coarse.T @ coarse
         self.sentences += sentences
 
@@ -122,7 +122,7 @@ class CorpusStatistics:
         count = min(count, dimension, sentences)
         if count == 0:
             return Components(np.zeros((0, dimension)), np.zeros(0), self.sentences)
-        # imported here: it costs a tenth of a second, which a search need not pay
+        # imported here: it takes a tenth of a second, and a search does not need it
         import scipy.linalg
 
         values, vectors = scipy.linalg.eigh(
@@ -131,7 +131,7 @@ class CorpusStatistics:
         sigma = np.sqrt(np.maximum(values[::-1], 0.0))
         keep = sigma > _RANK_TOLERANCE * sigma[0]
         directions = np.ascontiguousarray(vectors[:, ::-1].T[keep])
-        # A direction's sign means nothing to GEM; a fixed one makes stored components comparable.
+        # GEM does not depend on the sign of a direction; a fixed sign makes stored components comparable.
         strongest = np.abs(directions).argmax(axis=1)
         signs = np.sign(directions[np.arange(len(directions)), strongest])
         return Components(directions * signs[:, None], sigma[keep], self.sentences)

@@ -1,4 +1,4 @@
-"""What GEM computes: the paper's four parameters, its ablations and the background prior."""
+"""The configuration of GEM: the paper's four parameters, its ablations, the background prior and the tokenizer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW_COLLECTION_PRIOR = 10_000.0
 
 
 _STORED_NAMES = {"n_components": "components", "n_removed": "removed"}
-"""What some fields are called in stored configurations, settings and fingerprints: as they were when these were made."""
+"""Names of fields in stored configurations, settings and fingerprints, which keep their first spelling."""
 
 _OWN_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
@@ -31,7 +31,7 @@ _IMPLIED = {"share": 1.0, "tokenizer": "wordpunct"}
 
 
 class _NotChosen(float):
-    """A value that nobody chose: it counts as its number, and a new collection may choose another."""
+    """The default value of a field; a new collection may replace it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ class GemConfig:
 
     @classmethod
     def of(cls, value: GemConfig | Mapping[str, Any] | str) -> GemConfig:
-        """Return a configuration as it is, or of its fields, or the preset of that name.
+        """Return a configuration unchanged, from its fields, or the preset of that name.
 
         Raises
         ------
@@ -199,18 +199,18 @@ class GemConfig:
 
     @property
     def prior_chosen(self) -> bool:
-        """Whether the prior was given, perhaps as 0, rather than left to whoever uses the configuration."""
+        """Whether the prior was given, also as 0, and not left to the caller."""
         return not isinstance(self.prior, _NotChosen)
 
     def for_collection(self, prior: float | None = None) -> Self:
-        """Return what a new collection takes: where no prior was chosen, :data:`NEW_COLLECTION_PRIOR`."""
+        """Return the configuration of a new collection: without a chosen prior it gets :data:`NEW_COLLECTION_PRIOR`."""
         if prior is None and self.prior_chosen:
             return self
         return replace(self, prior=NEW_COLLECTION_PRIOR if prior is None else prior)
 
     @property
     def preset_name(self) -> str:
-        """``sts``, ``cqa``, ``transfer`` or ``trained`` where all but the prior agrees with it, else ``custom``."""
+        """``sts``, ``cqa``, ``transfer`` or ``trained`` if all fields but the prior are equal, else ``custom``."""
         paper = replace(self, prior=0.0)  # equal to one that was not chosen
         for name in ("sts", "cqa", "transfer", "trained"):
             if paper == self.preset(name):
@@ -218,7 +218,7 @@ class GemConfig:
         return "custom"
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values for :meth:`of`; a prior that was not chosen is left out and stays open."""
+        """Return the fields as JSON values for :meth:`of`; a prior that was not chosen is left out."""
         values = self._stated()
         if not self.prior_chosen:
             del values["prior"]
@@ -229,9 +229,9 @@ class GemConfig:
         return json.dumps(self._stated(), sort_keys=True, separators=(",", ":"))
 
     def _stated(self) -> dict[str, Any]:
-        """Return the fields under the names that fingerprints are made of.
+        """Return the fields under their stored names.
 
-        A field that came later is left out at the value that was implied before.
+        A field that was added later is left out at the value that was implied before.
         """
         values = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
         for name, implied in _IMPLIED.items():

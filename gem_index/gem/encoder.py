@@ -34,7 +34,7 @@ __all__ = [
     "stored_encoder",
 ]
 
-# A block's size bounds memory and fixes the order in which a fit adds up, whatever the number of threads.
+# The block size bounds memory and fixes the order of summation in a fit, for any number of threads.
 _BLOCK = 32_768
 _BLOCK_CHARACTERS = 8_000_000
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
@@ -55,7 +55,7 @@ class WordWeight:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a sentence's vector is what it is: the weight of each word, in order."""
+    """The weight of each word of a sentence, in order."""
 
     text: str
     fingerprint: str
@@ -134,7 +134,7 @@ class GemEncoder:
 
     @property
     def encoders(self) -> tuple[Self, ...]:
-        """The encoder itself, as a :class:`~gem_index.gem.combined.CombinedEncoder` names those it is made of."""
+        """The encoder itself: the same attribute as that of a :class:`~gem_index.gem.combined.CombinedEncoder`."""
         return (self,)
 
     @property
@@ -145,12 +145,12 @@ class GemEncoder:
     @property
     def recipe(self) -> str:
         """Name and version of the background recipe in use; empty once fitted."""
-        # Asking must not cost computing the background.
+        # This must not compute the background.
         return RECIPE if self._components is None else self._components.recipe
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What splits texts into words."""
+        """The tokenizer that splits texts into words."""
         return self.config.tokenizer
 
     @property
@@ -197,11 +197,11 @@ class GemEncoder:
         statistics.add(coarse, sum(filled))
 
     def unfitted(self) -> Self:
-        """Return an encoder of the same vectors and configuration before any fit."""
+        """Return an unfitted encoder with the same vectors and configuration."""
         return type(self)(self.vectors, self.config, threads=self.threads)
 
     def with_components(self, components: Sequence[Components]) -> Self:
-        """Return an encoder of the same vectors and configuration with components fitted before, one for each encoder."""
+        """Return an encoder with the same vectors and configuration and the given components, one for each encoder."""
         (found,) = components
         return type(self)(self.vectors, self.config, components=found, threads=self.threads)
 
@@ -289,11 +289,11 @@ class GemEncoder:
         return out
 
     def encode_tokens(self, batch: TokenBatch, out: FloatArray) -> None:
-        """Encode sentences that are tokenized already into out (sentences, dimension), in this thread."""
+        """Encode tokenized sentences into out (sentences, dimension), in this thread."""
         self._weigh(batch).compose(self.components, self.config, out)
 
     def similarity(self, a: str, b: str) -> float:
-        """Return the cosine of two texts, -1 to 1; 0 where one of them has no words."""
+        """Return the cosine of two texts, -1 to 1; 0 if one of them has no words."""
         texts = [check_text(a, "first text"), check_text(b, "second text")]
         first, second = self.encode(texts).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
@@ -316,7 +316,7 @@ class GemEncoder:
         return Explanation(text, self.fingerprint, words)
 
     def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
-        """Return what each word adds to the text's unit vector.
+        """Return the contribution of each word to the text's unit vector.
 
         Returns
         -------
@@ -328,7 +328,7 @@ class GemEncoder:
         return weighed.word_vectors(self.components, self.config)
 
     def explain_match(self, first: str, second: str) -> MatchExplanation:
-        """Return why two texts match: what each word, and each pair of words, adds to their cosine."""
+        """Explain why two texts match: the share of each word and each word pair in their cosine."""
         return explain_match(self, first, second)
 
     def _batch(self, texts: list[str]) -> TokenBatch:
@@ -346,7 +346,7 @@ class GemEncoder:
         out: npt.NDArray[Any],
         work: Callable[[TokenBatch, npt.NDArray[Any]], Result],
     ) -> list[Result]:
-        """Return work(batch, rows of out) for consecutive parts of the texts, each in a thread where that pays."""
+        """Return work(batch, rows of out) for consecutive parts of the texts, in threads if the texts are long enough."""
         threads = self.threads
         if threads is None:
             from gem_index.settings import load_settings
@@ -400,12 +400,12 @@ class GemEncoder:
         return encoder
 
     def reloaded(self, path: str | Path) -> Self:
-        """Return what :meth:`save` wrote, on the vectors of this encoder."""
+        """Return the encoder that :meth:`save` wrote, with the word vectors of this encoder."""
         return self.load(path, self.vectors, threads=self.threads)
 
 
 def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
-    """Cut a corpus into the blocks in which a fit adds it up, so that equal corpora have equal components."""
+    """Cut a corpus into the blocks in which a fit sums it, so that equal corpora have equal components."""
     return _blocks(corpus, _BLOCK)
 
 
@@ -415,7 +415,7 @@ def _blocks(texts: Iterable[str], most: int) -> Iterator[list[str]]:
 
 
 def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
-    """Return what a model file holds of an encoder, with its weight among others."""
+    """Return an encoder's entry in a model file, with its weight beside other encoders."""
     return StoredEncoder(
         encoder.config,
         encoder.components,
@@ -426,7 +426,7 @@ def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEn
 
 
 def check_stored(path: str | Path, stored: StoredEncoder, encoder: GemEncoder) -> None:
-    """Hold an encoder to the entry of a model file that it was made of.
+    """Check an encoder against its entry in a model file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Why two texts match: a cosine as the sum of what each pair of their words adds to it."""
+"""Explain why two texts match: their cosine as the sum of the shares of their word pairs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MatchedWord:
 
 @dataclass(frozen=True)
 class MatchedPair:
-    """What a word of the first text and one of the second, by their places, add to the cosine."""
+    """The share of the cosine of one word of the first text and one of the second, given by their positions."""
 
     first: int
     second: int
@@ -79,11 +79,11 @@ class WordVectors(Protocol):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What splits texts into words."""
+        """The tokenizer that splits texts into words."""
         ...
 
     def word_vectors(self, text: str) -> npt.NDArray[np.float64]:
-        """Return what each word adds to the text's unit vector, (n, d)."""
+        """Return the contribution of each word to the text's unit vector, (n, d)."""
         ...
 
 

@@ -17,7 +17,7 @@ from gem_index.gem.config import GemConfig
 __all__ = ["MAGIC", "StoredEncoder", "read_model", "write_model"]
 
 MAGIC = "gem-index model"
-"""What the metadata of a model file, and of a fingerprint, begin with."""
+"""The beginning of a model file's metadata and of the bytes that a fingerprint is computed from."""
 
 _ONE, _SEVERAL = "1", "2"  # versions: one encoder, and several with weights
 
@@ -33,7 +33,7 @@ class StoredEncoder:
     weight: float | None = None
 
     def check_vectors(self, path: str | Path, fingerprint: str) -> None:
-        """Raise FingerprintMismatchError where these vectors are not those it was fitted with."""
+        """Raise FingerprintMismatchError if these are not the vectors it was fitted with."""
         if self.vectors != fingerprint:
             raise FingerprintMismatchError(
                 f"the model {path}",

@@ -1,4 +1,4 @@
-"""The interface that every adapter wraps: texts in, vectors out, and a fingerprint that says of which encoder."""
+"""The interface that every adapter wraps: texts in, vectors out, and the fingerprint of the encoder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["EmbeddingProvider", "GemProvider"]
 
 @runtime_checkable
 class EmbeddingProvider(Protocol):
-    """Embeds documents and queries; vectors of two providers mix only where their fingerprints are equal."""
+    """Embeds documents and queries; vectors of two providers may be mixed only if their fingerprints are equal."""
 
     @property
     def dimension(self) -> int:
@@ -23,7 +23,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identity of everything that decides a vector, SHA-256 in hexadecimal."""
+        """SHA-256 in hexadecimal over everything that determines a vector."""
         ...
 
     def embed_documents(self, texts: Iterable[str]) -> FloatArray:
@@ -36,7 +36,7 @@ class EmbeddingProvider(Protocol):
 
 
 class GemProvider:
-    """A GEM encoder as an embedding provider; queries and documents are embedded alike.
+    """A GEM encoder as an embedding provider; queries and documents are embedded in the same way.
 
     Parameters
     ----------

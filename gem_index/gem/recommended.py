@@ -1,4 +1,4 @@
-"""Which configuration suits some word vectors, by the spectrum of ordinary text in them."""
+"""Recommend a configuration for word vectors from the spectrum of ordinary text in them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["DOMINANT_SHARE", "config_for", "recommended_config", "recommended_en
 _COMPLETE = frozenset(
     {"window", "n_removed", "n_components", "power", "ranking", "removal", "alphas"}
 )
-"""What a saved configuration holds at least; a mapping without one of these changes the recommended one."""
+"""Fields of every saved configuration; a mapping that lacks one of them changes the recommended configuration."""
 
 DOMINANT_SHARE = 0.25
-"""From this share of the top direction on, sentences have a direction in common that hides their differences.
+"""If the top direction has at least this share of the energy, it is common to all sentences and hides their differences.
 
 Measured on STS Benchmark dev: numberbatch 0.62, googlenews 0.60, glove-6b-100d 0.87, wordllama 0.05.
 """
@@ -45,7 +45,7 @@ def recommended_encoder(vectors: VectorSource) -> GemEncoder:
 def config_for(
     vectors: VectorSource, config: GemConfig | Mapping[str, Any] | str | None
 ) -> GemConfig:
-    """Return the configuration that a caller asks for: the one rule behind every ``config`` argument.
+    """Return the configuration for a ``config`` argument; every function with that argument uses this rule.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Questions with their candidates, from a file: what is re-ranked."""
+"""Read re-rank requests from a file: queries with their candidates."""
 
 from __future__ import annotations
 

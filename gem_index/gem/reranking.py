@@ -19,12 +19,12 @@ from gem_index.vectors.base import FloatArray
 __all__ = ["Candidate", "RerankResult", "RerankResults", "cosines", "rerank"]
 
 Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
-"""A text, an (id, text) pair, a mapping with ``text`` and perhaps ``id`` and ``weights``, or a document."""
+"""A text, an (id, text) pair, a mapping with ``text`` and optional ``id`` and ``weights``, or a document."""
 
 
 @dataclass(frozen=True, repr=False)
 class RerankResult:
-    """A candidate in its new place; ``index`` is its place in the input, ``score`` the cosine with the query."""
+    """A re-ranked candidate; ``index`` is its position in the input, ``score`` the cosine similarity with the query."""
 
     index: int
     id: str | None
@@ -37,7 +37,7 @@ class RerankResult:
 
 
 class RerankResults(list[RerankResult]):
-    """Candidates in their new order; a table in a notebook."""
+    """Re-ranked candidates, best first; shown as a table in a notebook."""
 
     def _repr_html_(self) -> str:
         return html_table(

@@ -1,4 +1,4 @@
-"""From word ids to weights and vectors: the steps of docs/algorithm.md, section 4, each a kernel over a whole batch."""
+"""Compute weights and vectors from word ids: the steps of docs/algorithm.md, section 4, each one kernel per batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING_LEFT = 1e-12  # of a squared length, as in kernels.sentences
 
 @dataclass(frozen=True)
 class WeighedSentences:
-    """Sentences with the weights of their words and the directions that each selects.
+    """Sentences with the weights of their words and the selected directions of each sentence.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class WeighedSentences:
     weights : float64 array (tokens, 3)
         alpha_n, alpha_s and alpha_u of each word.
     counts : float64 array (tokens,), optional
-        How much each word counts because of the part of the text that it is in.
+        The weight of the part of the text that each word is in.
     """
 
     batch: Sentences
@@ -84,7 +84,7 @@ class WeighedSentences:
         )
 
     def word_vectors(self, components: Components, config: GemConfig) -> F64:
-        """Return what each word adds to the unit vector of its sentence (tokens, d), of one sentence."""
+        """Return the contribution of each word to the unit vector of one sentence, (tokens, d)."""
         words = self.batch.rows[self.batch.ids] * self.alpha(config)[:, None]
         before = np.linalg.norm(words.sum(axis=0))
         directions = components.directions[self._removed(config)[0]]
@@ -95,7 +95,7 @@ class WeighedSentences:
         return scaled
 
     def _removed(self, config: GemConfig) -> I64:
-        """Return which directions each sentence loses (sentences, r)."""
+        """Return the directions that are removed from each sentence, (sentences, r)."""
         if config.removal == "sir":
             count = self.selected.shape[1]
             return np.tile(np.arange(count), (len(self.selected), 1))

@@ -1,4 +1,4 @@
-"""Configuration files: which vectors and settings make an encoder, or several, as ``gem-index eval tune`` writes them."""
+"""Configuration files: the word vectors and settings of one encoder or of several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 ConfigLike: TypeAlias = GemConfig | Mapping[str, Any] | str
-"""A configuration: itself, some of its fields, the name of a preset, or ``{"encoders": [...]}`` for several encoders."""
+"""A :class:`GemConfig`, some of its fields, the name of a preset, or ``{"encoders": [...]}`` for several encoders."""
 
 _FORM = (
     'expected {"vectors": "...", "config": {...}} as eval tune writes it, or '
@@ -39,7 +39,7 @@ _FORM = (
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """Vectors, a configuration (None: what suits the vectors), and a weight among other encoders."""
+    """Word vectors, a configuration (None: the recommended one), and the weight beside other encoders."""
 
     vectors: VectorSpec
     config: ConfigLike | None = None
@@ -49,18 +49,18 @@ class EncoderSpec:
     def of(
         cls, vectors: str | VectorSpec, config: ConfigLike | None = None, weight: float = 1.0
     ) -> EncoderSpec:
-        """Return the encoder on vectors named as text, such as ``a*0.7+b``."""
+        """Return the specification for vectors written as text, such as ``a*0.7+b``."""
         return cls(VectorSpec.parse(vectors), config, weight)
 
     def given(self) -> GemConfig:
-        """Return the configuration of a file, which is always one."""
+        """Return the configuration; in a file it is always given."""
         return GemConfig.of(self.config or {})
 
 
 def encoder_specs(
     vectors: str | None, config: ConfigLike | None, default: str
 ) -> tuple[EncoderSpec, ...]:
-    """Return which encoders a caller asks for: one, or those that the configuration lists.
+    """Return the specifications of the encoders that a caller asks for: one, or those that the configuration lists.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def make_encoder(
     settled: Callable[[GemConfig], GemConfig] = lambda config: config,
     threads: int | None = None,
 ) -> Encoder:
-    """Return the unfitted encoder of some specifications; ``settled`` decides what a configuration leaves open."""
+    """Return an unfitted encoder; ``settled`` fills in the fields that a configuration leaves open."""
     encoders = []
     for spec in specs:
         source = open_vectors(spec.vectors)
@@ -113,7 +113,7 @@ def read_specification(path: str | Path) -> list[EncoderSpec]:
     Raises
     ------
     InputError
-        If the file cannot be read; ConfigError where its content is no configuration.
+        If the file cannot be read; ConfigError if its content is not a configuration.
     """
     path = user_path(path)
     try:

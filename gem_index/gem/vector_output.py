@@ -1,4 +1,4 @@
-"""Encoded texts to a file: ``.npy`` or ``.parquet``, streamed, wholly there or not at all."""
+"""Write encoded texts to a ``.npy`` or ``.parquet`` file, streamed. Atomic: complete on return, absent on error."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Home:
     Raises
     ------
     InputError
-        If the folder's name is empty, or there is no home in it and none is to be made.
+        If the folder's name is empty, or it holds no home and ``create`` is False.
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
@@ -77,7 +77,7 @@ class Home:
         folder = user_path(root if root is not None else settings.home)
         if not create and not has_database(folder):
             raise InputError(
-                f"there is no home in {quoted_path(folder)}; expected a folder that gem-index build made"
+                f"there is no home in {quoted_path(folder)}; expected the folder of a home, which gem-index build makes"
             )
         self._workspace = Workspace(folder, settings, upgrade=upgrade)
         self._vectors = VectorLibrary(self._workspace)
@@ -146,7 +146,7 @@ class Home:
         index : str
             ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
         exist_ok : bool
-            Return a collection that exists, where vectors and configuration agree with it; its index stays as it is.
+            Return an existing collection if vectors and configuration agree with it; its index is not changed.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Home:
         return self._of_each(Collection.status)
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
-        """Ask every collection; one that is dropped meanwhile is left out."""
+        """Ask every collection; one that is dropped in the meantime is left out."""
         with self._workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
@@ -223,10 +223,10 @@ class Home:
         index: str | None = None,
         progress: ProgressOption = None,
     ) -> IngestReport:
-        """Make a collection of documents, fitted on them; an existing one takes them in and is fitted again.
+        """Build a collection from documents and fit it on them; an existing one is updated and refitted.
 
-        When it raises, a new collection is removed and an existing one unchanged. The exception is :class:`NotIndexedError`:
-        the documents are stored.
+        On error a new collection is removed and an existing one unchanged, except after :class:`NotIndexedError`: then the
+        documents are stored.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Home:
             except NotIndexedError as error:
                 if not isinstance(error.__cause__, InputError):
                     raise
-                # these texts cannot be fitted, so that no later refit would help: the user has to give others
+                # these texts cannot be fitted, and a later refit would fail too: the user has to give others
                 self.drop(name)
                 raise error.__cause__ from None
 
@@ -301,9 +301,9 @@ class Home:
                 ModelRepository(connection).remove(record.model_id)
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
-        """Drop what was deleted for good: from the indexes of one or all collections, and from the database.
+        """Erase deleted documents from the indexes of one or all collections and from the database.
 
-        Afterwards no file of the home holds a byte of a deleted text.
+        Afterwards no file of the home contains a byte of a deleted text.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class Home:
     def import_collection(
         self, path: str | Path, name: str | None = None, progress: ProgressOption = None
     ) -> Collection:
-        """Make a collection of an exported file, as it was: documents in order, model bit for bit.
+        """Restore a collection from an export: documents in order, the model bit for bit.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class Home:
         FingerprintMismatchError
             If this home's word vectors of the model's name are others.
         InputError
-            If the file is no export; nothing is kept.
+            If the file is not an export; nothing is stored.
         NotIndexedError
             If the documents are stored and searched, but indexing them failed.
         """
@@ -352,7 +352,7 @@ class Home:
         return collection
 
     def backup(self, target: str | Path, progress: ProgressOption = None) -> None:
-        """Copy the home, while it is in use, to a new folder that is a home itself.
+        """Copy the home to a new folder, which is then a home itself; it may be in use.
 
         Writers wait, readers do not.
 
@@ -387,7 +387,7 @@ class Home:
         ]
 
     def _leftovers(self) -> list[Problem]:
-        """Remove what a killed process left; while somebody writes, that is left to them."""
+        """Remove the leftovers of a killed process; a process that is writing does so itself."""
         if self._workspace.database.read_only:
             return []
         try:
@@ -414,7 +414,7 @@ def _finish(
     index: str | None,
     progress: Progress | None,
 ) -> IngestReport:
-    """Keep how the files were read, and fit and index what changed; raise NotIndexedError where that fails."""
+    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:
             building.keep_reading(access, reading)

@@ -92,7 +92,7 @@ class ModelLibrary:
             old = self._records().get(name)
             if old is not None and not overwrite:
                 raise NameTakenError(
-                    f"the model {name} exists already; expected a new name, or that it is to be overwritten"
+                    f"the model {name} exists already; expected a new name, or overwrite=True"
                 )
             specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
             with register_paths(self._workspace, self._vectors, specs) as named:
@@ -107,7 +107,7 @@ class ModelLibrary:
         return encoder
 
     def remove(self, name: str) -> None:
-        """Forget a model.
+        """Remove a model.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""From what a user names to what is opened: word vectors, and the provider that an adapter wraps."""
+"""Open word vectors and embedding providers by name."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gem_index.vectors.stored import open_unstored
 __all__ = ["EncoderChoice", "NamedProvider", "open_provider", "open_vectors"]
 
 MODEL_FILE = ".safetensors"
-"""How the name of a model file ends, as :meth:`GemEncoder.save` writes it; anything else is the name of a model."""
+"""The ending of a model file that :meth:`GemEncoder.save` wrote; any other text is the name of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderChoice:
-    """Which encoder: word vectors with a configuration, a fitted model, or the model of a collection.
+    """The choice of an encoder: word vectors with a configuration, a fitted model, or the model of a collection.
 
     What contradicts itself is refused when it is constructed; names are looked up by :meth:`open`. The fields are the
     arguments of :func:`open_provider`.
@@ -79,7 +79,7 @@ class EncoderChoice:
 
     @property
     def fitted(self) -> bool:
-        """Whether it names a fitted model, or a collection's."""
+        """Whether it names a fitted model or a collection."""
         return self.model is not None or self.collection is not None
 
     def open(self) -> NamedProvider:
@@ -148,7 +148,7 @@ class EncoderChoice:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return the vectors and configuration that open an unfitted encoder again, whatever the defaults are then."""
+    """Return vectors and configuration that open the same unfitted encoder also if the defaults change."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
@@ -177,7 +177,7 @@ class NamedProvider(GemProvider):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a saved configuration holds; ``open_provider(**settings)`` opens the same provider, or refuses.
+        """The settings to save; ``open_provider(**settings)`` opens the same provider or raises an error.
 
         Raises
         ------
@@ -238,7 +238,7 @@ def open_provider(
     UnknownNameError
         If there is nothing of that name.
     InputError
-        If an argument is of another kind, or there is no home where one is named.
+        If an argument has another type, or the named folder holds no home.
 
     Examples
     --------
@@ -290,12 +290,12 @@ def _unregistered(spec: VectorSpec) -> bool:
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
-    """Refuse vectors that are not those of each encoder."""
+    """Check that the vectors are those of each encoder."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
     if len(own) != len(found):
         raise ConfigError(
-            f"{name} has {len(own)} encoders, found the vectors of {len(found)}; expected those of each, or none"
+            f"{name} has {len(own)} encoders, found the vectors of {len(found)}; expected one for each, or none"
         )
     for expected, other in zip(own, found, strict=True):
         if expected != other:
@@ -321,7 +321,7 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     ----------
     spec : str or gensim KeyedVectors
         A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
-        read, or several of these joined by ``+``, each perhaps with a weight (``a*0.7+b``); or an object.
+        read, or several of these joined by ``+``, each with an optional weight (``a*0.7+b``); or an object.
     home : Home, optional
         Where registered names are looked up; the default home unless given, which is not made. A registered name comes
         before a bundled one, and that before a path: a file in the working directory does not change what a name means.

@@ -1,4 +1,4 @@
-"""Registered word vectors of a home: their rows, who uses them, and registering the paths that a specification names."""
+"""Registered word vectors: their rows, their users, and the registration of paths in a specification."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def find_users(workspace: Workspace, name: str) -> list[str]:
 def register_paths(
     workspace: Workspace, library: VectorLibrary, specs: Sequence[EncoderSpec]
 ) -> Iterator[list[EncoderSpec]]:
-    """Yield specifications of names alone: what is a path is registered under its file name.
+    """Yield specifications with names only: a path is registered under its file name.
 
-    A collection or model must not depend on a file outside the home. If the body raises, what was registered and nothing
-    uses is removed again.
+    A collection or model must not depend on a file outside the home. If the body raises, new registrations that nothing
+    uses are removed again.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def register_paths(
 
 
 def _name_of(workspace: Workspace, part: str) -> str | None:
-    """Return the name that a part of a specification has, or is to have, in the home; None where it needs none."""
+    """Return the name under which a part is or must be registered; None if it needs no registration."""
     records = registered_sources(workspace)
     if part in records or part in BUNDLED:
         return None

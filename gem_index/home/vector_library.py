@@ -171,7 +171,7 @@ class VectorLibrary:
         options: SourceOptions | None = None,
         progress: ProgressOption = None,
     ) -> VectorInfo:
-        """Cut vectors down to a corpus' words and their most frequent ones, under a new name.
+        """Reduce vectors to a corpus' words and their own most frequent words, under a new name.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class VectorLibrary:
         vectors : str
             What to cut down: any specification, also several joined by ``+``.
         frequent : int
-            So many of the most frequent words are kept besides the corpus' own.
+            Number of the most frequent words that are kept beside the corpus' words.
         options, progress
             As for :meth:`add`.
         """
@@ -293,7 +293,7 @@ class VectorLibrary:
         for source in registered_sources(self._workspace).values():
             damaged = damaged_files(self._folder(source))
             if damaged and source != registered_sources(self._workspace).get(source.name):
-                continue  # removed meanwhile
+                continue  # removed in the meantime
             problems += [
                 Problem(
                     "vectors",
