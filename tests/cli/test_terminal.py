@@ -49,7 +49,7 @@ class TestOneDefault:
         (model,) = gem("models", "list", "--json").json
         assert (model["config"]["window"], model["config"]["removed"]) == (3, 3)
         own = Home(tmp_path / "home").collection("c").encoder.config
-        assert (own.window, own.removed, own.prior) == (3, 3, 10_000)
+        assert (own.window, own.n_removed, own.prior) == (3, 3, 10_000)
         assert gem("build", "c", faq, "--window", 3).status == 0
         assert gem("build", "c", faq, "--window", 4).status == 2
 
