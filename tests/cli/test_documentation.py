@@ -1,38 +1,59 @@
-"""Every command has help and is in the README; every command line in the README exists."""
+"""Every command has help and an example that is run; every command line of the documentation exists."""
 
-import re
 import shlex
-from pathlib import Path
 
 import pytest
 
 from command_tree import ALL
+from gem_index_cli.examples import EXAMPLES
+from pages import DOCS, GUIDES, NOT_RUN, commands, shell_lines
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+PAGES = [*GUIDES, *sorted(DOCS.glob("*.md"))]
+
+
+def path_of(command):
+    """The path of the command that a line runs: past the options of every command, then one name or two."""
+    words = shlex.split(command)[1:]
+    while words[0] == "--home":
+        del words[:2]
+    path = tuple(words[:2]) if tuple(words[:2]) in ALL else tuple(words[:1])
+    return path, words[len(path) :]
+
+
+def lines_of(pages):
+    return {
+        command
+        for page in pages
+        for line in shell_lines(page.read_text())
+        for command in commands(line)
+    }
+
+
+RUN = {path_of(command)[0] for command in lines_of(GUIDES) - set(NOT_RUN)}
+"""Commands that a test runs as a page names them (test_guides.py)."""
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
-def test_has_help_and_stands_in_the_readme(path):
+def test_has_help_and_a_page_with_an_example_that_runs(path):
     command = ALL[path]
     assert command.help
     for parameter in command.params:
         if parameter.name not in ("name", "help"):
             assert getattr(parameter, "help", None), f"{' '.join(path)}: {parameter.name}"
-    assert f"gem-index {' '.join(path)}" in README
+    assert EXAMPLES[" ".join(path)]
+    left_out = {path_of(command)[0] for command in NOT_RUN}
+    assert path in RUN | left_out
+    assert left_out - RUN == {("eval", "transfer")}  # whose own test runs it
 
 
-def readme_lines():
-    for block in re.findall(r"```sh\n(.*?)```", README, re.S):
-        for line in block.splitlines():
-            yield from (part for part in line.split(" | ") if part.startswith("gem-index "))
+def test_what_is_left_out_stands_in_a_page():
+    assert set(NOT_RUN) <= lines_of(GUIDES)
 
 
-@pytest.mark.parametrize("line", list(readme_lines()))
-def test_the_readmes_command_lines_parse(line):
-    words = shlex.split(line)[1:]
-    path = tuple(words[:2]) if tuple(words[:2]) in ALL else tuple(words[:1])
-    command = ALL[path]
-    command.make_context("gem-index", words[len(path) :])
+@pytest.mark.parametrize("line", sorted(lines_of(PAGES)))
+def test_the_command_lines_of_pages_parse(line):
+    path, words = path_of(line)
+    ALL[path].make_context("gem-index", words)
 
 
 def test_every_command_that_prints_results_takes_json():

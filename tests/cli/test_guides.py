@@ -1,36 +1,23 @@
-"""Run the README's command lines in their order, in one home."""
+"""The README's, the tutorial's and the guides' commands and Python, run in the order in which they stand there."""
 
 import gzip
-import io
 import json
 import random
-import re
-import shlex
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from conftest import WORDS as COMMON
-from gem_index_cli.main import run
+from pages import GUIDES, NOT_RUN, TUTORIAL, PageRun, commands, shell_lines, write_files
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 WORDS = [*COMMON, "man", "king", "woman", "queen"]
-
-NOT_HERE = {
-    "gem-index vectors add glove.840B.300d": "downloads 2 GB",
-    "gem-index vectors add glove.840B.300d --from glove.840B.300d.zip": "needs what was downloaded",
-    "gem-index eval transfer SentEval/data/downstream": "needs the eight data sets of SentEval",
+EXPECTED = {
+    "README.md": ["vectors.npy"],
+    "vectors-for-another-system.md": ["more.npy", "vectors.npy"],
+    "tune-and-measure.md": ["best.json", "sensitivity.png"],
 }
-"""What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py)."""
-
-
-def lines():
-    for block in re.findall(r"```sh\n(.*?)```", README, re.S):
-        for line in block.splitlines():
-            if line.startswith("gem-index "):
-                yield line
+"""Files that a page's commands leave behind."""
 
 
 def write(path, *rows):
@@ -86,23 +73,15 @@ def files(tmp_path, monkeypatch):
     )
 
 
-def test_the_command_lines_run_in_the_order_written(files, tmp_path, capfd, monkeypatch):
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+def test_a_page_says_what_happens(path, files, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "home"))
-    assert set(NOT_HERE) <= set(lines())
-    ran = 0
-    for line in lines():
-        if line in NOT_HERE:
-            continue
-        piped = ""
-        for command in line.split(" | "):
-            stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(piped.encode())))
-            monkeypatch.setattr(sys, "stdin", stdin)
-            capfd.readouterr()
-            status = run(shlex.split(command)[1:])
-            piped, said = capfd.readouterr()
-            assert status == 0, f"{command}\n{said}"
-            ran += 1
-        if line.startswith('gem-index search faq "visa form 27b"'):
-            assert "visa form 27b" in piped
-    assert ran > 45
-    assert sorted(path.name for path in tmp_path.glob("*.np*")) == ["more.npy", "vectors.npy"]
+    monkeypatch.setenv("COLUMNS", "90")
+    if path != TUTORIAL:
+        write_files(TUTORIAL)  # what the other pages build their collections of
+    page = PageRun(path, monkeypatch, capfd)
+    page.run()
+    said = [command for line in shell_lines(page.page) for command in commands(line)]
+    assert page.ran == [command for command in said if command not in NOT_RUN]
+    for name in EXPECTED.get(path.name, []):
+        assert Path(name).stat().st_size > 0

@@ -1,0 +1,44 @@
+"""Cross-references of docstrings, written as Sphinx roles, as links of the site."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+import gem_index
+
+_ROLE = re.compile(r":(?:class|func|meth|attr|data|mod|exc):`~?([\w.]+)`")
+_LITERAL_BLOCK = re.compile(r"^::$|(:):$", re.MULTILINE)
+
+
+class Roles(griffe.Extension):
+    """Turn a role into a link where the API reference has its target, else into code."""
+
+    def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:  # noqa: ARG002 - griffe's call
+        """Rewrite the docstring of an object when it is loaded (called by griffe)."""
+        if obj.docstring is None:
+            return
+        owner = obj if obj.is_class else obj.parent
+        owner_name = owner.name if owner is not None and owner.is_class else ""
+
+        def linked(role: re.Match[str]) -> str:
+            name = role[1]
+            target = _target(name, owner_name)
+            shown = name.rsplit(".", 1)[-1] if "gem_index." in name else name
+            return f"[`{shown}`][{target}]" if target else f"`{shown}`"
+
+        text = _ROLE.sub(linked, obj.docstring.value)
+        obj.docstring.value = _LITERAL_BLOCK.sub(r"\1", text)
+
+
+def _target(name: str, owner: str) -> str:
+    """Return the address of a public name, or nothing."""
+    for length in (1, 2):
+        parts = name.split(".")[-length:]
+        if parts[0] in gem_index.__all__:
+            return ".".join(["gem_index", *parts])
+    if "." not in name and owner in gem_index.__all__:
+        return f"gem_index.{owner}.{name}" if hasattr(getattr(gem_index, owner), name) else ""
+    return ""
