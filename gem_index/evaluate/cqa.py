@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gem_index.arrays import F64
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import Question
 from gem_index.evaluate.metrics import RankingScores, paired_bootstrap, ranking_scores
 from gem_index.evaluate.tables import Evaluation, Table
 
-__all__ = ["PARTS", "evaluate_cqa", "pair_texts", "ranked_by", "score_run"]
+__all__ = ["PARTS", "evaluate_cqa", "pair_texts", "ranked_by"]
 
 
 PARTS = ("subject+body", "subject", "body", "subject+subject+body")
@@ -94,27 +94,6 @@ def evaluate_cqa(questions: Sequence[Question], found: Candidates, part: str) ->
     return Evaluation(
         json, [table, Table("The paper's Table 2 (test 2017)", ("model", ">MAP"), _PAPER)]
     )
-
-
-def score_run(
-    relevancy: Mapping[str, Mapping[str, bool]], predictions: Mapping[str, Mapping[str, float]]
-) -> RankingScores:
-    """Score a run in the format of the official files, like the official scorer.
-
-    Raises
-    ------
-    InputError
-        If a question or a candidate is missing in the run.
-    """
-    rankings = []
-    for question, gold in relevancy.items():
-        scores = predictions.get(question, {})
-        missing = next((candidate for candidate in gold if candidate not in scores), None)
-        if missing is not None:
-            raise InputError(f"the run has no score for {missing} of {question}; expected one")
-        order = sorted(gold, key=lambda candidate: -scores[candidate])
-        rankings.append([gold[candidate] for candidate in order])
-    return ranking_scores(rankings)
 
 
 def ranked_by(questions: Sequence[Question], scores: F64) -> list[list[bool]]:

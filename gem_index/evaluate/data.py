@@ -19,9 +19,7 @@ from gem_index.reading import read_objects
 __all__ = [
     "Question",
     "ScoredPairs",
-    "read_predictions",
     "read_questions",
-    "read_relevancy",
     "read_sts",
 ]
 
@@ -249,43 +247,6 @@ def _row_of(name: str, question: ElementTree.Element) -> _Row:
         (candidate, related.findtext("RelQSubject") or "", related.findtext("RelQBody") or ""),
         _LABELS[label],
     )
-
-
-def read_relevancy(name: str) -> dict[str, dict[str, bool]]:
-    """Read an official gold file: question, candidate, rank, score and true or false in five columns."""
-    return {
-        question: {candidate: gold for candidate, _, gold in rows}
-        for question, rows in _official(name).items()
-    }
-
-
-def read_predictions(name: str) -> dict[str, dict[str, float]]:
-    """Read an official run: the score of each question's candidates, in the file's order."""
-    return {
-        question: {candidate: score for candidate, score, _ in rows}
-        for question, rows in _official(name).items()
-    }
-
-
-def _official(name: str) -> dict[str, list[tuple[str, float, bool]]]:
-    found: dict[str, list[tuple[str, float, bool]]] = {}
-    with open_input(name) as file:
-        for number, raw in enumerate(file, 1):
-            line = raw.decode("utf-8", "replace").strip()
-            if not line:
-                continue
-            try:
-                question, candidate, _, score, gold = line.split("\t")
-                found.setdefault(question, []).append((candidate, float(score), gold == "true"))
-            except ValueError as error:
-                raise RecordError(
-                    name,
-                    number,
-                    "expected question, candidate, rank, score and true or false, separated by tabs",
-                ) from error
-    if not found:
-        raise InputError(f"{name} holds no ranking; expected lines of five columns")
-    return found
 
 
 def sentences_of(parts: Sequence[ScoredPairs]) -> list[str]:

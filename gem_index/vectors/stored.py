@@ -109,7 +109,7 @@ def open_unstored(file: VectorFile, options: SourceOptions | None = None) -> Sto
         _fill(Path(folder), file, options or SourceOptions(), None)
         source = open_stored(Path(folder))
         if isinstance(source, SubwordVectors):
-            _ = source._tokenizer
+            source.load()
     return source
 
 

@@ -121,6 +121,10 @@ class SubwordVectors:
             vectors[missing] = self.rows.take(np.array(rows, dtype=np.int64))
         return self.options.adjust(vectors), unknown
 
+    def load(self) -> None:
+        """Read the tokenizer's file now instead of at the first word."""
+        _ = self._tokenizer
+
     def _pieces_of(self, word: str) -> list[int]:
         """Return the pieces of a word, from a cache: words repeat, and splitting one costs as much as ten look-ups."""
         known = self._piece_cache.get(word)

@@ -10,7 +10,7 @@ from gem_index import GemConfig, GemEncoder, open_vectors
 from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
 from gem_index.evaluate.candidates import candidates
 from gem_index.evaluate.cqa import evaluate_cqa, pair_texts
-from gem_index.evaluate.data import read_predictions, read_questions, read_relevancy, read_sts
+from gem_index.evaluate.data import read_questions, read_sts
 from gem_index.evaluate.examples import evaluate_examples
 from gem_index.evaluate.retrieval import evaluate_retrieval, read_beir
 from gem_index.evaluate.sts import evaluate_sts
@@ -417,15 +417,6 @@ class TestTune:
             )
             == 100
         )
-
-
-def test_official_files_hold_lines_of_five_columns(tmp_path):
-    (tmp_path / "gold").write_text("Q1\tR1\t0\t0.5\ttrue\n\nQ1\tR2\t0\t0.1\tfalse\n")
-    assert read_relevancy(str(tmp_path / "gold")) == {"Q1": {"R1": True, "R2": False}}
-    assert read_predictions(str(tmp_path / "gold")) == {"Q1": {"R1": 0.5, "R2": 0.1}}
-    (tmp_path / "gold").write_text("\n")
-    with pytest.raises(InputError, match="gold holds no ranking; expected lines of five columns"):
-        read_relevancy(str(tmp_path / "gold"))
 
 
 def test_examples_name_the_papers_words(vectors):
