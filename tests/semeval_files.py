@@ -24,7 +24,7 @@ def score_run(relevancy, predictions):
 
 def _rows(path):
     found = {}
-    for line in path.read_text().splitlines():
+    for line in filter(None, path.read_text().splitlines()):
         question, candidate, _, score, gold = line.split("\t")
         found.setdefault(question, []).append((candidate, float(score), gold == "true"))
     return found
