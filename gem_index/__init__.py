@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         IngestReport,
         ModelInfo,
         Problem,
+        PushReport,
         SearchResult,
         SearchResults,
     )
@@ -76,6 +77,7 @@ _HOMES = {
     "Problem": "gem_index.collection.results",
     "Progress": "gem_index.progress",
     "ProgressOption": "gem_index.progress",
+    "PushReport": "gem_index.collection.results",
     "RerankResult": "gem_index.gem.reranking",
     "RerankResults": "gem_index.gem.reranking",
     "SearchResult": "gem_index.collection.results",
@@ -124,6 +126,7 @@ __all__ = [
     "Problem",
     "Progress",
     "ProgressOption",
+    "PushReport",
     "RerankResult",
     "RerankResults",
     "SearchResult",

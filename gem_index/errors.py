@@ -19,7 +19,9 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
-    │   └── MissingExtraError      an optional dependency is not installed
+    │   ├── MissingExtraError      an optional dependency is not installed
+    │   ├── MissingTargetError     the package for a vector database is not installed
+    │   └── TargetChangedError     a vector database is not as the last push left it
     ├── CorruptionError            a stored file is not what was written
     ├── DiskError                  reading or writing the home failed
     │   └── CommitError            the same during a commit: it is not known yet whether the transaction was kept
@@ -53,9 +55,11 @@ __all__ = [
     "HomeNotWritableError",
     "InputError",
     "MissingExtraError",
+    "MissingTargetError",
     "NameTakenError",
     "NotIndexedError",
     "RecordError",
+    "TargetChangedError",
     "UnknownNameError",
     "VectorFormatError",
 ]
@@ -218,6 +222,28 @@ class HomeNotWritableError(InputError):
 
 class DatabaseVersionError(InputError):
     """The database was written by a newer gem-index than this one."""
+
+
+class MissingTargetError(InputError):
+    """The package for a vector database is not installed."""
+
+    def __init__(self, scheme: str, package: str) -> None:
+        self.scheme = scheme
+        self.package = package
+        super().__init__(
+            f"the package for {scheme} is not installed; expected it: pip install {package!r}"
+        )
+
+
+class TargetChangedError(InputError):
+    """A vector database is not as the last push left it."""
+
+    def __init__(self, target: str, problem: str) -> None:
+        self.target = target
+        super().__init__(
+            f"the target {target} is not as the last push left it: {problem}; expected no other writer: "
+            "choose another table, or push in full to replace it"
+        )
 
 
 class MissingExtraError(InputError):

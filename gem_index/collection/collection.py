@@ -12,11 +12,13 @@ from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer, answer_reranked
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
+from gem_index.collection.pushing import PushOptions, push
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
     IngestReport,
     Problem,
+    PushReport,
     SearchResults,
 )
 from gem_index.collection.searching import Query, SearchRequest
@@ -156,6 +158,58 @@ class Collection:
         with self._access.reading() as rows, reporting(progress, "export") as show:
             encoder = self._access.encoder(rows)
             return write_export(user_path(path), rows, encoder, show)
+
+    def push(
+        self,
+        url: str,
+        *,
+        full: bool = False,
+        dry_run: bool = False,
+        batch: int = 1000,
+        texts: bool = True,
+        drop_unsupported: bool = False,
+        progress: ProgressOption = None,
+    ) -> PushReport:
+        """Push the collection into a vector database, or bring the database into step with it.
+
+        Only changes since the last push are sent, deletions too. A push that was killed goes on when it is run again. After a
+        refit all vectors are written to a staged table, which then replaces the live one.
+
+        Parameters
+        ----------
+        url : str
+            Such as ``lancedb:///path?table=faq``; see docs/databases.md.
+        full : bool
+            Replace the table of an earlier push, also if somebody changed it.
+        dry_run : bool
+            Only count; the database and the notes of it are not changed.
+        batch : int
+            Documents that are sent at once, 1 to 100,000.
+        texts : bool
+            Store the texts beside their vectors.
+        drop_unsupported : bool
+            Leave out metadata that the database cannot store, instead of an error.
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Raises
+        ------
+        ConfigError
+            If the URL is malformed, the table is not one of gem-index, or metadata cannot be stored.
+        TargetChangedError
+            If the table is not as the last push left it.
+        MissingTargetError
+            If the package for the database is not installed.
+        """
+        options = PushOptions(
+            full=full,
+            dry_run=dry_run,
+            batch=batch,
+            texts=texts,
+            drop_unsupported=drop_unsupported,
+        )
+        with reporting(progress, "push") as show:
+            return push(self._access, url, options, show)
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.

@@ -16,6 +16,7 @@ __all__ = [
     "IngestReport",
     "ModelInfo",
     "Problem",
+    "PushReport",
     "SearchResult",
     "SearchResults",
 ]
@@ -62,6 +63,21 @@ class IngestReport:
     collection: str
     added: int
     updated: int
+    unchanged: int
+    documents: int
+    fingerprint: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PushReport:
+    """The counts of a push; every counted document is in the database."""
+
+    collection: str
+    target: str
+    added: int
+    updated: int
+    deleted: int
     unchanged: int
     documents: int
     fingerprint: str

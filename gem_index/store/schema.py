@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -23,11 +24,13 @@ __all__ = [
     "model_parts",
     "models",
     "snapshots",
+    "target_documents",
+    "targets",
     "tombstones",
     "vector_sources",
 ]
 
-HEAD_REVISION = "0003"
+HEAD_REVISION = "0004"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -162,4 +165,31 @@ tombstones = Table(
     Column("seq", Integer, nullable=False),
     Index(None, "collection_id", "change"),
     sqlite_autoincrement=True,
+)
+
+targets = Table(
+    "targets",
+    metadata,
+    # a vector database that a collection is pushed into; a staged row is a replacement that is not finished yet
+    Column("id", Integer, primary_key=True),
+    Column(
+        "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("url", Text, nullable=False),  # without credentials
+    Column("staged", Boolean, nullable=False),
+    Column("token", Text, nullable=False),  # recorded in the database's table too
+    Column("fingerprint", Text, nullable=False),
+    Column("texts", Boolean, nullable=False),
+    Column("complete", Boolean, nullable=False),  # False while a push is at work, or was killed
+    Column("created_at", Text, nullable=False),
+    UniqueConstraint("collection_id", "url", "staged"),
+)
+
+target_documents = Table(
+    "target_documents",
+    metadata,
+    # what the target has acknowledged: the id, and which content it was
+    Column("target_id", Integer, ForeignKey("targets.id", ondelete="CASCADE"), primary_key=True),
+    Column("document_id", Text, primary_key=True),
+    Column("seq", Integer, nullable=False),
 )

@@ -345,9 +345,9 @@ def test_vectors(gem, vectors_folder, tmp_path):
 
 
 def test_database(gem):
-    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0003"}
-    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0003"}
-    assert gem("db", "current").out == "0003 (newest: 0003)\n"
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0004"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0004"}
+    assert gem("db", "current").out == "0004 (newest: 0004)\n"
 
 
 def test_skipping_bad_lines_reports_them(gem, tmp_path):

@@ -1,0 +1,331 @@
+"""Push a collection into a vector database, and keep the database in step with it.
+
+SQLite holds what the database has acknowledged (``target_documents``): a push sends the difference, so a push that was
+killed goes on when it is run again, and documents come once because a database upserts by id. A new model is pushed into a
+staged table, which then replaces the live one.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.results import PushReport
+from gem_index.errors import (
+    ConfigError,
+    FingerprintMismatchError,
+    HomeBusyError,
+    TargetChangedError,
+)
+from gem_index.gem.combined import Encoder
+from gem_index.progress import Progress
+from gem_index.quoting import quoted
+from gem_index.store.records import StoredDocument
+from gem_index.store.targets import TargetRecord, TargetRepository
+from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
+from gem_index.targets.registry import open_target
+from gem_index.targets.url import TargetUrl
+
+__all__ = ["PushOptions", "push", "storable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushOptions:
+    """How a collection is pushed; see :meth:`gem_index.Collection.push`."""
+
+    full: bool = False
+    dry_run: bool = False
+    batch: int = 1000
+    texts: bool = True
+    drop_unsupported: bool = False
+
+    def __post_init__(self) -> None:
+        batch: object = self.batch
+        if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 100_000:
+            raise ConfigError(
+                f"the batch is {quoted(batch)}; expected a whole number from 1 to 100000"
+            )
+
+
+def push(
+    access: CollectionAccess,
+    url: str | TargetUrl,
+    options: PushOptions,
+    progress: Progress | None = None,
+    target: Target | None = None,
+) -> PushReport:
+    """Bring a target into step with a collection; see :meth:`gem_index.Collection.push`."""
+    parsed = TargetUrl.parse(url) if isinstance(url, str) else url
+    lock = FileLock(
+        access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
+    )
+    opened = open_target(parsed) if target is None else target
+    try:
+        with lock:
+            return _Push(access, str(parsed), opened, options, progress).run()
+    except Timeout as error:
+        raise HomeBusyError(
+            f"another process pushes from the home {access.workspace.root}; try again when it is done"
+        ) from error
+    finally:
+        if target is None:
+            opened.close()
+
+
+@dataclass(frozen=True)
+class _Counts:
+    added: int
+    updated: int
+    deleted: int
+
+
+class _Push:
+    """One push: finds out where the target stands, and writes the difference."""
+
+    def __init__(
+        self,
+        access: CollectionAccess,
+        name: str,
+        target: Target,
+        options: PushOptions,
+        progress: Progress | None,
+    ) -> None:
+        self._access = access
+        self._name = name
+        self._target = target
+        self._options = options
+        self._progress = progress
+        self._encoder: Encoder = access.encoder()
+
+    def run(self) -> PushReport:
+        """Push, or count what a push would do."""
+        started = time.monotonic()
+        live, record = self._target.live(), self._find(staged=False)
+        staged = self._find(staged=True)
+        if staged is not None and live is not None and live.schema.token == staged.token:
+            # a push was killed between the switch in the database and the note of it
+            with self._repository() as targets:
+                targets.promote(self._name)
+            record = self._find(staged=False)
+        replaces = self._check(live, record)
+        if self._options.dry_run:
+            counts = self._estimate(None if replaces else record)
+        elif live is None or record is None:
+            counts = self._write(*self._create(record))
+        elif replaces:
+            counts = self._replace()
+        else:
+            counts = self._write(live, record)
+        with self._access.reading() as rows:
+            documents = rows.counts().documents
+        return PushReport(
+            collection=self._access.name,
+            target=self._name,
+            added=counts.added,
+            updated=counts.updated,
+            deleted=counts.deleted,
+            unchanged=max(0, documents - counts.added - counts.updated),
+            documents=documents,
+            fingerprint=self._encoder.fingerprint,
+            seconds=time.monotonic() - started,
+        )
+
+    def _check(self, live: TargetTable | None, record: TargetRecord | None) -> bool:
+        """Tell whether all vectors have to be replaced; raise if the target is not as the last push left it."""
+        full = self._options.full
+        if live is None:
+            if record is not None and record.complete and not full:
+                raise TargetChangedError(
+                    self._name, "there is no table, and a push filled it before"
+                )
+            return False
+        if record is None or live.schema.token != record.token:
+            if not full:
+                raise TargetChangedError(
+                    self._name, "the table was filled by another collection, home or push"
+                )
+            return True
+        expected = self._count(record)
+        found = live.count()
+        if record.complete and found != expected and not full:
+            raise TargetChangedError(
+                self._name, f"the table holds {found} documents, the last push left {expected}"
+            )
+        if live.schema.fingerprint != record.fingerprint and not full:
+            raise FingerprintMismatchError(
+                f"the target {self._name}",
+                record.fingerprint,
+                live.schema.fingerprint,
+                "push in full to replace its vectors",
+                kind="encoder",
+            )
+        return (
+            full
+            or record.fingerprint != self._encoder.fingerprint
+            or record.texts != self._options.texts
+        )
+
+    def _create(self, record: TargetRecord | None) -> tuple[TargetTable, TargetRecord]:
+        """Create the live table; its row comes first, so that a push that is killed in between knows the table again."""
+        if self._target.live() is not None:
+            # only with --full: a table of gem-index that is not this push's
+            self._target.drop()
+        current = self._encoder.fingerprint
+        if record is None or record.complete or record.fingerprint != current:
+            with self._repository() as targets:
+                record = targets.add(
+                    self._name,
+                    secrets.token_hex(16),
+                    current,
+                    texts=self._options.texts,
+                    staged=False,
+                )
+        return self._target.create(self._schema(record)), record
+
+    def _replace(self) -> _Counts:
+        """Write all documents to a staged table, then switch to it."""
+        record, table = self._find(staged=True), self._target.staged()
+        resumes = (
+            record is not None
+            and table is not None
+            and table.schema.token == record.token
+            and record.fingerprint == self._encoder.fingerprint
+            and record.texts == self._options.texts
+        )
+        if not resumes or record is None or table is None:
+            with self._repository() as targets:
+                record = targets.add(
+                    self._name,
+                    secrets.token_hex(16),
+                    self._encoder.fingerprint,
+                    texts=self._options.texts,
+                    staged=True,
+                )
+            table = self._target.stage(self._schema(record))
+        before = self._find(staged=False)
+        held = 0 if before is None else self._count(before)
+        self._write(table, record)
+        self._target.switch()
+        with self._repository() as targets:
+            targets.promote(self._name)
+        documents = self._count(record)
+        updated = min(held, documents)
+        return _Counts(documents - updated, updated, max(0, held - documents))
+
+    def _write(self, table: TargetTable, record: TargetRecord) -> _Counts:
+        """Send what the table does not hold, and delete what the collection does not."""
+        with self._repository() as targets:
+            changed, stale = targets.changed(record.id), targets.stale(record.id)
+            if len(changed) or stale:
+                targets.mark(record.id, complete=False)
+        added = updated = 0
+        for begin in range(0, len(changed), self._options.batch):
+            with self._access.reading() as rows:
+                found = rows.documents.by_seq(changed[begin : begin + self._options.batch].tolist())
+            stored = [found[seq] for seq in sorted(found)]
+            with self._repository() as targets:
+                held = targets.held(record.id, [document.document_id for document in stored])
+            table.upsert(self._documents(stored, table))
+            with self._repository() as targets:
+                targets.record(
+                    record.id, {document.document_id: document.seq for document in stored}
+                )
+            updated += len(held)
+            added += len(stored) - len(held)
+            if self._progress is not None:
+                done = min(begin + self._options.batch, len(changed))
+                self._progress("push", done, len(changed))
+        for begin in range(0, len(stale), self._options.batch):
+            ids = stale[begin : begin + self._options.batch]
+            table.delete(ids)
+            with self._repository() as targets:
+                targets.forget(record.id, ids)
+        expected, found_now = self._count(record), table.count()
+        if found_now != expected:
+            raise TargetChangedError(
+                self._name, f"the table holds {found_now} documents after {expected} were pushed"
+            )
+        with self._repository() as targets:
+            targets.mark(record.id, complete=True)
+        return _Counts(added, updated, len(stale))
+
+    def _documents(
+        self, stored: Sequence[StoredDocument], table: TargetTable
+    ) -> list[TargetDocument]:
+        vectors = self._encoder.encode([document.text for document in stored])
+        return [
+            TargetDocument(
+                document.document_id,
+                vector,
+                str(document.text) if self._options.texts else None,
+                storable(
+                    table,
+                    document.document_id,
+                    json.loads(document.metadata),
+                    self._options.drop_unsupported,
+                ),
+            )
+            for document, vector in zip(stored, vectors, strict=True)
+        ]
+
+    def _estimate(self, record: TargetRecord | None) -> _Counts:
+        with self._access.reading() as rows:
+            targets = TargetRepository(rows.connection, self._access.id)
+            if record is None:
+                return _Counts(rows.counts().documents, 0, 0)
+            changed = rows.documents.by_seq(targets.changed(record.id).tolist())
+            held = targets.held(record.id, [d.document_id for d in changed.values()])
+            return _Counts(len(changed) - len(held), len(held), len(targets.stale(record.id)))
+
+    def _schema(self, record: TargetRecord) -> TargetSchema:
+        return TargetSchema(
+            fingerprint=record.fingerprint,
+            dimension=self._encoder.dimension,
+            token=record.token,
+            texts=record.texts,
+        )
+
+    def _find(self, *, staged: bool) -> TargetRecord | None:
+        with self._access.reading() as rows:
+            targets = TargetRepository(rows.connection, self._access.id)
+            return targets.find(self._name, staged=staged)
+
+    def _count(self, record: TargetRecord) -> int:
+        with self._access.reading() as rows:
+            return TargetRepository(rows.connection, self._access.id).count(record.id)
+
+    @contextmanager
+    def _repository(self) -> Iterator[TargetRepository]:
+        """Yield the notes of the target, in a transaction of its own."""
+        with self._access.writing() as rows:
+            yield TargetRepository(rows.connection, self._access.id)
+
+
+def storable(
+    table: TargetTable, document_id: str, metadata: Mapping[str, Any], drop_unsupported: bool
+) -> Mapping[str, Any]:
+    """Return the metadata that a table can store.
+
+    Raises
+    ------
+    ConfigError
+        If a field cannot be stored and is not to be left out.
+    """
+    unsupported = table.unsupported(metadata)
+    if not unsupported:
+        return metadata
+    if not drop_unsupported:
+        name = unsupported[0]
+        raise ConfigError(
+            f"the target cannot store the field {quoted(name)} of the document {quoted(document_id)}, "
+            f"{quoted(metadata[name], 60)}; expected other metadata, or that such fields are left out"
+        )
+    return {name: value for name, value in metadata.items() if name not in unsupported}

@@ -1,0 +1,168 @@
+"""What push needs of a vector database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, Self, runtime_checkable
+
+from gem_index.arrays import F32
+from gem_index.errors import ConfigError
+
+__all__ = ["Neighbour", "Target", "TargetDocument", "TargetSchema", "TargetTable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSchema:
+    """What is recorded in a table when it is created.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Of the encoder whose vectors the table holds.
+    dimension : int
+    token : str
+        Identifies the push that created the table; another push does not write to it.
+    texts : bool
+        Whether the texts are stored beside their vectors.
+    """
+
+    fingerprint: str
+    dimension: int
+    token: str
+    texts: bool = True
+
+    def to_strings(self) -> dict[str, str]:
+        """Return the fields as texts, for databases whose properties are texts."""
+        return {f"gem_{name}": str(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_strings(cls, values: Mapping[str, Any]) -> Self | None:
+        """Return the schema that :meth:`to_strings` wrote; None if the table is not one of ours."""
+        try:
+            return cls(
+                fingerprint=str(values["gem_fingerprint"]),
+                dimension=int(values["gem_dimension"]),
+                token=str(values["gem_token"]),
+                texts=str(values["gem_texts"]) == "True",
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True)
+class TargetDocument:
+    """A document as a database stores it.
+
+    Attributes
+    ----------
+    id : str
+    vector : float32 array (d,)
+        Of unit length; zeros for a text without words.
+    text : str, optional
+        None if texts are not stored.
+    metadata : mapping
+        JSON values under string keys.
+    """
+
+    id: str
+    vector: F32
+    text: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A document near a query vector, and the cosine similarity that the database computed."""
+
+    id: str
+    score: float
+
+
+class TargetTable(Protocol):
+    """One table of a database."""
+
+    @property
+    def schema(self) -> TargetSchema:
+        """What was recorded when the table was created."""
+        ...
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields of a document's metadata that the database cannot store."""
+        ...
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert documents, or replace those with the same id. Durable on return.
+
+        The caller has left out metadata that :meth:`unsupported` names.
+        """
+        ...
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents by id; unknown ids are ignored. Durable on return."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        ...
+
+    def query(self, vector: F32, k: int) -> list[Neighbour]:
+        """Return the k nearest documents by cosine similarity, best first."""
+        ...
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over all documents."""
+        ...
+
+
+@runtime_checkable
+class Target(Protocol):
+    """A place in a vector database, named by a URL: a live table and perhaps a staged one that will replace it."""
+
+    def live(self) -> TargetTable | None:
+        """Return the table that readers see; None if there is none.
+
+        Raises
+        ------
+        ConfigError
+            If there is a table of that name that gem-index did not create.
+        """
+        ...
+
+    def staged(self) -> TargetTable | None:
+        """Return the unfinished replacement of the live table; None if there is none."""
+        ...
+
+    def create(self, schema: TargetSchema) -> TargetTable:
+        """Create an empty live table; an existing one must have been dropped.
+
+        Raises
+        ------
+        ConfigError
+            If there is a table of that name.
+        """
+        ...
+
+    def stage(self, schema: TargetSchema) -> TargetTable:
+        """Create an empty replacement of the live table, in place of an earlier one."""
+        ...
+
+    def switch(self) -> None:
+        """Let readers see the staged table instead of the live one, which is dropped."""
+        ...
+
+    def drop(self) -> None:
+        """Drop the live and the staged table."""
+        ...
+
+    def close(self) -> None:
+        """Release connections and files."""
+        ...
+
+
+def check_dimension(schema: TargetSchema, vector: F32) -> None:
+    """Raise ConfigError if a vector does not have the table's dimension."""
+    if vector.shape != (schema.dimension,):
+        raise ConfigError(
+            f"found a vector of the shape {vector.shape}; expected {schema.dimension} numbers, the table's dimension"
+        )

@@ -1,0 +1,112 @@
+"""The URL of a target: which engine, where, and the options behind the question mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
+
+__all__ = ["TargetUrl"]
+
+
+@dataclass(frozen=True)
+class TargetUrl:
+    """A parsed URL such as ``lancedb:///path?table=faq``; its text never shows a password or key.
+
+    Attributes
+    ----------
+    scheme : str
+        In lower case, such as ``qdrant+http``.
+    host : str
+        Host and port, empty for a path.
+    path : str
+    options : mapping of str to str
+    user, password : str
+        Empty where the URL has none.
+    """
+
+    scheme: str
+    host: str
+    path: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a URL.
+
+        Raises
+        ------
+        ConfigError
+            If it has no scheme, or names neither a host nor a path.
+        """
+        parts = urlsplit(text) if isinstance(text, str) else None
+        if parts is None or not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(text)):
+            raise ConfigError(
+                f"the target is {quoted(text)}; expected a URL such as lancedb:///path?table=faq"
+            )
+        try:
+            port = parts.port
+            options = dict(
+                parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+            )
+        except ValueError as error:
+            raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
+        host = parts.hostname or ""
+        if not host and not parts.path.strip("/"):
+            raise ConfigError(
+                f"the target {cls._shown(text)} names neither a host nor a path; expected one of them"
+            )
+        if ":" in host:
+            host = f"[{host}]"
+        return cls(
+            parts.scheme.lower(),
+            f"{host}:{port}" if port else host,
+            unquote(parts.path),
+            options,
+            unquote(parts.username or ""),
+            unquote(parts.password or ""),
+        )
+
+    @staticmethod
+    def _shown(text: str) -> str:
+        return quoted(re.sub(r"//[^/@]*@", "//***@", text.partition("?")[0]))
+
+    def option(self, name: str, default: str | None = None) -> str:
+        """Return an option.
+
+        Raises
+        ------
+        ConfigError
+            If it is missing and there is no default.
+        """
+        value = self.options.get(name, default)
+        if not value:
+            raise ConfigError(f"the target {self} has no {name}; expected ?{name}=NAME")
+        return value
+
+    def check_options(self, *known: str) -> None:
+        """Raise ConfigError if there are options beside those that the engine knows."""
+        unknown = sorted(set(self.options) - set(known))
+        if unknown:
+            raise ConfigError(
+                f"the target {self.scheme} has no option {quoted(unknown[0])}; expected some of {', '.join(known)}"
+            )
+
+    def without_secrets(self) -> Self:
+        """Return the URL as it is stored: without user, password and keys."""
+        secret = re.compile("key|token|password|secret", re.IGNORECASE)
+        options = {name: value for name, value in self.options.items() if not secret.search(name)}
+        return replace(self, user="", password="", options=options)
+
+    def __str__(self) -> str:
+        bare = self.without_secrets()
+        query = "&".join(f"{name}={value}" for name, value in sorted(bare.options.items()))
+        text = urlunsplit((self.scheme, self.host, self.path, query, ""))
+        return text if self.host else re.sub(r"^([^:]+):/+", r"\1:///", text)
