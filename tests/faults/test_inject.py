@@ -104,7 +104,7 @@ def check(root, step, answer, before, after):
         if answer["kind"] == "NotIndexedError":
             assert step in STORES_FIRST, said
             assert found == after, said
-            assert "stored and searched" in answer["error"], said
+            assert "stored and searchable" in answer["error"], said
         elif answer["kind"] != "CommitError" and before != after:
             assert found == before, said
     home = Home(root)

@@ -33,3 +33,10 @@ def test_the_commands_that_are_run_stand_in_the_readme():
         'pip install ".[docs]" && mkdocs build --strict',
         'pip install ".[test]" && pytest',
     ]
+
+
+def test_the_site_is_built_so_that_warnings_count():
+    """MkDocs counts no warning of a strict build that is quiet."""
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    for line in (SCRIPT + hooks).splitlines():
+        assert "mkdocs build --strict" not in line or " --quiet " not in line.partition("#")[0]

@@ -168,7 +168,7 @@ HEAD = [
     ({"index": "IDMap,Flat"}, "the index is 'IDMap,Flat'"),
     ({"index": "NSG32"}, "the index is 'NSG32'"),
     ({"index": 5}, "index is 5, not a str"),
-    ({"version": 3}, "is of version 3; expected at most 2"),
+    ({"version": 3}, "has version 3; expected at most 2"),
     ({"collection": None}, "collection is None"),
     ({"model": []}, "model is [], not a dict"),
 ]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.collection import collection as module
 from gem_index.collection import view
+from gem_index.collection import writing as module
 from gem_index.collection.building import use_index
 from gem_index.errors import FilterError, GemIndexError
 from gem_index.index.lexical import LexicalIndex
@@ -155,7 +155,7 @@ def test_filters_that_only_their_owner_could_tell_apart(made):
 def test_a_stray_file_is_left_alone(home, made):
     collection = made()
     collection.ingest(documents(20))
-    folder = home.root / "collections" / str(collection._id)
+    folder = home.root / "collections" / str(collection._access.id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "note.txt").write_text("x")
     collection.refit()

@@ -18,7 +18,7 @@ def other(home):
 @pytest.fixture
 def rows(other, home, faq):
     with home._workspace.database.writing() as connection:
-        yield DocumentRepository(connection, faq._id)
+        yield DocumentRepository(connection, faq._access.id)
 
 
 def document(identifier, text="the bank"):
@@ -62,7 +62,7 @@ class TestTombstones:
         assert [rows.buried(seq) for seq in (0, first, second, third)] == [0, 1, 2, 3]
 
     def test_those_of_another_collection_stay(self, rows, other):
-        theirs = DocumentRepository(rows._connection, other._id)
+        theirs = DocumentRepository(rows._connection, other._access.id)
         theirs.delete(["o1"])
         seqs, last = theirs.tombstones_after(0)
         rows.upsert(numbered(2))

@@ -134,9 +134,7 @@ class TestDownload:
 
     def test_resumes_in_a_later_process(self, server, tmp_path):
         server.cuts = [200_000] + [0] * 20
-        with pytest.raises(
-            DownloadError, match="stopped after 200,000 bytes .* run the command again"
-        ):
+        with pytest.raises(DownloadError, match="stopped after 200,000 bytes .* try again"):
             download(remote(server), tmp_path)
         server.cuts = []
         server.requests.clear()

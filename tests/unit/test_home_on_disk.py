@@ -21,7 +21,7 @@ from gem_index.errors import (
     InputError,
     UnknownNameError,
 )
-from gem_index.home import home as home_module
+from gem_index.home import vector_library as home_module
 from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
 
@@ -134,7 +134,7 @@ class TestLeftovers:
         faq.ingest(documents(30))
         faq.refit()
         with home._workspace.database.reading() as connection:
-            record = faq._record(connection)
+            record = faq._access.rows(connection).record
         name = f"{record.last_seq}-{record.last_change}-{'0' * 32}"
         unfinished = home.root / "collections/1/unfinished" / name
         unfinished.mkdir(parents=True)
@@ -317,7 +317,7 @@ class TestFilterCache:
     def test_filters_that_match_nothing_are_bounded_too(self, home, faq):
         faq.ingest(documents(5))
         with home._workspace.database.reading() as connection:
-            repository = DocumentRepository(connection, faq._id)
+            repository = DocumentRepository(connection, faq._access.id)
             cache = FilterCache()
             for i in range(3000):
                 assert len(cache.matching(repository, {"nothing": i}, None, 5)) == 0
@@ -331,7 +331,7 @@ class TestFilterCache:
         monkeypatch.setattr("gem_index.collection.filters._MOST_IDS", 12)
         faq.ingest(documents(5))
         with home._workspace.database.reading() as connection:
-            repository = DocumentRepository(connection, faq._id)
+            repository = DocumentRepository(connection, faq._access.id)
             cache = FilterCache()
             for i in range(9):
                 where = {"$not": {"nothing": i}}

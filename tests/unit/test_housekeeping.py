@@ -217,7 +217,9 @@ class TestExport:
         else:
             content = path.read_bytes()
             path.write_bytes(content[:200] + bytes(200) + content[400:])
-        with pytest.raises(InputError, match=r"c\.parquet is damaged: .*; expected a whole export"):
+        with pytest.raises(
+            InputError, match=r"c\.parquet is damaged: .*; expected a complete export"
+        ):
             built.import_collection(path, "again")
         assert [status.name for status in built.collections()] == ["c"]
 

@@ -250,8 +250,8 @@ def test_a_prior_that_was_given_is_taken_also_where_it_is_zero(home, config, pri
 def test_some_fields_change_what_suits_the_vectors(home):
     recommended = open_provider().encoder.config
     changed = open_provider(config={"window": 3}).encoder.config
-    assert (changed.window, changed.removed) == (3, recommended.removed)
-    assert recommended.removed == 3
+    assert (changed.window, changed.n_removed) == (3, recommended.n_removed)
+    assert recommended.n_removed == 3
     whole = open_provider(config=json.loads(GemConfig.sts().to_json())).encoder.config
     assert whole == GemConfig.sts()
     assert home.models.fit("m", ["a bank"], config={"window": 3}).config == changed

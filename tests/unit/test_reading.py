@@ -92,9 +92,7 @@ class TestFormats:
             "at": "1970-01-01T00:00:00", "nan": None, "deep": [{"x": "y"}],
         }  # fmt: skip
         assert problems[0].line == 2
-        assert "the field 'bytes' of type binary has a value that cannot be taken" in str(
-            problems[0]
-        )
+        assert "the field 'bytes' of type binary has an unsupported value" in str(problems[0])
 
     def test_packed_parquet_and_a_blank_line_in_a_table(self, tmp_path):
         pa = pytest.importorskip("pyarrow")
@@ -285,7 +283,7 @@ class TestBadRecords:
                 InputError, match=f"the encoding is '{encoding}'; expected one that"
             ):
                 read(path, encoding=encoding)
-        with pytest.raises(InputError, match="x.txt is not utf-16: UTF-16 stream does not start"):
+        with pytest.raises(InputError, match="x.txt is not utf-16: .*[Ss]tream does not start"):
             read(path, encoding="utf-16")
         write(tmp_path / "x.parquet", b"PAR1")
         with pytest.raises(InputError, match="found an encoding for .* which is Parquet"):

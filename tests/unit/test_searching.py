@@ -5,8 +5,9 @@ import pytest
 
 from brute_force import documents, words_scores
 from gem_index import Document
-from gem_index.collection import collection as module
 from gem_index.collection import searching
+from gem_index.collection import writing as module
+from gem_index.collection.answering import RERANKED
 from gem_index.collection.building import use_index
 from gem_index.collection.searching import SearchRequest
 from gem_index.errors import ConfigError, InputError
@@ -31,7 +32,7 @@ def cosine(collection, hit):
 class TestRerank:
     @pytest.mark.parametrize("mode", ["lexical", "hybrid", "dense"])
     def test_the_best_hundred_of_the_mode_are_ordered_by_cosine(self, many, mode):
-        best = many.search(QUERY, k=module.RERANKED, mode=mode)
+        best = many.search(QUERY, k=RERANKED, mode=mode)
         expected = sorted(best, key=lambda hit: -cosine(many, hit))
         found = many.search(QUERY, k=7, mode=mode, rerank=True)
         assert [hit.id for hit in found] == [hit.id for hit in expected[:7]]

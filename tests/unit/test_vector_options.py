@@ -155,7 +155,7 @@ class TestFingerprint:
         rows, _ = unit.lookup(["river", "RIVER"])
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(rows[0], rows[1])
-        with pytest.raises(ConfigError, match="has the options unit or tails"):
+        with pytest.raises(ConfigError, match="has the options unit or contractions"):
             unit.as_file("mine", "subword")
         half = open_unstored(wordllama_file(), SourceOptions(scale=0.5))
         np.testing.assert_allclose(

@@ -89,7 +89,7 @@ class TestVector:
         rows, _ = encoder.vectors.lookup(tokens)
         components, config = encoder.components, encoder.config
         S, sigma = rows.T.astype(np.float64), components.singular_values
-        settings = {"removed": config.n_removed, "ranking": config.ranking}
+        settings = {"n_removed": config.n_removed, "ranking": config.ranking}
         parts = naive.weights(S, components.directions, sigma, window=config.window, **settings)
         vector = S @ (parts.sum(axis=1) * token_weights(TEXT))
         chosen = naive.select_directions(

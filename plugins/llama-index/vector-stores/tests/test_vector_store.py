@@ -465,7 +465,8 @@ class TestFingerprints:
         for other in (GemEmbedding(), MockEmbedding(embed_dim=8), MockEmbedding(embed_dim=3)):
             index = VectorStoreIndex.from_vector_store(store, embed_model=other)
             with pytest.raises(
-                FingerprintMismatchError, match="the collection faq .* the node 'n' is not what"
+                FingerprintMismatchError,
+                match="the collection faq .* the node 'n' is not this model's",
             ):
                 index.insert_nodes([TextNode(id_="n", text="a new visa")])
             hits = index.as_retriever(similarity_top_k=9).retrieve("my visa")
