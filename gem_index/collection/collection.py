@@ -172,8 +172,8 @@ class Collection:
     ) -> PushReport:
         """Push the collection into a vector database, or bring the database into step with it.
 
-        Only changes since the last push are sent, deletions too. A push that was killed goes on when it is run again. After a
-        refit all vectors are written to a staged table, which then replaces the live one.
+        Only changes since the last push are sent, also deletions. A push that was killed resumes when it is run again. After
+        a refit all vectors are written to a staged table, which then replaces the live one.
 
         Parameters
         ----------

@@ -110,11 +110,8 @@ class _Push:
         started = time.monotonic()
         live, record = self._target.live(), self._find(staged=False)
         staged = self._find(staged=True)
-        if staged is not None and live is not None and live.schema.token == staged.token:
-            # a push was killed between the switch in the database and the note of it
-            with self._repository() as targets:
-                targets.promote(self._name)
-            record = self._find(staged=False)
+        if staged is not None and self._finish_switch(live, staged):
+            live, record = self._target.live(), self._find(staged=False)
         replaces = self._check(live, record)
         if self._options.dry_run:
             counts = self._estimate(None if replaces else record)
@@ -137,6 +134,19 @@ class _Push:
             fingerprint=self._encoder.fingerprint,
             seconds=time.monotonic() - started,
         )
+
+    def _finish_switch(self, live: TargetTable | None, staged: TargetRecord) -> bool:
+        """Finish the switch of a push that was killed in the midst of it."""
+        if live is None and staged.complete:
+            table = self._target.staged()
+            if table is not None and table.schema.token == staged.token:
+                self._target.switch()
+                live = self._target.live()
+        if live is None or live.schema.token != staged.token:
+            return False
+        with self._repository() as targets:
+            targets.promote(self._name)
+        return True
 
     def _check(self, live: TargetTable | None, record: TargetRecord | None) -> bool:
         """Tell whether all vectors have to be replaced; raise if the target is not as the last push left it."""

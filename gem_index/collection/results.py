@@ -71,9 +71,9 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class PushReport:
-    """The counts of a push; every counted document is in the database."""
+    """The counts of a push; every counted document is in the database. ``collection`` is None if none was pushed."""
 
-    collection: str
+    collection: str | None
     target: str
     added: int
     updated: int

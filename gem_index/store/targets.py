@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from gem_index.store.records import now
@@ -185,7 +185,7 @@ class TargetRepository:
                 )
             )
 
-    def _place(self, url: str, staged: bool) -> tuple[object, ...]:
+    def _place(self, url: str, staged: bool) -> tuple[ColumnElement[bool], ...]:
         return (
             targets.c.collection_id == self._collection_id,
             targets.c.url == url,

@@ -9,7 +9,14 @@ from typing import Any, Protocol, Self, runtime_checkable
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
 
-__all__ = ["Neighbour", "Target", "TargetDocument", "TargetSchema", "TargetTable"]
+__all__ = [
+    "Neighbour",
+    "Target",
+    "TargetDocument",
+    "TargetSchema",
+    "TargetTable",
+    "check_dimension",
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,18 +17,7 @@ __all__ = ["ENTRY_POINTS", "TargetInfo", "list_targets", "open_target"]
 ENTRY_POINTS = "gem_index.targets"
 """Installed packages offer engines in this group: a scheme, and a callable from a TargetUrl to a Target."""
 
-PACKAGES: Mapping[str, str] = MappingProxyType(
-    {
-        "chroma": "gem-index-chroma",
-        "chroma+http": "gem-index-chroma",
-        "chroma+https": "gem-index-chroma",
-        "duckdb": "gem-index-duckdb",
-        "faiss": "gem-index",
-        "lancedb": "gem-index-lancedb",
-        "parquet": "gem-index[parquet]",
-        "sqlite-vec": "gem-index-sqlite-vec",
-    }
-)
+PACKAGES: Mapping[str, str] = MappingProxyType({"parquet": "gem-index[parquet]"})
 """The packages that offer the known schemes."""
 
 

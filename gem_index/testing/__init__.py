@@ -11,10 +11,12 @@ from gem_index.testing.providers import EmbeddingProviderContract, embed_documen
 from gem_index.testing.rerankers import RerankerContract
 from gem_index.testing.samples import cosine_ranking, fit_model, write_word_vectors
 from gem_index.testing.sources import VectorSourceContract
+from gem_index.testing.targets import TargetContract
 
 __all__ = [
     "EmbeddingProviderContract",
     "RerankerContract",
+    "TargetContract",
     "VectorSourceContract",
     "call_in_child",
     "cosine_ranking",

@@ -1,0 +1,162 @@
+"""Commands on vector databases: push, pull, embed, targets."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gem_index_cli.context import (
+    AsJson,
+    ConfigOptions,
+    EncoderOptions,
+    InputOptions,
+    Inputs,
+    home_of,
+    progress_bar,
+    takes,
+)
+from gem_index_cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from gem_index import PushReport
+
+__all__ = ["register"]
+
+Url = Annotated[
+    str,
+    typer.Argument(metavar="URL", help="The table, such as parquet:///folder; see targets."),
+]
+Batch = Annotated[int, typer.Option("--batch", help="Documents that are sent at once.")]
+NoTexts = Annotated[bool, typer.Option("--no-texts", help="Store vectors and metadata alone.")]
+Drop = Annotated[
+    bool,
+    typer.Option("--drop-unsupported", help="Leave out metadata that the database cannot store."),
+]
+
+
+def push(
+    context: typer.Context,
+    collection: Annotated[
+        str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")
+    ],
+    url: Url,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Replace the table of an earlier push, also a changed one."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be sent.")
+    ] = False,
+    batch: Batch = 1000,
+    no_texts: NoTexts = False,
+    drop_unsupported: Drop = False,
+    as_json: AsJson = False,
+) -> None:
+    """Push a collection into a vector database, or bring the database into step with it."""
+    with progress_bar("push") as progress:
+        report = (
+            home_of(context)
+            .collection(collection)
+            .push(
+                url,
+                full=full,
+                dry_run=dry_run,
+                batch=batch,
+                texts=not no_texts,
+                drop_unsupported=drop_unsupported,
+                progress=progress,
+            )
+        )
+    _print(report, as_json, "would be " if dry_run else "")
+
+
+@takes(config=ConfigOptions)
+def pull(
+    context: typer.Context,
+    url: Url,
+    collection: Annotated[
+        str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")
+    ],
+    config: ConfigOptions,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help="Word vectors, as for build. Default: wordllama-gem.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a collection from the texts and metadata that a vector database holds."""
+    from gem_index.home.pulling import pull as pulled
+
+    with progress_bar("store") as progress:
+        report = pulled(
+            home_of(context),
+            url,
+            collection,
+            vectors=vectors or config.vectors,
+            config=config.config(),
+            progress=progress,
+        )
+    if as_json:
+        print_json({**asdict(report), "skipped": 0})
+    else:
+        say(f"{report.collection}: {report.documents} documents, {report.added} of them new.")
+
+
+@takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions)
+def embed(
+    context: typer.Context,
+    inputs: Inputs,
+    options: InputOptions,
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    to: Annotated[
+        str, typer.Option("--to", metavar="URL", help="The table, such as parquet:///folder.")
+    ],
+    batch: Batch = 1000,
+    no_texts: NoTexts = False,
+    drop_unsupported: Drop = False,
+    as_json: AsJson = False,
+) -> None:
+    """Embed the texts in some files straight into a vector database; no collection is kept."""
+    from gem_index.collection.embedding import embed_into
+    from gem_index.collection.pushing import PushOptions
+
+    found = encoder.encoder(context, config)
+    asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
+    with progress_bar("embed") as progress:
+        report = embed_into(to, found, options.reader(inputs), asked, progress)
+    _print(report, as_json)
+
+
+def targets(as_json: AsJson = False) -> None:
+    """Show the vector databases that push knows, and how to install them."""
+    from gem_index.targets import list_targets
+
+    found = list_targets()
+    if as_json:
+        print_json([asdict(info) for info in found])
+        return
+    print_table(
+        ("scheme", "installed", "install"),
+        [(info.scheme, info.version if info.installed else "no", info.install) for info in found],
+    )
+
+
+def _print(report: PushReport, as_json: bool, verb: str = "") -> None:
+    if as_json:
+        print_json(report)
+        return
+    say(
+        f"{report.target}: {report.documents} documents; {verb}added {report.added}, updated {report.updated}, "
+        f"deleted {report.deleted}, unchanged {report.unchanged}."
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    for command in (push, pull, embed, targets):
+        app.command()(command)

@@ -1,0 +1,270 @@
+"""Contract tests for vector databases that a collection is pushed into.
+
+In your own package, with pytest::
+
+    from gem_index.testing import TargetContract
+
+    class TestMyDatabase(TargetContract):
+        @pytest.fixture
+        def url(self, tmp_path):
+            return f"mydatabase://{tmp_path}/db?table=faq"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gem_index.collection.collection import Collection
+from gem_index.documents import Document
+from gem_index.errors import GemIndexError, TargetChangedError
+from gem_index.home.home import Home
+from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
+from gem_index.targets.registry import open_target
+from gem_index.testing.samples import write_word_vectors
+
+__all__ = ["TargetContract"]
+
+_SUBJECTS = ("a visa", "the bank", "my account", "the school", "a river", "tea", "an embassy")
+_VERBS = ("renew", "open", "close", "find", "pay", "visit", "lose")
+METADATA: dict[str, Any] = {"lang": "en", "year": 2024, "price": 3.5, "new": True}
+"""Metadata of the types that every database is expected to keep."""
+
+
+def _documents(count: int, begin: int = 0) -> list[Document]:
+    return [
+        Document(
+            id=f"d{i}",
+            text=f"how do I {_VERBS[i % 7]} {_SUBJECTS[i // 7 % 7]} number {i}",
+            metadata=METADATA | {"year": 2000 + i % 25},
+        )
+        for i in range(begin, begin + count)
+    ]
+
+
+class TargetContract:
+    """Test methods for one engine; inherit, and return the URL of an unused table from the fixture ``url``."""
+
+    overlap = 0.99
+    """Least share of the ten nearest documents that agrees with an exact search; 0.95 for approximate engines."""
+
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        """Return the URL of a table that does not exist yet."""
+        raise NotImplementedError("return the URL of the target to test")
+
+    @pytest.fixture
+    def faq(self, tmp_path: Path) -> Collection:
+        """Return a fitted collection of 60 documents."""
+        vectors = write_word_vectors(tmp_path / "vectors.txt", [d.text for d in _documents(130)])
+        home = Home(tmp_path / "home")
+        home.build("faq", _documents(60), vectors=str(vectors), prior=0)
+        return home.collection("faq")
+
+    def table(self, url: str) -> TargetTable:
+        """Return the live table, opened anew."""
+        found = open_target(url).live()
+        assert found is not None
+        return found
+
+    def assert_in_step(self, faq: Collection, url: str) -> None:
+        """Compare the table with the collection: documents, vectors, texts and metadata."""
+        expected = {document.id: document for document in faq.documents()}
+        target = open_target(url)
+        table = target.live()
+        assert table is not None
+        found = {document.id: document for document in table.documents()}
+        assert table.count() == len(found) == len(expected)
+        assert set(found) == set(expected)
+        texts = [expected[identifier].text for identifier in found]
+        vectors = np.array([document.vector for document in found.values()])
+        np.testing.assert_allclose(vectors, faq.encoder.encode(texts), atol=1e-6)
+        for identifier, document in found.items():
+            assert document.text == expected[identifier].text
+            assert dict(document.metadata) == dict(expected[identifier].metadata)
+        target.close()
+
+    def test_a_push_brings_the_table_into_step(self, faq: Collection, url: str) -> None:
+        """All at first, then nothing, then only what changed."""
+        report = faq.push(url, batch=7)
+        assert (report.added, report.updated, report.deleted, report.documents) == (60, 0, 0, 60)
+        assert report.fingerprint == faq.encoder.fingerprint
+        self.assert_in_step(faq, url)
+        again = faq.push(url)
+        assert (again.added, again.updated, again.deleted, again.unchanged) == (0, 0, 0, 60)
+        faq.ingest([Document(id="d3", text="the tea is new"), *_documents(5, begin=60)])
+        faq.delete(["d1", "d2"])
+        dry = faq.push(url, dry_run=True)
+        assert (dry.added, dry.updated, dry.deleted, dry.unchanged) == (5, 1, 2, 57)
+        changed = faq.push(url)
+        assert (changed.added, changed.updated, changed.deleted, changed.unchanged) == (5, 1, 2, 57)
+        self.assert_in_step(faq, url)
+
+    def test_the_database_finds_what_an_exact_search_finds(self, faq: Collection, url: str) -> None:
+        """The ten nearest documents, by the database's own search."""
+        faq.push(url)
+        table = self.table(url)
+        common = []
+        for query in ("renew a visa", "the bank is closed", "lose my account"):
+            vector = faq.encoder.encode([query])[0]
+            hits = table.query(vector, 10)
+            assert len(hits) == 10
+            exact = {hit.id: hit.score for hit in faq.search(query, 60, mode="dense")}
+            best = sorted(exact.values())[-10]
+            common.append(np.mean([exact[hit.id] >= best - 1e-5 for hit in hits]))
+            assert all(abs(hit.score - exact[hit.id]) < 1e-3 for hit in hits)
+            assert [hit.score for hit in hits] == sorted((h.score for h in hits), reverse=True)
+        assert np.mean(common) >= self.overlap
+
+    @pytest.mark.parametrize("step", ["before", "after"])
+    def test_a_killed_push_goes_on(
+        self, faq: Collection, url: str, step: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Killed before or after the database took a batch: nothing is missing or double afterwards."""
+        kind = type(_probe(url, faq))
+        upsert, calls = kind.upsert, []
+
+        def cut(table: Any, documents: list[TargetDocument]) -> None:
+            calls.append(len(documents))
+            if step == "after":
+                upsert(table, documents)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            if step == "before":
+                upsert(table, documents)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "upsert", cut)
+            with pytest.raises(KeyboardInterrupt):
+                faq.push(url, batch=10)
+        report = faq.push(url, batch=10)
+        assert report.documents == 60
+        assert report.added + report.updated == 40
+        self.assert_in_step(faq, url)
+
+    @pytest.mark.parametrize("method", ["upsert", "switch"])
+    def test_a_refit_replaces_all_vectors_at_once(
+        self, faq: Collection, url: str, method: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Readers see the old vectors until the switch; a killed replacement goes on."""
+        faq.push(url)
+        old = faq.encoder.fingerprint
+        faq.ingest(_documents(20, begin=100))
+        faq.refit()
+        target = open_target(url)
+        kind = type(target) if method == "switch" else type(_live(target))
+        target.close()
+        original, calls = getattr(kind, method), []
+
+        def cut(*arguments: Any) -> None:
+            original(*arguments)
+            calls.append(1)
+            if len(calls) == (1 if method == "switch" else 3):
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, method, cut)
+            with pytest.raises(KeyboardInterrupt):
+                faq.push(url, batch=10)
+        if method == "upsert":
+            assert self.table(url).schema.fingerprint == old
+            assert self.table(url).count() == 60
+        faq.push(url, batch=10)
+        assert self.table(url).schema.fingerprint == faq.encoder.fingerprint != old
+        self.assert_in_step(faq, url)
+
+    def test_a_changed_table_is_noticed(self, faq: Collection, url: str) -> None:
+        """Somebody deleted or dropped documents: said by name, and repaired by a full push."""
+        faq.push(url)
+        self.table(url).delete(["d5"])
+        with pytest.raises(TargetChangedError, match="holds 59 documents, the last push left 60"):
+            faq.push(url)
+        faq.push(url, full=True)
+        self.assert_in_step(faq, url)
+        target = open_target(url)
+        target.drop()
+        target.close()
+        with pytest.raises(TargetChangedError, match="there is no table"):
+            faq.push(url)
+        faq.push(url, full=True)
+        self.assert_in_step(faq, url)
+
+    def test_a_table_of_another_collection_is_refused(
+        self, faq: Collection, url: str, tmp_path: Path
+    ) -> None:
+        """Two collections do not overwrite each other."""
+        faq.push(url)
+        home = Home(tmp_path / "home")
+        home.build("other", _documents(10), vectors=str(tmp_path / "vectors.txt"), prior=0)
+        with pytest.raises(TargetChangedError, match="filled by another collection"):
+            home.collection("other").push(url)
+        self.assert_in_step(faq, url)
+
+    def test_any_text_and_id(self, faq: Collection, url: str) -> None:
+        """Texts without words, Unicode, quotes and long ids."""
+        odd = [
+            Document(id="ünï 'quoted\" ; -- 数", text="où est l'école? 😀 数"),
+            Document(id="x" * 200, text="?!"),
+            Document(id="0", text=""),
+            Document(
+                id="path/../to", text="a\nb\t\\n 'c' \"d\" %s {e}", metadata={"k": "v'\"\n数"}
+            ),
+        ]
+        faq.ingest(odd)
+        faq.push(url)
+        self.assert_in_step(faq, url)
+        faq.delete([document.id for document in odd])
+        faq.push(url)
+        self.assert_in_step(faq, url)
+
+    def test_without_texts(self, faq: Collection, url: str) -> None:
+        """Vectors and metadata alone."""
+        faq.push(url, texts=False)
+        assert all(document.text is None for document in self.table(url).documents())
+
+    def test_unsupported_metadata(self, faq: Collection, url: str) -> None:
+        """It is stored as it is, or refused by name, or left out when asked."""
+        odd = {"deep": {"a": [1, {"b": None}]}, "nothing": None, "lang": "de"}
+        faq.ingest([Document(id="odd", text="a river", metadata=odd)])
+        try:
+            faq.push(url)
+        except GemIndexError as error:
+            message = str(error)
+            faq.push(url, drop_unsupported=True)
+        else:
+            message = "'odd'"
+        assert "'odd'" in message
+        found = {document.id: document for document in self.table(url).documents()}["odd"]
+        assert found.metadata["lang"] == "de"
+        assert all(odd[name] == value for name, value in found.metadata.items())
+
+    def test_a_wrong_dimension_is_refused(self, url: str) -> None:
+        """By the table itself, before anything is stored."""
+        target = open_target(url)
+        table = target.create(
+            TargetSchema(fingerprint="f" * 64, dimension=4, token="t", texts=False)  # noqa: S106
+        )
+        with pytest.raises(GemIndexError, match="4"):
+            table.upsert([TargetDocument("1", np.ones(3, np.float32))])
+        assert table.count() == 0
+        target.close()
+
+
+def _live(target: Target) -> TargetTable:
+    table = target.live()
+    assert table is not None
+    return table
+
+
+def _probe(url: str, faq: Collection) -> TargetTable:
+    """Return a table of the engine; it is dropped again."""
+    target = open_target(url)
+    table = target.create(
+        TargetSchema(fingerprint="f" * 64, dimension=faq.encoder.dimension, token="probe")  # noqa: S106
+    )
+    target.drop()
+    target.close()
+    return table
