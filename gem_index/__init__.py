@@ -40,6 +40,14 @@ if TYPE_CHECKING:
     from gem_index.home.opening import EncoderChoice, NamedProvider, open_provider, open_vectors
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
+    from gem_index.targets import (
+        Neighbour,
+        Target,
+        TargetDocument,
+        TargetSchema,
+        TargetTable,
+        TargetUrl,
+    )
     from gem_index.text import WeightedText
     from gem_index.vectors.base import VectorSource
     from gem_index.vectors.formats import KeyedVectorsLike
@@ -74,6 +82,7 @@ _HOMES = {
     "ModelInfo": "gem_index.collection.results",
     "ModelLibrary": "gem_index.home.model_library",
     "NamedProvider": "gem_index.home.opening",
+    "Neighbour": "gem_index.targets",
     "Problem": "gem_index.collection.results",
     "Progress": "gem_index.progress",
     "ProgressOption": "gem_index.progress",
@@ -83,6 +92,11 @@ _HOMES = {
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
     "SourceOptions": "gem_index.vectors.options",
+    "Target": "gem_index.targets",
+    "TargetDocument": "gem_index.targets",
+    "TargetSchema": "gem_index.targets",
+    "TargetTable": "gem_index.targets",
+    "TargetUrl": "gem_index.targets",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
     "VectorLibrary": "gem_index.home.vector_library",
@@ -123,6 +137,7 @@ __all__ = [
     "ModelInfo",
     "ModelLibrary",
     "NamedProvider",
+    "Neighbour",
     "Problem",
     "Progress",
     "ProgressOption",
@@ -132,6 +147,11 @@ __all__ = [
     "SearchResult",
     "SearchResults",
     "SourceOptions",
+    "Target",
+    "TargetDocument",
+    "TargetSchema",
+    "TargetTable",
+    "TargetUrl",
     "TokenBatch",
     "VectorInfo",
     "VectorLibrary",

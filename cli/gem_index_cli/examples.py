@@ -31,6 +31,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "import": ("gem-index import faq.jsonl", "gem-index import faq.jsonl another-name"),
     "backup": ("gem-index backup my-backup",),
     "drop": ("gem-index drop faq --yes",),
+    "push": ("gem-index push faq parquet://./faq", "gem-index push faq parquet://./faq --dry-run"),
+    "pull": ("gem-index pull parquet://./faq faq-again",),
+    "embed": ("gem-index embed questions.jsonl --to parquet://./questions",),
+    "targets": ("gem-index targets",),
     "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
     "encode": (
         "gem-index encode texts.txt -o vectors.npy --fit",

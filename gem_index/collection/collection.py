@@ -37,6 +37,7 @@ from gem_index.store.documents import OnExisting
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
 from gem_index.store.workspace import Workspace
+from gem_index.targets.protocol import Target
 from gem_index.text import check_texts
 
 __all__ = ["Collection"]
@@ -161,7 +162,7 @@ class Collection:
 
     def push(
         self,
-        url: str,
+        url: str | Target,
         *,
         full: bool = False,
         dry_run: bool = False,
@@ -177,8 +178,8 @@ class Collection:
 
         Parameters
         ----------
-        url : str
-            Such as ``lancedb:///path?table=faq``; see docs/databases.md.
+        url : str or Target
+            Such as ``parquet:///folder`` (docs/databases.md), or an open target, which stays open.
         full : bool
             Replace the table of an earlier push, also if somebody changed it.
         dry_run : bool

@@ -32,7 +32,6 @@ from gem_index.store.records import StoredDocument
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
-from gem_index.targets.url import TargetUrl
 
 __all__ = ["PushOptions", "push", "storable"]
 
@@ -57,27 +56,25 @@ class PushOptions:
 
 def push(
     access: CollectionAccess,
-    url: str | TargetUrl,
+    to: str | Target,
     options: PushOptions,
     progress: Progress | None = None,
-    target: Target | None = None,
 ) -> PushReport:
     """Bring a target into step with a collection; see :meth:`gem_index.Collection.push`."""
-    parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     lock = FileLock(
         access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
     )
-    opened = open_target(parsed) if target is None else target
+    target = open_target(to) if isinstance(to, str) else to
     try:
         with lock:
-            return _Push(access, str(parsed), opened, options, progress).run()
+            return _Push(access, target, options, progress).run()
     except Timeout as error:
         raise HomeBusyError(
             f"another process pushes from the home {access.workspace.root}; try again when it is done"
         ) from error
     finally:
-        if target is None:
-            opened.close()
+        if isinstance(to, str):
+            target.close()
 
 
 @dataclass(frozen=True)
@@ -93,13 +90,12 @@ class _Push:
     def __init__(
         self,
         access: CollectionAccess,
-        name: str,
         target: Target,
         options: PushOptions,
         progress: Progress | None,
     ) -> None:
         self._access = access
-        self._name = name
+        self._name = str(target.url)
         self._target = target
         self._options = options
         self._progress = progress

@@ -1,7 +1,7 @@
 """A folder of Parquet files as a target: each batch is a file, and a manifest names the files that count.
 
 The manifest is replaced atomically: who reads by it sees the state after some batch, never half of one. A table is
-the folder ``<folder>/live`` with ``table.json``; the staged one is ``<folder>/staged``.
+the folder ``<folder>/live`` with ``_table.json``; the staged one is ``<folder>/staged``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from gem_index.targets.protocol import (
     Neighbour,
     TargetDocument,
     TargetSchema,
-    check_dimension,
 )
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["ParquetTarget"]
 
-_MANIFEST = "table.json"
+_MANIFEST = "_table.json"  # readers of folders pass over names that begin with an underscore
 _MAGIC = "gem-index vectors"
 
 
@@ -48,6 +47,7 @@ class ParquetTarget:
         url.check_options()
         if url.host:
             raise ConfigError(f"the target {url} names a host; expected parquet:///FOLDER")
+        self.url = url
         self._folder = user_path(url.path)
 
     def live(self) -> ParquetTable | None:
@@ -130,7 +130,7 @@ class ParquetTable:
         """Write a file of the documents, and the files that held some of them again without these."""
         pyarrow, parquet = _pyarrow()
         for document in documents:
-            check_dimension(self.schema, document.vector)
+            self.schema.check_vector(document.vector)
         ids = [document.id for document in documents]
         vectors = np.array([document.vector for document in documents], dtype=np.float32)
         metadata = [json.dumps(dict(d.metadata), ensure_ascii=False) for d in documents]

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
+from gem_index.targets.url import TargetUrl
 
 __all__ = [
     "Neighbour",
@@ -15,7 +16,6 @@ __all__ = [
     "TargetDocument",
     "TargetSchema",
     "TargetTable",
-    "check_dimension",
 ]
 
 
@@ -42,6 +42,13 @@ class TargetSchema:
     def to_strings(self) -> dict[str, str]:
         """Return the fields as texts, for databases whose properties are texts."""
         return {f"gem_{name}": str(value) for name, value in asdict(self).items()}
+
+    def check_vector(self, vector: F32) -> None:
+        """Raise ConfigError if a vector does not have the table's dimension."""
+        if vector.shape != (self.dimension,):
+            raise ConfigError(
+                f"found a vector of the shape {vector.shape}; expected {self.dimension} numbers, the table's dimension"
+            )
 
     @classmethod
     def from_strings(cls, values: Mapping[str, Any]) -> Self | None:
@@ -126,6 +133,11 @@ class TargetTable(Protocol):
 class Target(Protocol):
     """A place in a vector database, named by a URL: a live table and perhaps a staged one that will replace it."""
 
+    @property
+    def url(self) -> TargetUrl:
+        """The URL that it was opened with; without its secrets it names the target."""
+        ...
+
     def live(self) -> TargetTable | None:
         """Return the table that readers see; None if there is none.
 
@@ -165,11 +177,3 @@ class Target(Protocol):
     def close(self) -> None:
         """Release connections and files."""
         ...
-
-
-def check_dimension(schema: TargetSchema, vector: F32) -> None:
-    """Raise ConfigError if a vector does not have the table's dimension."""
-    if vector.shape != (schema.dimension,):
-        raise ConfigError(
-            f"found a vector of the shape {vector.shape}; expected {schema.dimension} numbers, the table's dimension"
-        )

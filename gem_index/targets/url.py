@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from gem_index.errors import ConfigError
+from gem_index.files import user_path
 from gem_index.quoting import quoted
 
 __all__ = ["TargetUrl"]
@@ -25,6 +26,7 @@ class TargetUrl:
     host : str
         Host and port, empty for a path.
     path : str
+        Absolute where there is no host; ``parquet://./folder`` is relative to the working directory.
     options : mapping of str to str
     user, password : str
         Empty where the URL has none.
@@ -58,8 +60,10 @@ class TargetUrl:
             )
         except ValueError as error:
             raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
-        host = parts.hostname or ""
-        if not host and not parts.path.strip("/"):
+        host, path = parts.hostname or "", unquote(parts.path)
+        if parts.netloc in (".", "..", "~"):
+            host, path = "", parts.netloc + path
+        if not host and not path.strip("/"):
             raise ConfigError(
                 f"the target {cls._shown(text)} names neither a host nor a path; expected one of them"
             )
@@ -68,7 +72,7 @@ class TargetUrl:
         return cls(
             parts.scheme.lower(),
             f"{host}:{port}" if port else host,
-            unquote(parts.path),
+            path if host else str(user_path(path).absolute()),
             options,
             unquote(parts.username or ""),
             unquote(parts.password or ""),

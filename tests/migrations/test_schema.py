@@ -57,6 +57,7 @@ def test_migrations_make_exactly_the_tables(path):
         ("collections", ("name",)),
         ("snapshots", ("collection_id",)),
         ("documents", ("collection_id", "document_id")),
+        ("targets", ("collection_id", "url", "staged")),
     }
     assert keys == {
         ("collections", "model_id", "models", None),
@@ -64,6 +65,8 @@ def test_migrations_make_exactly_the_tables(path):
         ("snapshots", "collection_id", "collections", "CASCADE"),
         ("documents", "collection_id", "collections", "CASCADE"),
         ("tombstones", "collection_id", "collections", "CASCADE"),
+        ("targets", "collection_id", "collections", "CASCADE"),
+        ("target_documents", "target_id", "targets", "CASCADE"),
     }
     assert counted == {"collections", "documents", "tombstones"}
 
