@@ -144,7 +144,7 @@ class VectorLibrary:
         VectorFormatError
             If the source is of none of the formats or is damaged; nothing is kept.
         DownloadError
-            If a download fails; what arrived is kept, to go on with.
+            If a download fails; the received part is kept, and the next call resumes from it.
         """
         self._check_free(name)
         with (
@@ -217,7 +217,7 @@ class VectorLibrary:
         else:
             if name in plugins():
                 raise ConfigError(
-                    f"{name} is offered by an installed package; expected registered vectors: cut it to words with "
+                    f"{name} is provided by an installed package; expected registered vectors: cut it to words with "
                     "gem-index vectors fit-vocabulary first"
                 )
             raise UnknownNameError(
