@@ -292,9 +292,12 @@ class NotIndexedError(GemIndexError):
     """
 
     def __init__(self, collection: str, documents: int, cause: BaseException, advice: str) -> None:
+        interrupted = isinstance(cause, KeyboardInterrupt)
+        reason = "interrupted" if interrupted else quoted_error(cause)
+        first = "" if interrupted else "make room or fix the cause, then "
         super().__init__(
             f"{collection} holds its {documents} documents, all of them stored and searchable, but its index was not "
-            f"written: {quoted_error(cause)}; make room or fix the cause, then run: {advice}"
+            f"written: {reason}; {first}run: {advice}"
         )
         self.collection = collection
         self.documents = documents

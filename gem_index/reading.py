@@ -272,7 +272,12 @@ def readable_twice(names: Sequence[str]) -> Iterator[list[str]]:
         copy = Path(folder) / ("input.jsonl" if stdin.peek(1)[:1] == b"{" else "input.txt")
         with copy.open("wb") as file:
             copyfileobj(stdin, file)
-        yield [str(copy) if name == "-" else name for name in names]
+        try:
+            yield [str(copy) if name == "-" else name for name in names]
+        except RecordError as error:
+            if error.source != str(copy):
+                raise
+            raise RecordError("-", error.line, error.problem) from error
 
 
 def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 from html import unescape
+from typing import NamedTuple
 
 __all__ = ["locate_words"]
 
-_SPACE = re.compile(r"\s")
+# Characters that a tokenizer would rewrite become blanks, so that each word stands in the text unchanged: white space other
+# than a blank; the quotation marks that Treebank writes as `` and ''; & and |, which toktok escapes.
+_BLANKS = {
+    "treebank": re.compile(r'[\s"]'),
+    "tweet": re.compile(r"\s"),
+    "toktok": re.compile(r"\s|\||&(?=\s|$)"),
+}
+_ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
+_NEAR = (
+    1000  # characters in which a word is looked for: a text takes time in proportion to its length
+)
 
 
 def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
@@ -23,19 +35,80 @@ def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
     Returns
     -------
     list of (str, int, int)
-        The tokens that hold an alphanumeric character, lower-cased after splitting, with begin and end in characters. A
-        token that the tokenizer rewrote stands where the text goes on, with length 0.
+        The tokens that hold an alphanumeric character, lower-cased after splitting, with begin and end in characters. HTML
+        entities, which ``tweet`` resolves, belong to the word that they stand in.
     """
+    plain, pieces = _resolve(text) if tokenizer == "tweet" else (text, [])
+    plain = _BLANKS[tokenizer].sub(" ", plain)
     found = []
     end = 0
-    for token in _split(tokenizer)(_SPACE.sub(" ", text)):  # Treebank's rules know the blank alone
-        word = unescape(token)  # toktok escapes & and |
-        begin = text.find(word, end)
-        if begin >= 0:
-            end = begin + len(word)
+    for word in _split(tokenizer)(plain):
+        begin = plain.find(word, end, end + len(word) + _NEAR)
+        begin = end if begin < 0 else begin
+        end = min(begin + len(word), len(plain))
         if any(map(str.isalnum, word)):
-            found.append((word.lower(), end if begin < 0 else begin, end))
-    return found
+            found.append((word.lower(), begin, end))
+    if not pieces:
+        return found
+    return [
+        (
+            word,
+            pieces[_piece_at(pieces, begin)].begin_of(begin),
+            pieces[_piece_at(pieces, end - 1)].end_of(end),
+        )
+        for word, begin, end in found
+    ]
+
+
+class _Piece(NamedTuple):
+    """A piece of a text whose HTML entities are resolved, and where it stood before."""
+
+    start: int
+    length: int
+    begin: int
+    end: int
+
+    @property
+    def is_entity(self) -> bool:
+        return self.length != self.end - self.begin
+
+    def begin_of(self, place: int) -> int:
+        """Return the place in the old text of a begin in the new one."""
+        return self.begin if self.is_entity else self.begin + place - self.start
+
+    def end_of(self, place: int) -> int:
+        """Return the place in the old text of an end in the new one."""
+        return self.end if self.is_entity else self.begin + place - self.start
+
+
+def _piece_at(pieces: list[_Piece], place: int) -> int:
+    return bisect_right(pieces, place, key=lambda piece: piece.start) - 1
+
+
+def _resolve(text: str) -> tuple[str, list[_Piece]]:
+    """Resolve HTML entities; return the pieces of the new text, none if there are no entities."""
+    parts: list[str] = []
+    pieces: list[_Piece] = []
+    length = last = 0
+    for match in _ENTITY.finditer(text):
+        resolved = unescape(match[0])
+        if resolved == match[0]:
+            continue
+        for part, begin, end in (
+            (text[last : match.start()], last, match.start()),
+            (resolved, *match.span()),
+        ):
+            if part:
+                parts.append(part)
+                pieces.append(_Piece(length, len(part), begin, end))
+                length += len(part)
+        last = match.end()
+    if not pieces:
+        return text, []
+    if last < len(text):
+        parts.append(text[last:])
+        pieces.append(_Piece(length, len(text) - last, last, len(text)))
+    return "".join(parts), pieces
 
 
 @cache

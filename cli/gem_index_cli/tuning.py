@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gem_index.errors import ConfigError
 from gem_index_cli.context import (
     AsJson,
     ConfigOptions,
@@ -55,6 +56,11 @@ def tune(
     from gem_index.gem.recommended import config_for
     from gem_index.gem.specification import write_specification
     from gem_index.vectors.registry import DEFAULT_VECTORS
+
+    if len(config.specifications()) > 1:
+        raise ConfigError(
+            f"found {len(config.specifications())} encoders side by side; expected one for this command"
+        )
 
     def opened(spec: str) -> VectorSource:
         return EncoderOptions(vectors=spec).single(context, ConfigOptions()).vectors

@@ -320,7 +320,7 @@ def _wordfreq() -> Any:
     try:
         return import_module("wordfreq")
     except ImportError as error:
-        raise MissingExtraError("SIF and uSIF", "eval") from error
+        raise MissingExtraError("each of SIF and uSIF", "eval") from error
 
 
 def _frequencies(words: Sequence[str]) -> F64:

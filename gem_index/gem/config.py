@@ -218,7 +218,10 @@ class GemConfig:
         return "custom"
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values for :meth:`of`; a prior that was not chosen is left out."""
+        """Return the fields as JSON values for :meth:`of`, under their stored names (``components`` for ``n_components``).
+
+        A prior that was not chosen is left out.
+        """
         values = self._stated()
         if not self.prior_chosen:
             del values["prior"]

@@ -15,6 +15,7 @@ from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import (
+    GemIndexError,
     HomeBusyError,
     InputError,
     NameTakenError,
@@ -272,8 +273,8 @@ class Home:
             access = building.create(self._workspace, name, specs, choice)
             try:
                 report = upsert(access, documents)
-            except BaseException:
-                self.drop(name)
+            except BaseException as error:
+                self._discard(name, error)
                 raise
             try:
                 return _finish(access, report, reading, None, progress)
@@ -283,6 +284,15 @@ class Home:
                 # these texts cannot be fitted, and a later refit would fail too: the user has to give others
                 self.drop(name)
                 raise error.__cause__ from None
+
+    def _discard(self, name: str, error: BaseException) -> None:
+        """Remove a collection after an error; a second error becomes a note on the first."""
+        if not isinstance(error, Exception):
+            self._workspace.database.roll_back_interrupted()
+        try:
+            self.drop(name)
+        except GemIndexError as second:
+            error.add_note(f"the collection {name} was not removed: {second}")
 
     def drop(self, name: str) -> None:
         """Remove a collection with its documents, model and files.

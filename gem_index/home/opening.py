@@ -42,9 +42,10 @@ class EncoderChoice:
     Raises
     ------
     ConfigError
-        If both a model and a collection are named, or a configuration beside one of them.
+        If both a model and a collection are named, a configuration beside one of them, or the configuration or the vectors
+        are malformed.
     InputError
-        If a field is of another kind.
+        If a field has another type or is empty.
     """
 
     vectors: str | Path | None = None
@@ -68,14 +69,28 @@ class EncoderChoice:
             raise ConfigError(
                 "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
             )
+        for name in ("vectors", "model", "collection", "fingerprint"):
+            if getattr(self, name) == "":
+                raise InputError(f"{name} is empty; expected a name, or None")
+        self._check_config()
         if isinstance(self.home, str | Path) and self.home:
             object.__setattr__(self, "home", user_path(self.home).absolute())
         if self.vectors is not None:
-            object.__setattr__(self, "vectors", str(self.vectors))
+            object.__setattr__(self, "vectors", _with_absolute_paths(str(self.vectors)))
         if self.model is not None:
             named = str(self.model)
             file = named.endswith(MODEL_FILE)
             object.__setattr__(self, "model", str(user_path(named).absolute()) if file else named)
+
+    def _check_config(self) -> None:
+        if self.config is None:
+            return
+        vectors = None if self.vectors is None else str(self.vectors)
+        for spec in encoder_specs(vectors, self.config, DEFAULT_VECTORS):
+            if isinstance(spec.config, Mapping):
+                GemConfig(**GemConfig.named_fields(spec.config))
+            elif spec.config is not None:
+                GemConfig.of(spec.config)
 
     @property
     def fitted(self) -> bool:
@@ -123,7 +138,7 @@ class EncoderChoice:
             "home": str(home) if home else None,
             "fingerprint": self.fingerprint,
         }
-        return {key: value for key, value in fields.items() if value}
+        return {key: value for key, value in fields.items() if value is not None}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> EncoderChoice:
@@ -135,7 +150,11 @@ class EncoderChoice:
             If a field has another name.
         """
         known = cls.__dataclass_fields__
-        if unknown := sorted(set(fields) - set(known)):
+        if not isinstance(fields, Mapping):
+            raise ConfigError(
+                f"the choice is {quoted(fields)}; expected a mapping of {', '.join(known)}"
+            )
+        if unknown := sorted(set(map(str, fields)) - set(known)):
             raise ConfigError(
                 f"found the field {quoted(unknown[0])}; expected some of {', '.join(known)}"
             )
@@ -145,6 +164,24 @@ class EncoderChoice:
         kinds = ("collection", "model", "vectors")
         named = (f"the {kind} {getattr(self, kind)}" for kind in kinds if getattr(self, kind))
         return next(named, "the configuration")
+
+
+def _with_absolute_paths(named: str) -> str:
+    """Return vectors with the paths of relative files made absolute, for use in another working directory."""
+    specs = [VectorSpec.parse(part) for part in named.split(", ")]
+    return ", ".join(
+        str(
+            VectorSpec(
+                tuple(
+                    replace(part, name=str(user_path(part.name).absolute()))
+                    if "/" in part.name and is_path(part.name)
+                    else part
+                    for part in spec.parts
+                )
+            )
+        )
+        for spec in specs
+    )
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gem_index.errors import NameTakenError
+from gem_index.errors import GemIndexError, NameTakenError
 from gem_index.files import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
 from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
@@ -81,10 +81,15 @@ def register_paths(
 
     try:
         yield [replace(spec, vectors=named(spec.vectors)) for spec in specs]
-    except BaseException:
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            workspace.database.roll_back_interrupted()
         for name in added:
-            if not find_users(workspace, name):
-                library.remove(name)
+            try:
+                if not find_users(workspace, name):
+                    library.remove(name)
+            except GemIndexError as second:
+                error.add_note(f"the vectors {name} were not removed: {second}")
         raise
 
 

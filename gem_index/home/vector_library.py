@@ -19,6 +19,7 @@ from gem_index.progress import Progress, ProgressOption, reporting
 from gem_index.store.names import SourceRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
+from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.cutting import cut_to_words
 from gem_index.vectors.formats import KeyedVectorsLike, write_vectors
@@ -71,7 +72,7 @@ class VectorLibrary:
     def list(self) -> builtins.list[VectorInfo]:
         """Return the bundled and the registered word vectors."""
         bundled = [
-            _info_of_source(name, open_bundled(), "subword", f"PyPI {name}", "MIT")
+            _info_of_source(name, open_bundled(), "subword", "PyPI wordllama", "MIT")
             for name, open_bundled in BUNDLED.items()
         ]
         return bundled + [_info(record) for record in registered_sources(self._workspace).values()]
@@ -186,6 +187,8 @@ class VectorLibrary:
             As for :meth:`add`.
         """
         self._check_free(name)
+        check_texts(texts)
+        texts = (check_text(text, "text") for text in texts)
         spec = VectorSpec.parse(vectors)
         source = open_vectors(self._workspace, spec)
         file = cut_to_words(source, vectors, texts, frequent)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from weakref import WeakSet
 
@@ -76,6 +77,9 @@ class Database:
             if self.read_only
             else _engine(path, busy_timeout, synchronous)
         )
+        self._in_use: dict[Any, int] = {}  # SQLite's connections, and the threads that use them
+        event.listen(self._engine, "checkout", self._note_checkout)
+        event.listen(self._engine, "checkin", self._note_checkin)
         _OPEN.add(self)
         if upgrade and self.revision != HEAD_REVISION:
             self.upgrade()
@@ -255,6 +259,22 @@ class Database:
                 source.backup(target)
             except sqlite3.Error as error:
                 raise OSError(errno.EIO, str(error), str(path)) from error
+
+    def _note_checkout(self, connection: Any, _record: object, _proxy: object) -> None:
+        self._in_use[connection] = get_ident()
+
+    def _note_checkin(self, connection: Any, _record: object) -> None:
+        self._in_use.pop(connection, None)
+
+    def roll_back_interrupted(self) -> None:
+        """Roll back transactions of this thread that an interrupt left open; for clean-up after a KeyboardInterrupt.
+
+        An interrupt may come between the last line of a transaction and its end. Its lock would then make the clean-up wait
+        for itself.
+        """
+        for connection, thread in list(self._in_use.items()):
+            if thread == get_ident() and connection.in_transaction:
+                connection.rollback()
 
     def close(self) -> None:
         """Close the idle connections; the next transaction opens a new one."""

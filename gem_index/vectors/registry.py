@@ -75,12 +75,12 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
         return _bundled(part)
     if is_path(part):
         return open_unstored(vector_file(part))
+    if part in CATALOGUE and CATALOGUE[part].packaged:
+        return open_unstored(CATALOGUE[part].packaged_file())
     installed = plugins()
     if part in installed:
         return _open_plugin(installed[part])
     if part in CATALOGUE:
-        if CATALOGUE[part].packaged:
-            return open_unstored(CATALOGUE[part].packaged_file())
         raise UnknownNameError(
             "vectors", part, (), f"fetch them with: gem-index vectors add {part}"
         )

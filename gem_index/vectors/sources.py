@@ -169,13 +169,13 @@ def _find_remote(name: str, registered: Registered) -> CatalogueEntry:
     if is_address(name):
         address = checked_address(name)
         return CatalogueEntry((RemoteFile(address, _file_name(name)),), "unknown", "")
-    if name in CATALOGUE:
-        return CATALOGUE[name]
     if name in plugins():
         raise ConfigError(
             f"{name} is provided by an installed package and used directly; expected a file or name "
             "to copy: cut it to words with gem-index vectors fit-vocabulary"
         )
+    if name in CATALOGUE:
+        return CATALOGUE[name]
     if _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
         return hub_entry(name)
     raise UnknownNameError(

@@ -1,4 +1,4 @@
-"""``--vectors`` parsed once: names and paths joined by ``+``, each perhaps with a weight."""
+"""Which word vectors: names and paths joined by ``+``, each with an optional weight, parsed once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from gem_index.errors import ConfigError
-from gem_index.files import split_member
+from gem_index.files import COMPRESSED, split_member
 from gem_index.quoting import quoted
 
 __all__ = ["SpecPart", "VectorSpec", "is_path"]
@@ -50,7 +50,10 @@ class VectorSpec:
 
     @classmethod
     def parse(cls, text: str | Self) -> Self:
-        """Parse ``a*0.7+b``; a part that exists as a path may itself hold a ``+`` or ``*``.
+        """Parse ``a*0.7+b``.
+
+        An existing path that is written with a slash, or with the ending of a file of word vectors, may itself hold a ``+``
+        or ``*``. Other text that holds one consists of names, also if there is a file of that name.
 
         Raises
         ------
@@ -60,13 +63,13 @@ class VectorSpec:
         if isinstance(text, cls):
             return text
         whole = str(text)
-        if is_path(whole):
+        if _is_written_as_path(whole):
             return cls((SpecPart(whole),))
         return cls(tuple(_part(part.strip(), whole) for part in whole.split("+")))
 
 
 def _part(text: str, spec: str) -> SpecPart:
-    if is_path(text):
+    if _is_written_as_path(text):
         return SpecPart(text)
     name, star, factor = text.rpartition("*")
     if not star:
@@ -81,6 +84,23 @@ def _part(text: str, spec: str) -> SpecPart:
             "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
     return SpecPart(name.strip(), weight)
+
+
+_ENDINGS = (
+    *COMPRESSED,
+    ".txt",
+    ".vec",
+    ".bin",
+    ".npy",
+    ".safetensors",
+    ".parquet",
+    ".kv",
+    ".model",
+)
+
+
+def _is_written_as_path(text: str) -> bool:
+    return ("/" in text or text.lower().endswith(_ENDINGS)) and is_path(text)
 
 
 def is_path(part: str) -> bool:

@@ -512,3 +512,25 @@ def test_shared_memory_is_used_where_there_is_some_and_a_log(tmp_path, beside, o
     for suffix in ("", *beside):
         path.with_name(path.name + suffix).touch()
     assert opened in _read_only_address(path)
+
+
+def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
+    tmp_path, vectors_folder, monkeypatch
+):
+    """The interrupt may come between the last line of a transaction and its end."""
+    monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "1")
+    home, left = Home(tmp_path / "home"), []
+
+    def interrupted(access, documents):
+        left.append(access.workspace.database.writing())
+        left[0].__enter__()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.home.home.upsert", interrupted)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            home.build("new", documents(3), vectors=str(vectors_folder))
+    assert not getattr(caught.value, "__notes__", [])
+    assert "new" not in home
+    assert [info.name for info in home.vectors.list()] == ["wordllama-gem", "wordllama"]
+    home.build("new", documents(3), vectors=str(vectors_folder))

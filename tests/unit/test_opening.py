@@ -283,3 +283,54 @@ def test_a_choice_is_checked_when_it_is_made_and_saved_as_json(tiny):
     assert provider.settings["config"]["window"] == 6
     with pytest.raises(ConfigError, match="found the field 'vector'; expected some of vectors"):
         EncoderChoice.from_dict({"vector": "tiny"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"config": {"foo": 1}}, "the configuration is"),
+        ({"config": 5}, "expected a GemConfig, its fields, or the name of a preset"),
+        ({"config": "stz"}, "the preset is 'stz'"),
+        ({"config": {"window": -1}}, "window is -1"),
+        ({"vectors": "a++b"}, r"joined by '\+'"),
+        ({"vectors": "wordllama", "config": {"encoders": []}}, "beside encoders"),
+        ({"vectors": ""}, "vectors is empty"),
+        ({"model": ""}, "model is empty"),
+        ({"fingerprint": ""}, "fingerprint is empty"),
+    ],
+)
+def test_a_choice_is_checked_when_it_is_made(fields, problem):
+    with pytest.raises(InputError, match=problem):
+        EncoderChoice(**fields)
+
+
+@pytest.mark.parametrize("fields", [["vectors"], None, "abc", {1: 2, "a": 3}])
+def test_a_choice_is_made_of_a_mapping(fields):
+    with pytest.raises(ConfigError, match="expected"):
+        EncoderChoice.from_dict(fields)
+
+
+def test_paths_of_a_choice_are_absolute(tmp_path, monkeypatch, vectors_folder):
+    monkeypatch.chdir(vectors_folder.parent)
+    choice = EncoderChoice(vectors=f"./{vectors_folder.name}*0.5+wordllama")
+    assert choice.vectors == f"{vectors_folder}*0.5+wordllama"
+    settings = choice.open().settings
+    monkeypatch.chdir(tmp_path)
+    assert open_provider(**settings).settings == settings
+
+
+def test_a_file_does_not_change_what_joined_names_mean(home, vectors_folder, tmp_path, monkeypatch):
+    home.vectors.add("two", vectors_folder)
+    monkeypatch.chdir(tmp_path)
+    for name in ("two+wordllama", "two*2"):
+        before = home.vectors.open(name).fingerprint
+        (tmp_path / name).write_text("a 1 2\nb 3 4\n")
+        assert home.vectors.open(name).fingerprint == before
+        assert home.vectors.open(f"./{name}").dimension == 2
+
+
+def test_a_corpus_for_a_vocabulary_is_texts(home):
+    with pytest.raises(InputError, match="found one string"):
+        home.vectors.fit_vocabulary("cut", "how do I", vectors="wordllama")
+    with pytest.raises(InputError, match=r"the text is 3 \(int\)"):
+        home.vectors.fit_vocabulary("cut", [3], vectors="wordllama")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from html import unescape
 
 import numpy as np
 import pytest
@@ -56,10 +57,37 @@ def test_spans_are_where_the_words_stand(name, text):
     words, spans = tokenize(text, name), token_spans(text, name)
     assert len(words) == len(spans)
     assert all(
-        text[begin:end].lower() == word or begin == end
+        word in (text[begin:end].lower(), unescape(text[begin:end]).lower())
         for word, (begin, end) in zip(words, spans, strict=True)
     )
     assert spans == sorted(spans)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "expected"),
+    [
+        ("treebank", ['"renew" a visa', "use ``code`` here"], [5, 5, 5, 1, 1, 1]),
+        ("treebank", ['he said "renew" my visa', "it's '' here"], [5, 5, 5, 5, 5, 1, 1, 1]),
+        ("tweet", ["&lt;b&gt; b", "b"], [5, 5, 1]),
+        ("tweet", ["&#233;t&eacute;", "caf&eacute; &amp; tea"], [5, 1, 1]),
+        ("toktok", ["AT& T | x", "x & y"], [5, 5, 5, 1, 1]),
+    ],
+)
+def test_what_a_tokenizer_rewrites_shifts_no_word(name, parts, expected):
+    text = WeightedText.joined([(parts[0], 5.0), (parts[1], 1.0)])
+    assert token_weights(text, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("tweet", "see http://a.b/c?x=1&copy=2&para=3", ["see", "http://a.b/c?x=1&copy=2&para=3"]),
+        ("tweet", "caf&eacute; &amp; bar &#233;t&eacute;", ["café", "bar", "été"]),
+        ("toktok", "a&copy b&lt c", ["a&copy", "b&lt", "c"]),
+    ],
+)
+def test_words_are_not_rewritten_by_us(name, text, expected):
+    assert tokenize(text, name) == expected
 
 
 @pytest.mark.parametrize("name", NLTK)
