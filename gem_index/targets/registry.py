@@ -19,6 +19,7 @@ ENTRY_POINTS = "gem_index.targets"
 
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
+        "duckdb": "gem-index-duckdb",
         "parquet": "gem-index[parquet]",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
