@@ -17,7 +17,13 @@ __all__ = ["ENTRY_POINTS", "TargetInfo", "list_targets", "open_target"]
 ENTRY_POINTS = "gem_index.targets"
 """Installed packages offer engines in this group: a scheme, and a callable from a TargetUrl to a Target."""
 
-PACKAGES: Mapping[str, str] = MappingProxyType({"parquet": "gem-index[parquet]"})
+PACKAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "duckdb": "gem-index-duckdb",
+        "parquet": "gem-index[parquet]",
+        "sqlite-vec": "gem-index-sqlite-vec",
+    }
+)
 """The packages that offer the known schemes."""
 
 

@@ -1,0 +1,294 @@
+"""DuckDB as a target: the contract, the file in SQL, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from gem_index import Document, Home
+from gem_index.errors import ConfigError
+from gem_index.targets import TargetDocument, TargetSchema, open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name) for name in VECTORS]
+
+
+def execute(path: Path, *statements: str) -> list:
+    with duckdb.connect(path) as connection:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+
+
+def tables(path: Path) -> set[str]:
+    return {name for (name,) in execute(path, "SELECT table_name FROM information_schema.tables")}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a file.duckdb"
+
+
+@pytest.fixture
+def url(path: Path) -> str:
+    return f"duckdb://{path}?table=faq"
+
+
+@pytest.fixture
+def target(url: str):
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    table = target.create(SCHEMA)
+    table.upsert(DOCUMENTS)
+    return target
+
+
+class TestDuckDb(TargetContract):
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"duckdb://{tmp_path}/db.duckdb?table=faq"
+
+
+class TestQuery:
+    def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
+        hits = filled.live().query(np.array([1, 0], np.float32), 5)
+        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
+            ("east", 1), ("northeast", 0.6), ("none", 0), ("north", 0), ("west", -1),
+        ]  # fmt: skip
+        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
+
+    def test_a_zero_query_scores_0(self, filled) -> None:
+        hits = filled.live().query(np.zeros(2, np.float32), 3)
+        assert [hit.score for hit in hits] == [0, 0, 0]
+
+    def test_a_replaced_document_is_found_once(self, filled) -> None:
+        table = filled.live()
+        table.upsert(
+            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, None]})] * 2
+        )
+        found = {each.id: each for each in table.documents()}["none"]
+        assert (found.text, found.metadata, found.vector.tolist()) == (
+            None,
+            {"a": [1, None]},
+            [1, 0],
+        )
+        table.delete(["none", "unknown", "none"])
+        table.delete([])
+        table.upsert([])
+        assert table.count() == 4
+
+    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
+        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
+        table.upsert([TargetDocument("twice", vector) for vector in vectors])
+        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
+
+    def test_documents_are_of_one_state(self, filled) -> None:
+        table = filled.live()
+        documents = table.documents()
+        first = next(documents)
+        table.delete(["west"])
+        assert len([first, *documents]) == 5
+
+
+class TestSql:
+    def test_the_nearest_document_in_plain_sql(self, path: Path, filled) -> None:
+        rows = execute(
+            path,
+            "SELECT id, text FROM faq ORDER BY array_inner_product(vector, [0.1, 0.9]::FLOAT[2]) DESC LIMIT 1",
+        )
+        assert rows == [("north", "to the north")]
+
+    def test_the_schema_is_written_down(self, path: Path, filled) -> None:
+        assert dict(execute(path, "SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+
+    def test_a_reader_sees_the_old_table_until_the_switch(self, path: Path, filled) -> None:
+        filled.stage(SCHEMA).upsert([document("west")])
+        assert execute(path, "SELECT count(*) FROM faq") == [(5,)]
+        filled.switch()
+        assert execute(path, "SELECT id FROM faq") == [("west",)]
+        assert tables(path) == {"faq", "faq_gem"}
+
+    def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
+        with pytest.raises(ConfigError, match="found no table faq__staged"):
+            filled.switch()
+        filled.stage(SCHEMA).upsert([document("west")])
+        remove = type(filled)._remove
+
+        def fail(target, state: str) -> None:
+            remove(target, state)
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(type(filled), "_remove", fail)
+        with pytest.raises(ZeroDivisionError):
+            filled.switch()
+        monkeypatch.undo()
+        assert filled.live().count() == 5
+        assert filled.staged().count() == 1
+
+    def test_what_a_killed_process_has_written(self, path: Path, url: str) -> None:
+        program = (
+            "import os, signal, numpy as np\n"
+            "from gem_index.targets import *\n"
+            f"target = open_target({url!r})\n"
+            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
+            "def fill(table, *ids):\n"
+            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
+            "fill(target.create(schema), 'a', 'b')\n"
+            "fill(target.stage(schema), 'c', 'd', 'e')\n"
+            "target.switch()\n"
+            "target.live().delete(['c'])\n"
+            "os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        assert execute(path, "SELECT id FROM faq ORDER BY id") == [("d",), ("e",)]
+
+    def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
+        execute(path, "CREATE TABLE mine (a INTEGER)")
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert tables(path) == {"mine"}
+        assert filled.live() is filled.staged() is None
+
+    def test_two_tables_in_a_file(self, path: Path, filled) -> None:
+        other = open_target(f"duckdb://{path}?table=2")
+        other.create(SCHEMA).upsert([document("west")])
+        other.close()
+        assert execute(path, 'SELECT id FROM "2"') == [("west",)]
+        assert filled.live().count() == 5
+
+    def test_a_user_drops_the_table(self, path: Path, filled) -> None:
+        execute(path, "DROP TABLE faq")
+        assert filled.live() is None
+        assert filled.create(SCHEMA).count() == 0
+
+
+@pytest.fixture
+def others_file() -> Iterator[Path]:
+    """Yield a file in a folder that this process cannot write to; root becomes somebody else for that."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "db"
+        target = open_target(f"duckdb://{path}?table=faq")
+        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.close()
+        path.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        Path(folder).chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            os.seteuid(user)
+            Path(folder).chmod(0o700)
+
+
+class TestRefused:
+    @pytest.mark.parametrize("table", ["faq;drop", 'a"b', "a b", "é", "../a"])
+    def test_a_bad_table_name(self, tmp_path: Path, table: str) -> None:
+        with pytest.raises(ConfigError, match="found the table name .*; expected letters, digits"):
+            open_target(f"duckdb://{tmp_path}/db?table={table}".replace(";", "%3B"))
+        assert not (tmp_path / "db").exists()
+
+    @pytest.mark.parametrize(
+        ("end", "message"),
+        [
+            ("/db", "has no table; expected \\?table=NAME"),
+            ("/db?table=", "has no table"),
+            ("/db?table=a&colour=red", "has no option 'colour'"),
+            ("/no/such/folder/db?table=a", "found no folder .*no/such/folder"),
+            ("/%00?table=a", "zero byte"),
+            ("?table=a", "expected a DuckDB database"),
+        ],
+    )
+    def test_a_bad_url(self, tmp_path: Path, end: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            open_target(f"duckdb://{tmp_path}{end}")
+        assert "\n" not in str(caught.value)
+
+    def test_a_host(self) -> None:
+        with pytest.raises(ConfigError, match="found a host"):
+            open_target("duckdb://faq.duckdb?table=faq")
+
+    @pytest.mark.parametrize("name", ["faq", "FAQ", "faq_gem", "faq__staged"])
+    @pytest.mark.parametrize("kind", ["TABLE {} (a INTEGER)", "VIEW {} AS SELECT 1 AS a"])
+    def test_a_name_in_use(self, path: Path, url: str, name: str, kind: str) -> None:
+        execute(path, "CREATE " + kind.format(name))
+        target = open_target(url)
+        calls = [target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)]
+        for call in calls if name == "faq__staged" else [target.live, *calls]:
+            with pytest.raises(ConfigError, match=f"(?i)found {name} .*gem-index did not create"):
+                call()
+        target.close()
+        assert tables(path) == {name}
+
+    def test_a_push_into_a_foreign_table(self, path: Path, url: str, tmp_path: Path) -> None:
+        execute(path, "CREATE TABLE faq (a INTEGER)")
+        home = Home(tmp_path / "home")
+        collection = home.create_collection("faq")
+        collection.ingest([Document(id="1", text="a river")])
+        for full in (False, True):
+            with pytest.raises(ConfigError, match="gem-index did not create"):
+                collection.push(url, full=full)
+        assert tables(path) == {"faq"}
+
+    def test_a_file_that_is_not_a_database(self, path: Path, url: str) -> None:
+        content = b"not a database, but long enough to be read as one" * 1000
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match="not a valid DuckDB .*; name another") as caught:
+            open_target(url)
+        assert "\n" not in str(caught.value)
+        assert path.read_bytes() == content
+
+    def test_a_read_only_file(self, others_file: Path) -> None:
+        before = others_file.read_bytes()
+        with pytest.raises(ConfigError, match="Permission denied.*; make the file") as caught:
+            open_target(f"duckdb://{others_file}?table=faq")
+        assert "\n" not in str(caught.value)
+        with pytest.raises(ConfigError, match="Permission denied"):
+            open_target(f"duckdb://{others_file}2?table=faq").create(SCHEMA)
+        assert others_file.read_bytes() == before
+
+    def test_a_file_that_another_process_has_open(self, path: Path, url: str, filled) -> None:
+        program = f"from gem_index.targets import *\nopen_target({url!r})"
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        last = run.stderr.strip().splitlines()[-1]
+        assert "ConfigError: found the database" in last
+        assert "; close the program that has it open" in last
+
+    def test_a_dry_run_does_not_create_the_file(self, path: Path, target) -> None:
+        assert target.live() is target.staged() is None
+        target.drop()
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/duckdb.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)

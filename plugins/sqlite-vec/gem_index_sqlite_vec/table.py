@@ -1,0 +1,145 @@
+"""One generation of a table: the documents, and their vectors in a virtual table of sqlite-vec."""
+
+# ruff: noqa: S608 - names are checked and quoted, values are parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import ConfigError
+from gem_index.targets import Neighbour, TargetDocument, TargetSchema
+from gem_index_sqlite_vec.database import Database
+
+__all__ = ["SqliteVecTable"]
+
+_LARGEST_K = 4096  # of sqlite-vec's own nearest-neighbour query
+
+
+class SqliteVecTable:
+    """A table of documents and a vec0 table with the same row ids.
+
+    A zero vector is not in the vec0 table: its cosine distance is NULL there, which would come first.
+
+    Parameters
+    ----------
+    database : Database
+    name : str
+        Of the table of documents; that of the vectors is ``<name>_vectors``.
+    schema : TargetSchema
+    """
+
+    def __init__(self, database: Database, name: str, schema: TargetSchema) -> None:
+        self._database = database
+        self._documents = f'"{name}"'
+        self._vectors = f'"{name}_vectors"'
+        self.schema = schema
+
+    def create(self) -> None:
+        """Create both tables; the caller has begun a transaction."""
+        self._database.rows(
+            f"CREATE TABLE {self._documents} "
+            "(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text TEXT, metadata TEXT NOT NULL)"
+        )
+        self._database.rows(
+            f"CREATE VIRTUAL TABLE {self._vectors} "
+            f"USING vec0(embedding float[{self.schema.dimension}] distance_metric=cosine)"
+        )
+
+    def drop(self) -> None:
+        """Drop both tables; the caller has begun a transaction."""
+        self._database.rows(f"DROP TABLE IF EXISTS {self._vectors}")
+        self._database.rows(f"DROP TABLE IF EXISTS {self._documents}")
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return nothing: metadata is stored as JSON."""
+        return []
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents, all of them in one transaction."""
+        for document in documents:
+            if document.vector.shape != (self.schema.dimension,):
+                raise ConfigError(
+                    f"found a vector of the shape {document.vector.shape}; expected {self.schema.dimension} "
+                    "numbers, the table's dimension; push with the encoder that filled the table"
+                )
+        with self._database.transaction():
+            for document in documents:
+                metadata = json.dumps(dict(document.metadata), ensure_ascii=False)
+                [(row,)] = self._database.rows(
+                    f"INSERT INTO {self._documents} (id, text, metadata) VALUES (?, ?, ?) "
+                    "ON CONFLICT (id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata "
+                    "RETURNING rowid",
+                    (document.id, document.text, metadata),
+                )
+                self._database.rows(f"DELETE FROM {self._vectors} WHERE rowid = ?", (row,))
+                if document.vector.any():
+                    self._database.rows(
+                        f"INSERT INTO {self._vectors} (rowid, embedding) VALUES (?, ?)",
+                        (row, _to_blob(document.vector)),
+                    )
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents, all of them in one transaction."""
+        with self._database.transaction():
+            for identifier in ids:
+                for (row,) in self._database.rows(
+                    f"DELETE FROM {self._documents} WHERE id = ? RETURNING rowid", (identifier,)
+                ):
+                    self._database.rows(f"DELETE FROM {self._vectors} WHERE rowid = ?", (row,))
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        [(count,)] = self._database.rows(f"SELECT count(*) FROM {self._documents}")
+        return int(count)
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents, by sqlite-vec's exact search; a zero vector has the score 0."""
+        if k < 1:
+            return []
+        if not vector.any():
+            rows = self._database.rows(f"SELECT id FROM {self._documents} LIMIT ?", (k,))
+            return [Neighbour(identifier, 0.0) for (identifier,) in rows]
+        if k <= _LARGEST_K:
+            distance, nearest = "distance", "WHERE embedding MATCH ?1 AND k = ?2"
+        else:
+            distance = "vec_distance_cosine(embedding, ?1)"
+            nearest = f"ORDER BY {distance} LIMIT ?2"
+        with self._database.transaction(write=False):
+            rows = self._database.rows(
+                f"WITH near AS MATERIALIZED (SELECT rowid AS place, {distance} AS distance "
+                f"FROM {self._vectors} {nearest}) "
+                f"SELECT d.id, near.distance FROM near JOIN {self._documents} AS d ON d.rowid = near.place",
+                (_to_blob(vector), k),
+            )
+            hits = [Neighbour(identifier, 1.0 - far) for identifier, far in rows]
+            if len(hits) < k or any(hit.score < 0 for hit in hits):
+                hits += self._without_words(k)
+        return sorted(hits, key=lambda hit: -hit.score)[:k]
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents, all of one state of the database."""
+        zeros = np.zeros(self.schema.dimension, np.float32)
+        for identifier, text, metadata, blob in self._database.iterate(
+            f"SELECT d.id, d.text, d.metadata, v.embedding FROM {self._documents} AS d "
+            f"LEFT JOIN {self._vectors} AS v ON v.rowid = d.rowid"
+        ):
+            vector = zeros.copy() if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
+            yield TargetDocument(identifier, vector, text, json.loads(metadata))
+
+    def _without_words(self, k: int) -> list[Neighbour]:
+        """Return up to k of the documents whose vector is zero."""
+        rows = self._database.rows(
+            f"SELECT id FROM {self._documents} "
+            f"WHERE rowid NOT IN (SELECT rowid FROM {self._vectors}) LIMIT ?",
+            (k,),
+        )
+        return [Neighbour(identifier, 0.0) for (identifier,) in rows]
+
+
+def _to_blob(vector: npt.NDArray[np.float32]) -> bytes:
+    return np.ascontiguousarray(vector, "<f4").tobytes()

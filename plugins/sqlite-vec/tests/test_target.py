@@ -1,0 +1,276 @@
+"""SQLite with sqlite-vec as a target: the contract, the file in SQL, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gem_index_sqlite_vec import connect
+
+from gem_index import Document, Home
+from gem_index.errors import ConfigError
+from gem_index.targets import TargetDocument, TargetSchema, open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name) for name in VECTORS]
+
+
+def execute(path: Path, *statements: str) -> list:
+    connection = connect(path)
+    try:
+        with connection:
+            return [connection.execute(statement).fetchall() for statement in statements][-1]
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a file.sqlite"
+
+
+@pytest.fixture
+def url(path: Path) -> str:
+    return f"sqlite-vec://{path}?table=faq"
+
+
+@pytest.fixture
+def target(url: str):
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    table = target.create(SCHEMA)
+    table.upsert(DOCUMENTS)
+    return target
+
+
+class TestSqliteVec(TargetContract):
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"sqlite-vec://{tmp_path}/db.sqlite?table=faq"
+
+
+class TestQuery:
+    def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
+        hits = filled.live().query(np.array([1, 0], np.float32), 5)
+        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
+            ("east", 1), ("northeast", 0.6), ("north", 0), ("none", 0), ("west", -1),
+        ]  # fmt: skip
+
+    def test_the_zero_vector_comes_before_negative_scores(self, filled) -> None:
+        hits = filled.live().query(np.array([-0.8, -0.6], np.float32), 2)
+        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [("west", 0.8), ("none", 0)]
+
+    @pytest.mark.parametrize("k", [5, 4096, 5000])
+    def test_any_k(self, filled, k: int) -> None:
+        hits = filled.live().query(np.array([1, 0], np.float32), k)
+        assert [hit.id for hit in hits] == ["east", "northeast", "north", "none", "west"]
+
+    def test_a_zero_query_scores_0(self, filled) -> None:
+        hits = filled.live().query(np.zeros(2, np.float32), 3)
+        assert [hit.score for hit in hits] == [0, 0, 0]
+        assert filled.live().query(np.zeros(2, np.float32), 0) == []
+
+    def test_a_replaced_document_is_found_once(self, filled) -> None:
+        table = filled.live()
+        table.upsert([TargetDocument("east", np.array([0, 0], np.float32)), document("none")])
+        table.upsert([TargetDocument("none", np.array([1, 0], np.float32))] * 2)
+        assert [hit.id for hit in table.query(np.array([1, 0], np.float32), 9)] == [
+            "none", "northeast", "north", "east", "west",
+        ]  # fmt: skip
+        table.delete(["none", "unknown", "none"])
+        assert table.count() == 4
+
+
+class TestSql:
+    def test_the_nearest_document_in_plain_sql(self, path: Path, filled) -> None:
+        connection = connect(path)
+        (row,) = connection.execute(
+            "SELECT faq.id, faq.text, near.distance FROM faq_vectors AS near JOIN faq ON faq.rowid = near.rowid "
+            "WHERE near.embedding MATCH '[0.1, 0.9]' AND near.k = 1"
+        ).fetchall()
+        connection.close()
+        assert row[:2] == ("north", "to the north")
+
+    def test_the_schema_is_written_down(self, path: Path, filled) -> None:
+        rows = execute(path, "SELECT key, value FROM faq_gem WHERE state = 'live'")
+        assert dict(rows) == SCHEMA.to_strings() | {"generation": "1"}
+
+    def test_a_reader_sees_the_old_table_until_the_switch(self, path: Path, filled) -> None:
+        filled.stage(SCHEMA).upsert([document("west")])
+        assert execute(path, "SELECT count(*) FROM faq") == [(5,)]
+        assert execute(path, "SELECT count(*) FROM faq_vectors") == [(4,)]
+        filled.switch()
+        assert execute(path, "SELECT id FROM faq") == [("west",)]
+        assert execute(path, "SELECT count(*) FROM faq_vectors") == [(1,)]
+        tables = {name for (name,) in execute(path, "SELECT name FROM sqlite_master")}
+        assert not any(name.startswith("faq_gem_1") for name in tables)
+
+    def test_a_switch_that_fails_changes_nothing(self, path: Path, filled, monkeypatch) -> None:
+        with pytest.raises(ConfigError, match="found no staged table"):
+            filled.switch()
+        filled.stage(SCHEMA).upsert([document("west")])
+        monkeypatch.setattr(type(filled), "_show", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            filled.switch()
+        monkeypatch.undo()
+        assert filled.live().count() == 5
+        assert filled.staged().count() == 1
+
+    def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
+        execute(path, "CREATE TABLE mine (a)")
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert execute(path, "SELECT name FROM sqlite_master WHERE name LIKE '%faq%'") == []
+        assert execute(path, "SELECT * FROM mine") == []
+        assert filled.live() is filled.staged() is None
+
+    def test_two_tables_in_a_file(self, path: Path, filled) -> None:
+        other = open_target(f"sqlite-vec://{path}?table=2")
+        other.create(SCHEMA).upsert([document("west")])
+        other.close()
+        assert execute(path, 'SELECT id FROM "2"') == [("west",)]
+        assert filled.live().count() == 5
+
+    def test_a_user_drops_the_views(self, path: Path, filled) -> None:
+        execute(path, "DROP VIEW faq", "DROP VIEW faq_vectors")
+        assert filled.live() is None
+        assert filled.create(SCHEMA).count() == 0
+
+
+class TestRefused:
+    @pytest.mark.parametrize("table", ["faq;drop", 'a"b', "a b", "é", "sqlite_x", "../a"])
+    def test_a_bad_table_name(self, tmp_path: Path, table: str) -> None:
+        with pytest.raises(ConfigError, match="found the table name .*; expected letters, digits"):
+            open_target(f"sqlite-vec://{tmp_path}/db?table={table}".replace(";", "%3B"))
+        assert not (tmp_path / "db").exists()
+
+    @pytest.mark.parametrize(
+        ("end", "message"),
+        [
+            ("/db", "has no table; expected \\?table=NAME"),
+            ("/db?table=", "has no table"),
+            ("/db?table=a&colour=red", "has no option 'colour'"),
+            ("/no/such/folder/db?table=a", "found no folder .*no/such/folder"),
+            ("/%00?table=a", "zero byte"),
+            ("?table=a", "unable to open"),
+        ],
+    )
+    def test_a_bad_url(self, tmp_path: Path, end: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            open_target(f"sqlite-vec://{tmp_path}{end}")
+        assert "\n" not in str(caught.value)
+
+    def test_a_host(self) -> None:
+        with pytest.raises(ConfigError, match="found a host"):
+            open_target("sqlite-vec://faq.sqlite?table=faq")
+
+    @pytest.mark.parametrize("name", ["faq", "FAQ_vectors", "faq_gem"])
+    @pytest.mark.parametrize("kind", ["TABLE {} (a)", "VIEW {} AS SELECT 1 AS a"])
+    def test_a_name_in_use(self, path: Path, url: str, name: str, kind: str) -> None:
+        execute(path, "CREATE " + kind.format(name))
+        before, target = path.read_bytes(), open_target(url)
+        for call in (target.live, target.drop, lambda: target.create(SCHEMA)):
+            with pytest.raises(ConfigError, match=f"(?i)found {name} .*gem-index did not create"):
+                call()
+        target.close()
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("name", ["faq_gem_1", "faq_gem_1_vectors"])
+    def test_an_inner_name_in_use(self, path: Path, url: str, name: str) -> None:
+        execute(path, f"CREATE TABLE {name} (a)")
+        target = open_target(url)
+        assert target.live() is None
+        with pytest.raises(ConfigError, match=f"found {name} .*gem-index did not create"):
+            target.create(SCHEMA)
+        target.close()
+        assert execute(path, "SELECT name FROM sqlite_master") == [(name,)]
+
+    def test_a_push_into_a_foreign_table(self, path: Path, url: str, tmp_path: Path) -> None:
+        execute(path, "CREATE TABLE faq (a)")
+        home = Home(tmp_path / "home")
+        collection = home.create_collection("faq")
+        collection.ingest([Document(id="1", text="a river")])
+        for full in (False, True):
+            with pytest.raises(ConfigError, match="gem-index did not create"):
+                collection.push(url, full=full)
+        assert execute(path, "SELECT name FROM sqlite_master") == [("faq",)]
+
+    def test_a_file_that_is_not_a_database(self, path: Path, url: str) -> None:
+        path.write_bytes(b"not a database, but long enough to be read as one" * 100)
+        with pytest.raises(ConfigError, match="not a database; expected a SQLite database"):
+            open_target(url)
+
+    def test_a_read_only_database(self, path: Path, url: str, filled) -> None:
+        filled.close()
+        with path.open("r+b") as file:
+            file.seek(
+                18
+            )  # the write version: SQLite only reads a file of a later one, also as root
+            file.write(b"\x03")
+        target = open_target(url)
+        table = target.live()
+        assert table.count() == 5
+        for call in (
+            lambda: table.upsert(DOCUMENTS),
+            lambda: table.delete(["east"]),
+            lambda: target.stage(SCHEMA),
+            target.drop,
+        ):
+            with pytest.raises(ConfigError, match="readonly database; expected .*; make the file"):
+                call()
+        assert table.count() == 5
+        target.close()
+
+    def test_a_locked_database(self, path: Path, url: str, filled) -> None:
+        other = connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConfigError, match="database is locked; expected .*; wait for the"):
+            filled.live().upsert([document("east")])
+        assert filled.live().count() == 5
+        other.rollback()
+        other.close()
+
+    def test_a_python_without_extensions(self) -> None:
+        program = (
+            "import sqlite3, sys\n"
+            "class Connection: pass\n"
+            "sqlite3.Connection = Connection\n"
+            "sys.modules['pysqlite3'] = None\n"
+            "from gem_index_sqlite_vec.database import connect\n"
+            "from gem_index.errors import ConfigError\n"
+            "try:\n    connect('x')\nexcept ConfigError as error:\n    print(error)\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert "found a Python whose sqlite3 cannot load extensions; expected" in run.stdout
+
+    def test_a_dry_run_does_not_create_the_file(self, path: Path, target) -> None:
+        assert target.live() is target.staged() is None
+        target.drop()
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/sqlite-vec.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)
