@@ -252,7 +252,7 @@ class TestNestedParameters:
 
     def test_unknown_ones_and_bad_values_are_refused(self):
         vectorizer = GemVectorizer(config="cqa")
-        with pytest.raises(ValueError, match="no parameter windo; expected some of window, rem"):
+        with pytest.raises(ValueError, match="no parameter windo; expected some of window, n_rem"):
             vectorizer.set_params(vectors="wordllama", config__windo=3)
         with pytest.raises(ConfigError, match="window is -1; expected a whole number"):
             vectorizer.set_params(config__window=-1)
