@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import ConfigError
-from gem_index.targets import Neighbour, TargetDocument, TargetSchema
 from gem_index_duckdb.database import Database
 
 __all__ = ["COLUMNS", "DuckDbTable"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetSchema, TargetUrl
 from gem_index_duckdb.database import Database
 from gem_index_duckdb.table import COLUMNS, DuckDbTable
 
@@ -36,6 +36,7 @@ class DuckDbTarget:
     """
 
     def __init__(self, url: TargetUrl) -> None:
+        self.url = url
         url.check_options("table")
         name = url.option("table")
         if not re.fullmatch(r"[A-Za-z0-9_]+", name):

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetSchema, TargetUrl
 from gem_index_sqlite_vec.database import Database
 from gem_index_sqlite_vec.table import SqliteVecTable
 
@@ -39,6 +39,7 @@ class SqliteVecTarget:
     """
 
     def __init__(self, url: TargetUrl) -> None:
+        self.url = url
         url.check_options("table")
         self._name = url.option("table")
         if not re.fullmatch(r"[A-Za-z0-9_]+", self._name) or self._name.lower().startswith(
