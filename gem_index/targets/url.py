@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, InputError
 from gem_index.files import user_path
 from gem_index.quoting import quoted
 
@@ -67,12 +67,17 @@ class TargetUrl:
             raise ConfigError(
                 f"the target {cls._shown(text)} names neither a host nor a path; expected one of them"
             )
+        if not host:
+            try:
+                path = str(user_path(path).absolute())
+            except InputError as error:
+                raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
         if ":" in host:
             host = f"[{host}]"
         return cls(
             parts.scheme.lower(),
             f"{host}:{port}" if port else host,
-            path if host else str(user_path(path).absolute()),
+            path,
             options,
             unquote(parts.username or ""),
             unquote(parts.password or ""),

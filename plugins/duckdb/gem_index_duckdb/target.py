@@ -48,10 +48,6 @@ class DuckDbTarget:
                 f"found a host in the target {url}; expected duckdb:///FOLDER/FILE?table=NAME; "
                 "write three slashes and the file's full path"
             )
-        if "\0" in url.path:
-            raise ConfigError(
-                "found a zero byte in the file's name; expected a path; name another file"
-            )
         self._path = Path(url.path)
         if not self._path.parent.is_dir():
             raise ConfigError(

@@ -14,10 +14,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from gem_index_duckdb import DuckDbTarget
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, open_target
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
@@ -270,10 +271,10 @@ class TestRefused:
     def test_a_read_only_file(self, others_file: Path) -> None:
         before = others_file.read_bytes()
         with pytest.raises(ConfigError, match="Permission denied.*; make the file") as caught:
-            open_target(f"duckdb://{others_file}?table=faq")
+            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}?table=faq"))
         assert "\n" not in str(caught.value)
         with pytest.raises(ConfigError, match="Permission denied"):
-            open_target(f"duckdb://{others_file}2?table=faq").create(SCHEMA)
+            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}2?table=faq")).create(SCHEMA)
         assert others_file.read_bytes() == before
 
     def test_a_file_that_another_process_has_open(self, path: Path, url: str, filled) -> None:
