@@ -1,6 +1,6 @@
 """Fork safety: locks that are free in the child, cached properties without a lock, and a gate that delays a fork.
 
-A child has the parent's memory but only the thread that forked: a lock that another thread held would stay locked for ever.
+A child has the parent's memory but only the thread that forked: a lock that another thread held would never be released.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class _Push:
             live, record = self._target.live(), self._find(staged=False)
         replaces = self._check(live, record)
         if self._options.dry_run:
-            counts = self._estimate(None if replaces else record)
+            counts = self._estimate(None if replaces or live is None else record)
         elif live is None or record is None:
             counts = self._write(*self._create(record))
         elif replaces:
@@ -132,7 +132,7 @@ class _Push:
         )
 
     def _finish_switch(self, live: TargetTable | None, staged: TargetRecord) -> bool:
-        """Finish the switch of a push that was killed in the midst of it."""
+        """Finish the switch of a push that was killed during it; tell whether there was one."""
         if live is None and staged.complete:
             table = self._target.staged()
             if table is not None and table.schema.token == staged.token:
@@ -185,13 +185,18 @@ class _Push:
             # only with --full: a table of gem-index that is not this push's
             self._target.drop()
         current = self._encoder.fingerprint
-        if record is None or record.complete or record.fingerprint != current:
+        texts = self._options.texts
+        if (
+            record is None
+            or record.complete
+            or (record.fingerprint, record.texts) != (current, texts)
+        ):
             with self._repository() as targets:
                 record = targets.add(
                     self._name,
                     secrets.token_hex(16),
                     current,
-                    texts=self._options.texts,
+                    texts=texts,
                     staged=False,
                 )
         return self._target.create(self._schema(record)), record

@@ -254,7 +254,7 @@ def _first_line(error: Exception) -> str:
 def _threads(count: int | None = None) -> Iterator[None]:
     """Limit the threads that FAISS uses for the calling thread; by default to one in a forked process.
 
-    OpenMP's threads do not exist in a forked child, which would wait for them for ever.
+    OpenMP's threads do not exist in a forked child, which would wait for them without end.
     """
     faiss = _faiss()
 

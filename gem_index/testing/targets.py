@@ -65,7 +65,7 @@ class TargetContract:
         return home.collection("faq")
 
     def table(self, url: str) -> TargetTable:
-        """Return the live table, opened anew."""
+        """Open the target again and return its live table."""
         found = open_target(url).live()
         assert found is not None
         return found

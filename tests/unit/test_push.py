@@ -19,6 +19,7 @@ from gem_index.errors import (
 )
 from gem_index.home.pulling import pull
 from gem_index.targets import list_targets, open_target, registry
+from gem_index.targets.parquet import ParquetTarget
 
 
 @pytest.fixture
@@ -114,6 +115,26 @@ def test_a_dry_run_changes_nothing(faq, url, tmp_path):
     before = (tmp_path / "table/live/_table.json").read_bytes()
     assert faq.push(url, dry_run=True).deleted == 1
     assert (tmp_path / "table/live/_table.json").read_bytes() == before
+
+
+def test_a_dry_run_of_a_full_push_counts_everything(faq, url):
+    faq.push(url)
+    assert faq.push(url, full=True, dry_run=True).added == 20
+    target = open_target(url)
+    target.drop()
+    assert faq.push(url, full=True, dry_run=True).added == 20
+    assert target.live() is None
+
+
+def test_a_first_push_that_failed_may_go_on_without_texts(faq, url, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(ParquetTarget, "create", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            faq.push(url)
+    faq.push(url, texts=False)
+    table = open_target(url).live()
+    assert not table.schema.texts
+    assert table.count() == 20
 
 
 def test_a_dropped_collection_forgets_its_targets(home, faq, url, vectors_folder):

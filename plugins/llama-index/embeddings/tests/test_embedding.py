@@ -294,7 +294,7 @@ class TestPipeline:
         )
 
     def test_worker_processes(self) -> None:
-        # No splitter: llama-index-core 0.14.25 waits for ever where a SentenceSplitter is sent to a worker.
+        # No splitter: llama-index-core 0.14.25 never returns if a SentenceSplitter is sent to a worker.
         embedding = IngestionPipeline(transformations=[GemEmbedding()])
         nodes = embedding.run(documents=documents(), num_workers=2)
         np.testing.assert_allclose(
