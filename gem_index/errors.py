@@ -27,13 +27,15 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     │   └── CommitError            the same during a commit: it is not known yet whether the transaction was kept
     ├── DownloadError              a server sent an error, or not the expected file
     ├── HomeBusyError              another process kept the write lock for too long
+    ├── TargetUnavailableError     a vector database cannot be reached, or is overloaded
+    ├── RejectedDocumentsError     a vector database refused some documents
     └── NotIndexedError            documents are stored and found, but fitting or indexing them failed
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gem_index.quoting import quoted, quoted_error
@@ -59,7 +61,9 @@ __all__ = [
     "NameTakenError",
     "NotIndexedError",
     "RecordError",
+    "RejectedDocumentsError",
     "TargetChangedError",
+    "TargetUnavailableError",
     "UnknownNameError",
     "VectorFormatError",
 ]
@@ -243,6 +247,49 @@ class TargetChangedError(InputError):
         super().__init__(
             f"the target {target} is not as the last push left it: {problem}; expected no other writer: "
             "choose another table, or push in full to replace it"
+        )
+
+
+class TargetUnavailableError(GemIndexError):
+    """A vector database cannot be reached, or is overloaded; a push has tried several times.
+
+    Parameters
+    ----------
+    target : str
+        Its URL without secrets.
+    reason : str
+        What happened, such as ``connection refused``.
+    """
+
+    def __init__(self, target: str, reason: str) -> None:
+        self.target = target
+        self.reason = reason
+        super().__init__(
+            f"the target {target} cannot be reached: {reason}; expected a server that answers: "
+            "start it or wait for it, and run the command again, which resumes"
+        )
+
+
+class RejectedDocumentsError(GemIndexError):
+    """A vector database refused some documents of a batch.
+
+    Parameters
+    ----------
+    target : str
+        Its URL without secrets.
+    reasons : mapping of str to str
+        By document id.
+    """
+
+    def __init__(self, target: str, reasons: Mapping[str, str]) -> None:
+        self.target = target
+        self.reasons = dict(reasons)
+        named = ", ".join(quoted(identifier, 60) for identifier in list(self.reasons)[:5])
+        more = f" and {len(self.reasons) - 5} more" if len(self.reasons) > 5 else ""
+        reason = quoted(next(iter(self.reasons.values()), ""), 200)
+        super().__init__(
+            f"the target {target} refused {len(self.reasons)} documents, {named}{more}: {reason}; "
+            "expected all to be stored: change or delete these, and push again, which resumes"
         )
 
 

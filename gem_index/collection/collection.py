@@ -12,7 +12,6 @@ from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer, answer_reranked
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
-from gem_index.collection.pushing import PushOptions, push
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -202,6 +201,9 @@ class Collection:
         MissingTargetError
             If the package for the database is not installed.
         """
+        # Imported here because a process that searches does not push.
+        from gem_index.collection.pushing import PushOptions, push
+
         options = PushOptions(
             full=full,
             dry_run=dry_run,

@@ -14,6 +14,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.targets.protocol import TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
+from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
 from gem_index.text import check_texts
 
@@ -70,11 +71,11 @@ def embed_into(
         rows = iter(documents)
         while batch := list(islice(rows, options.batch)):
             unique = {document.id: document for document in batch}  # the last of an id
-            table.upsert(_encoded(list(unique.values()), encoder, table, options))
+            with_retries(table.upsert, _encoded(list(unique.values()), encoder, table, options))
             total += len(unique)
             if progress is not None:
                 progress("embed", total, 0)
-        after = table.count()
+        after = with_retries(table.count)
     finally:
         target.close()
     return PushReport(

@@ -32,6 +32,7 @@ from gem_index.store.records import StoredDocument
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
+from gem_index.targets.retries import with_retries
 
 __all__ = ["PushOptions", "push", "storable"]
 
@@ -64,17 +65,19 @@ def push(
     lock = FileLock(
         access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
     )
-    target = open_target(to) if isinstance(to, str) else to
     try:
         with lock:
-            return _Push(access, target, options, progress).run()
+            # Opened here: a database may be a file that the other process has open.
+            target = open_target(to) if isinstance(to, str) else to
+            try:
+                return _Push(access, target, options, progress).run()
+            finally:
+                if isinstance(to, str):
+                    target.close()
     except Timeout as error:
         raise HomeBusyError(
             f"another process pushes from the home {access.workspace.root}; try again when it is done"
         ) from error
-    finally:
-        if isinstance(to, str):
-            target.close()
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ class _Push:
             stored = [found[seq] for seq in sorted(found)]
             with self._repository() as targets:
                 held = targets.held(record.id, [document.document_id for document in stored])
-            table.upsert(self._documents(stored, table))
+            with_retries(table.upsert, self._documents(stored, table))
             with self._repository() as targets:
                 targets.record(
                     record.id, {document.document_id: document.seq for document in stored}
@@ -256,10 +259,10 @@ class _Push:
                 self._progress("push", done, len(changed))
         for begin in range(0, len(stale), self._options.batch):
             ids = stale[begin : begin + self._options.batch]
-            table.delete(ids)
+            with_retries(table.delete, ids)
             with self._repository() as targets:
                 targets.forget(record.id, ids)
-        expected, found_now = self._count(record), table.count()
+        expected, found_now = self._count(record), with_retries(table.count)
         if found_now != expected:
             raise TargetChangedError(
                 self._name, f"the table holds {found_now} documents after {expected} were pushed"

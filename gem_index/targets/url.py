@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import user_path
-from gem_index.quoting import quoted
+from gem_index.quoting import quoted, quoted_error
 
 __all__ = ["TargetUrl"]
+
+_FILE = "_file"  # at the end of an option that names the file of a secret
+_VARIABLE = "GEM_INDEX_TARGET_"
 
 
 @dataclass(frozen=True)
@@ -100,17 +104,52 @@ class TargetUrl:
             raise ConfigError(f"the target {self} has no {name}; expected ?{name}=NAME")
         return value
 
-    def check_options(self, *known: str) -> None:
-        """Raise ConfigError if there are options beside those that the engine knows."""
-        unknown = sorted(set(self.options) - set(known))
+    def check_options(self, *known: str, secrets: Sequence[str] = ()) -> None:
+        """Raise ConfigError if there are options beside those that the engine knows.
+
+        Parameters
+        ----------
+        *known : str
+            Names of options.
+        secrets : sequence of str
+            Names for :meth:`secret`, each of which may also be given as the option ``<name>_file``.
+        """
+        of_secrets = {f"{name}{end}" for name in secrets for end in ("", _FILE)}
+        unknown = sorted(set(self.options) - set(known) - of_secrets)
         if unknown:
             raise ConfigError(
                 f"the target {self.scheme} has no option {quoted(unknown[0])}; expected some of {', '.join(known)}"
             )
 
+    def secret(self, name: str) -> str:
+        """Return a credential, from the first of these that has it; empty if none has.
+
+        The URL (``user:password@``, or the option ``?key=``), the file that the option ``?key_file=`` names, the environment
+        variable ``GEM_INDEX_TARGET_KEY``, the file that ``GEM_INDEX_TARGET_KEY_FILE`` names.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``key``, ``user`` or ``password``.
+
+        Raises
+        ------
+        ConfigError
+            If a file cannot be read.
+        """
+        of_url = {"user": self.user, "password": self.password}.get(name)
+        variable = f"{_VARIABLE}{name.upper()}"
+        return (
+            of_url
+            or self.options.get(name)
+            or _content(self.options.get(f"{name}{_FILE}"), f"the option {name}{_FILE}")
+            or os.environ.get(variable)
+            or _content(os.environ.get(f"{variable}_FILE"), f"{variable}_FILE")
+        )
+
     def without_secrets(self) -> Self:
         """Return the URL as it is stored: without user, password and keys."""
-        secret = re.compile("key|token|password|secret", re.IGNORECASE)
+        secret = re.compile("key|token|password|secret|user", re.IGNORECASE)
         options = {name: value for name, value in self.options.items() if not secret.search(name)}
         return replace(self, user="", password="", options=options)
 
@@ -119,3 +158,17 @@ class TargetUrl:
         query = "&".join(f"{name}={value}" for name, value in sorted(bare.options.items()))
         text = urlunsplit((self.scheme, self.host, self.path, query, ""))
         return text if self.host else re.sub(r"^([^:]+):/+", r"\1:///", text)
+
+
+def _content(path: str | None, source: str) -> str:
+    """Return the first line of a file; empty if there is no path."""
+    if not path:
+        return ""
+    try:
+        lines = user_path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, InputError) as error:
+        raise ConfigError(
+            f"{source} names {quoted(path)}, which cannot be read: {quoted_error(error)}; "
+            "expected a text file that holds the secret"
+        ) from error
+    return lines[0].strip() if lines else ""

@@ -9,7 +9,12 @@ from gem_index.testing.pages import run_page
 from gem_index.testing.processes import call_in_child, in_forked_child, run_python
 from gem_index.testing.providers import EmbeddingProviderContract, embed_documents, embed_query
 from gem_index.testing.rerankers import RerankerContract
-from gem_index.testing.samples import cosine_ranking, fit_model, write_word_vectors
+from gem_index.testing.samples import (
+    cosine_ranking,
+    documentation_sentences,
+    fit_model,
+    write_word_vectors,
+)
 from gem_index.testing.sources import VectorSourceContract
 from gem_index.testing.targets import TargetContract
 
@@ -20,6 +25,7 @@ __all__ = [
     "VectorSourceContract",
     "call_in_child",
     "cosine_ranking",
+    "documentation_sentences",
     "embed_documents",
     "embed_query",
     "fit_model",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+import sysconfig
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.home.opening import open_provider
 from gem_index.text import tokenize
 
-__all__ = ["cosine_ranking", "fit_model", "write_word_vectors"]
+__all__ = ["cosine_ranking", "documentation_sentences", "fit_model", "write_word_vectors"]
 
 
 def fit_model(path: str | Path, corpus: Sequence[str]) -> Encoder:
@@ -58,6 +62,49 @@ def write_word_vectors(path: str | Path, texts: Sequence[str], seed: int = 0) ->
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def documentation_sentences(count: int) -> list[str]:
+    """Return distinct English sentences from the docstrings of Python's standard library, always in the same order.
+
+    Parameters
+    ----------
+    count : int
+        Up to about 15,000.
+
+    Returns
+    -------
+    list of str
+    """
+    library = Path(sysconfig.get_path("stdlib"))
+    files = (*sorted(library.glob("*.py")), *sorted(library.glob("[a-z]*/*.py")))
+    found = list(islice(_distinct(_sentences(files)), count))
+    if len(found) < count:
+        raise ValueError(f"found {len(found)} sentences in {library}; expected {count}")
+    return found
+
+
+def _sentences(files: Sequence[Path]) -> Iterator[str]:
+    """Iterate over the sentences of at least four words in the docstrings of some modules."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for file in files:
+        if "test" in file.parent.name or file.parent.name == "lib2to3":
+            continue
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            text = ast.get_docstring(node) if isinstance(node, documented) else None
+            for paragraph in re.split(r"\n\s*\n", text or ""):
+                line = " ".join(paragraph.split())
+                for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line):
+                    if re.fullmatch(r"[A-Z]\S*(?: \S+){3,60}[.!?]", sentence):
+                        yield sentence
+
+
+def _distinct(values: Iterator[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for value in values:
+        if value not in seen:
+            seen.add(value)
+            yield value
 
 
 def cosine_ranking(query: str, texts: Sequence[str], **choice: Any) -> list[tuple[int, Any]]:

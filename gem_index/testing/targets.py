@@ -12,6 +12,11 @@ In your own package, with pytest::
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +24,28 @@ import numpy as np
 import pytest
 
 from gem_index.collection.collection import Collection
+from gem_index.collection.embedding import embed_into
+from gem_index.collection.pushing import PushOptions
 from gem_index.documents import Document
-from gem_index.errors import GemIndexError, TargetChangedError
+from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError
 from gem_index.home.home import Home
+from gem_index.home.opening import open_provider
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
-from gem_index.testing.samples import write_word_vectors
+from gem_index.testing.samples import documentation_sentences, write_word_vectors
 
 __all__ = ["TargetContract"]
 
 _SUBJECTS = ("a visa", "the bank", "my account", "the school", "a river", "tea", "an embassy")
 _VERBS = ("renew", "open", "close", "find", "pay", "visit", "lose")
+_PUSH = """
+import sys
+from gem_index import Home
+
+root, name, url, batch = sys.argv[1:]
+show = lambda step, done, total: print(step, done, flush=True)
+print("pushed", Home(root).collection(name).push(url, batch=int(batch), progress=show).documents, flush=True)
+"""
 METADATA: dict[str, Any] = {"lang": "en", "year": 2024, "price": 3.5, "new": True}
 """Metadata of the types that every database is expected to keep."""
 
@@ -241,6 +257,75 @@ class TargetContract:
         assert found.metadata["lang"] == "de"
         assert all(odd[name] == value for name, value in found.metadata.items())
 
+    def test_two_pushes_at_once(self, faq: Collection, url: str) -> None:
+        """Of two processes that push one collection, one waits for the other."""
+        with _pushing(faq, url, 10) as one, _pushing(faq, url, 10) as other:
+            ends = [process.communicate(timeout=120) for process in (one, other)]
+        assert [one.returncode, other.returncode] == [0, 0], ends
+        assert all("pushed 60" in output for output, _ in ends)
+        self.assert_in_step(faq, url)
+
+    def test_vectors_of_another_encoder_are_refused(self, url: str) -> None:
+        """By fingerprint, before anything is stored."""
+        documents, options = _documents(20), PushOptions()
+        one, other = (
+            open_provider(config={"removed": r}).encoder.fit([d.text for d in documents])
+            for r in (0, 1)
+        )
+        embed_into(url, one, documents, options)
+        with pytest.raises(FingerprintMismatchError, match=one.fingerprint[:12]):
+            embed_into(url, other, _documents(20, begin=20), options)
+        assert self.table(url).schema.fingerprint == one.fingerprint
+        assert self.table(url).count() == 20
+
+    def test_10_000_real_sentences(self, url: str, tmp_path: Path) -> None:
+        """Killed processes, changes and a refit; each time the nearest ten agree with an exact search."""
+        sentences = documentation_sentences(11_050)
+        queries, home = sentences[11_000:], Home(tmp_path / "sentences")
+        home.build("docs", [Document(id=f"s{i}", text=t) for i, t in enumerate(sentences[:10_000])])
+        docs, dice = home.collection("docs"), np.random.default_rng()
+        for _ in range(3):
+            with _pushing(docs, url, 500) as process:
+                assert process.stdout is not None
+                for _ in range(dice.integers(1, 6)):
+                    assert process.stdout.readline()
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        assert docs.push(url).documents == 10_000
+        self.assert_finds(docs, url, queries)
+        docs.ingest([Document(id=f"s{i}", text=sentences[i + 3000]) for i in range(7500, 8000)])
+        docs.delete([f"s{i}" for i in range(500)])
+        report = docs.push(url)
+        assert (report.added, report.updated, report.deleted) == (0, 500, 500)
+        self.assert_finds(docs, url, queries)
+        docs.refit()
+        assert docs.push(url).updated == 9500
+        self.assert_finds(docs, url, queries)
+
+    def assert_finds(self, collection: Collection, url: str, queries: list[str]) -> None:
+        """Compare the ids, vectors and nearest documents of a table with those of a collection."""
+        expected = {document.id: document.text for document in collection.documents()}
+        target = open_target(url)
+        table = target.live()
+        assert table is not None
+        found = list(table.documents())
+        assert table.count() == len(found) == len(expected)
+        assert {document.id: document.text for document in found} == expected
+        vectors = collection.encoder.encode(list(expected.values()))
+        stored = {document.id: document.vector for document in found}
+        np.testing.assert_allclose([stored[each] for each in expected], vectors, atol=1e-6)
+        overlaps = []
+        for query in collection.encoder.encode(queries):
+            scores = vectors @ query
+            least = np.sort(scores)[-10] - 1e-5  # equally near documents count alike
+            exact = dict(zip(expected, scores, strict=True))
+            hits = table.query(query, 10)
+            assert len({hit.id for hit in hits}) == 10
+            assert all(abs(hit.score - exact[hit.id]) < 1e-3 for hit in hits)
+            overlaps.append(np.mean([exact[hit.id] >= least for hit in hits]))
+        target.close()
+        assert np.mean(overlaps) >= self.overlap
+
     def test_a_wrong_dimension_is_refused(self, url: str) -> None:
         """By the table itself, before anything is stored."""
         target = open_target(url)
@@ -251,6 +336,22 @@ class TargetContract:
             table.upsert([TargetDocument("1", np.ones(3, np.float32))])
         assert table.count() == 0
         target.close()
+
+
+@contextmanager
+def _pushing(collection: Collection, url: str, batch: int) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that pushes a collection and prints each batch that the database has acknowledged."""
+    arguments = [str(collection._access.workspace.root), collection.name, url, str(batch)]
+    with subprocess.Popen(  # noqa: S603 - the test's own script
+        [sys.executable, "-c", _PUSH, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _live(target: Target) -> TargetTable:

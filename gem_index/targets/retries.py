@@ -1,0 +1,46 @@
+"""Repeat calls of a database that cannot be reached for a while, or is overloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from gem_index.errors import TargetUnavailableError
+
+__all__ = ["ATTEMPTS", "FIRST_WAIT", "LONGEST_WAIT", "with_retries"]
+
+ATTEMPTS = 7
+FIRST_WAIT = 0.5
+"""Seconds before the second attempt; each later wait is about twice as long."""
+LONGEST_WAIT = 15.0
+"""Seconds."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def with_retries(call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """Call a function that may be repeated, again if the database is unavailable.
+
+    Waits grow exponentially and are jittered, so that several clients of a server that restarts do not return at once.
+
+    Raises
+    ------
+    TargetUnavailableError
+        Of the last attempt.
+    """
+    from tenacity import (
+        Retrying,
+        retry_if_exception_type,
+        stop_after_attempt,
+        wait_exponential,
+        wait_random,
+    )
+
+    attempts = Retrying(
+        retry=retry_if_exception_type(TargetUnavailableError),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(FIRST_WAIT, LONGEST_WAIT) + wait_random(0, FIRST_WAIT),
+        reraise=True,
+    )
+    return attempts(call, *args, **kwargs)
