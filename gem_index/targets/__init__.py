@@ -8,16 +8,21 @@ from gem_index.targets.protocol import (
     TargetTable,
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
+from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_name
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
     "Neighbour",
+    "SqlDatabase",
+    "SqlTable",
+    "SqlTarget",
     "Target",
     "TargetDocument",
     "TargetInfo",
     "TargetSchema",
     "TargetTable",
     "TargetUrl",
+    "check_table_name",
     "list_targets",
     "open_target",
 ]

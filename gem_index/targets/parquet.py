@@ -182,6 +182,9 @@ class ParquetTable:
                 )
             )
 
+    def finish(self) -> None:
+        """Do nothing."""
+
     def _located(self) -> dict[str, str]:
         """Return the file of each document; the ids are read once."""
         if self._file_of is None:

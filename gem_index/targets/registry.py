@@ -20,7 +20,13 @@ ENTRY_POINTS = "gem_index.targets"
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "duckdb": "gem-index-duckdb",
+        "elasticsearch+http": "gem-index-elasticsearch",
+        "elasticsearch+https": "gem-index-elasticsearch",
+        "faiss": "gem-index",
+        "opensearch+http": "gem-index-elasticsearch",
+        "opensearch+https": "gem-index-elasticsearch",
         "parquet": "gem-index[parquet]",
+        "postgresql": "gem-index-postgresql",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
 )
