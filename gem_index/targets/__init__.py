@@ -1,5 +1,6 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
+from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
 from gem_index.targets.protocol import (
     Neighbour,
     Target,
@@ -12,6 +13,7 @@ from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
+    "FolderTarget",
     "Neighbour",
     "SqlDatabase",
     "SqlTable",
@@ -25,4 +27,6 @@ __all__ = [
     "check_table_name",
     "list_targets",
     "open_target",
+    "read_manifest",
+    "write_manifest",
 ]

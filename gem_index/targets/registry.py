@@ -22,7 +22,7 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
         "duckdb": "gem-index-duckdb",
         "elasticsearch+http": "gem-index-elasticsearch",
         "elasticsearch+https": "gem-index-elasticsearch",
-        "faiss": "gem-index",
+        "faiss": "gem-index[parquet]",
         "opensearch+http": "gem-index-elasticsearch",
         "opensearch+https": "gem-index-elasticsearch",
         "parquet": "gem-index[parquet]",
