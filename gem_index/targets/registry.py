@@ -20,11 +20,13 @@ ENTRY_POINTS = "gem_index.targets"
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "duckdb": "gem-index-duckdb",
+        "elasticsearch": "gem-index-elasticsearch",
         "elasticsearch+http": "gem-index-elasticsearch",
         "elasticsearch+https": "gem-index-elasticsearch",
         "faiss": "gem-index[parquet]",
-        "opensearch+http": "gem-index-elasticsearch",
-        "opensearch+https": "gem-index-elasticsearch",
+        "opensearch": "gem-index-elasticsearch",
+        "opensearch+http": "gem-index-elasticsearch[opensearch]",
+        "opensearch+https": "gem-index-elasticsearch[opensearch]",
         "parquet": "gem-index[parquet]",
         "postgresql": "gem-index-postgresql",
         "sqlite-vec": "gem-index-sqlite-vec",
