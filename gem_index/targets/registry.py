@@ -19,6 +19,9 @@ ENTRY_POINTS = "gem_index.targets"
 
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
+        "chroma": "gem-index-chroma",
+        "chroma+http": "gem-index-chroma",
+        "chroma+https": "gem-index-chroma",
         "duckdb": "gem-index-duckdb",
         "parquet": "gem-index[parquet]",
         "sqlite-vec": "gem-index-sqlite-vec",
