@@ -23,6 +23,7 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
         "chroma+http": "gem-index-chroma",
         "chroma+https": "gem-index-chroma",
         "duckdb": "gem-index-duckdb",
+        "lancedb": "gem-index-lancedb",
         "parquet": "gem-index[parquet]",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
