@@ -23,8 +23,14 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
         "chroma+http": "gem-index-chroma",
         "chroma+https": "gem-index-chroma",
         "duckdb": "gem-index-duckdb",
+        "elasticsearch+http": "gem-index-elasticsearch",
+        "elasticsearch+https": "gem-index-elasticsearch",
+        "faiss": "gem-index[parquet]",
         "lancedb": "gem-index-lancedb",
+        "opensearch+http": "gem-index-elasticsearch",
+        "opensearch+https": "gem-index-elasticsearch",
         "parquet": "gem-index[parquet]",
+        "postgresql": "gem-index-postgresql",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
 )

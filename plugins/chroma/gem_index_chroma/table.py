@@ -124,6 +124,9 @@ class ChromaTable:
                 yield TargetDocument(*row[:3], dict(row[3] or {}))
             offset += len(page["ids"])
 
+    def finish(self) -> None:
+        """Do nothing: Chroma adds to its index by itself."""
+
     def _parts(self, documents: Any) -> Iterator[list[TargetDocument]]:
         """Split documents into requests."""
         with self._connection.errors():

@@ -22,7 +22,7 @@ _INTEGERS = range(-(2**63), 2**63)
 _KEPT = timedelta(days=1)
 """Old versions of a table are deleted after this time; until then, what has one open can read it."""
 _WRITES = 500
-"""A table is compacted after so many writes, and when it is closed."""
+"""A table is compacted after so many writes, and at the end of a push."""
 
 
 def arrow_schema(schema: TargetSchema) -> pa.Schema:
@@ -168,17 +168,16 @@ class LanceDbTable:
 
         return pa.RecordBatchReader.from_batches(schema, convert())
 
-    def compact(self) -> None:
-        """Merge small files, and delete versions that are older than a day, if the table was written to."""
-        if self._writes:
-            with self._database.errors():
-                self._table.optimize(cleanup_older_than=_KEPT)
-            self._writes = 0
+    def finish(self) -> None:
+        """Merge small files, bring indexes of the user up to date, and delete versions that are older than a day."""
+        with self._database.errors():
+            self._table.optimize(cleanup_older_than=_KEPT)
+        self._writes = 0
 
     def _count_write(self) -> None:
         self._writes += 1
         if self._writes >= _WRITES:
-            self.compact()
+            self.finish()
 
 
 def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[np.float32]:

@@ -7,7 +7,6 @@ can overwrite one: the rows of ``faq__staged`` become the next version of ``faq`
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from pathlib import Path
 
 from gem_index import TargetSchema, TargetUrl
@@ -53,7 +52,6 @@ class LanceDbTarget:
             )
         self._names = {"live": name, "staged": f"{name}__staged"}
         self._database = Database(path)
-        self._used: list[LanceDbTable] = []
 
     def live(self) -> LanceDbTable | None:
         """Return the table that readers see."""
@@ -104,12 +102,7 @@ class LanceDbTarget:
             self._remove(state)
 
     def close(self) -> None:
-        """Compact the tables that were written to."""
-        for table in self._used:
-            # The push is complete; the next one compacts as well.
-            with suppress(ConfigError):
-                table.compact()
-        self._used.clear()
+        """Do nothing: LanceDB keeps no file open."""
 
     def _find(self, state: str) -> LanceDbTable | None:
         """Return the live or the staged table; raise ConfigError if its name is in use for something else."""
@@ -125,21 +118,17 @@ class LanceDbTarget:
                 f"found the table {name} in {self._database.path}, which gem-index did not create; "
                 "expected an unused name; choose another name in ?table="
             )
-        return self._remember(LanceDbTable(self._database, table, schema))
+        return LanceDbTable(self._database, table, schema)
 
     def _add(self, state: str, schema: TargetSchema) -> LanceDbTable:
         with self._database.errors():
             table = self._database.connection().create_table(
                 self._names[state], schema=arrow_schema(schema)
             )
-        return self._remember(LanceDbTable(self._database, table, schema))
+        return LanceDbTable(self._database, table, schema)
 
     def _remove(self, state: str) -> None:
         """Drop a table of gem-index, if it exists."""
         if self._find(state) is not None:
             with self._database.errors():
                 self._database.connection().drop_table(self._names[state])
-
-    def _remember(self, table: LanceDbTable) -> LanceDbTable:
-        self._used.append(table)
-        return table

@@ -197,6 +197,7 @@ class TestDocuments:
         table_ = target.create(SCHEMA)
         for _ in range(35):
             table_.upsert(DOCUMENTS)
+        table_.finish()
         target.close()
         assert len(opened(path).list_versions()) <= 2
         assert len(list((path / "faq.lance" / "data").iterdir())) <= 2
@@ -317,6 +318,7 @@ class TestInLanceDb:
         target.create(SCHEMA).upsert(DOCUMENTS)
         opened(path).create_index("text", config=lancedb.index.FTS())
         target.live().upsert([TargetDocument("new", EAST, "to the moon")])
+        target.live().finish()
         target.close()
         table = opened(path)
         assert table.index_stats("text_idx").num_unindexed_rows == 0
