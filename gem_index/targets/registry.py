@@ -19,11 +19,15 @@ ENTRY_POINTS = "gem_index.targets"
 
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
+        "chroma": "gem-index-chroma",
+        "chroma+http": "gem-index-chroma",
+        "chroma+https": "gem-index-chroma",
         "duckdb": "gem-index-duckdb",
         "elasticsearch": "gem-index-elasticsearch",
         "elasticsearch+http": "gem-index-elasticsearch",
         "elasticsearch+https": "gem-index-elasticsearch",
         "faiss": "gem-index[parquet]",
+        "lancedb": "gem-index-lancedb",
         "opensearch": "gem-index-elasticsearch",
         "opensearch+http": "gem-index-elasticsearch[opensearch]",
         "opensearch+https": "gem-index-elasticsearch[opensearch]",

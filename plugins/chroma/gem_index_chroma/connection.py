@@ -1,0 +1,206 @@
+"""A connection to Chroma, embedded or a server, and its errors in one line."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import chromadb
+import httpx
+from chromadb.api.client import Client
+from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
+from chromadb.errors import ChromaError
+
+from gem_index import TargetUrl
+from gem_index.errors import ConfigError, GemIndexError, TargetUnavailableError
+
+__all__ = ["Connection"]
+
+_PORT = 8000  # of Chroma's own server
+_TIMEOUT = httpx.Timeout(120, connect=10)
+_DATABASE = "chroma.sqlite3"
+_ADVICE = (
+    ("readonly", "make the folder and its files writable"),
+    ("ermission", "make the folder and its files writable"),
+    ("not a database", "name another folder"),
+    ("malformed", "name another folder, or repair it with Chroma's own tools"),
+    ("File exists", "name a folder"),
+    ("is full", "free some space"),
+    ("Tenant", "create it with Chroma's AdminClient, or name another one"),
+    ("Database", "create it with Chroma's AdminClient, or name another one"),
+    ("Collection", "run the command again, as another push has replaced the collection"),
+)
+
+
+class Connection:
+    """A client of Chroma, opened when it is first needed.
+
+    Chroma 1.5.4 and later sends no telemetry. Its settings are the default ones, because clients of one folder in one
+    process share an engine, and Chroma refuses to share it between clients with different settings.
+
+    Parameters
+    ----------
+    url : TargetUrl
+
+    Raises
+    ------
+    ConfigError
+        If the folder's parent does not exist, or a credential cannot be sent.
+    """
+
+    def __init__(self, url: TargetUrl) -> None:
+        self.name = str(url)
+        self._tenant = url.options.get("tenant") or DEFAULT_TENANT
+        self._database = url.options.get("database") or DEFAULT_DATABASE
+        self._client: Client | None = None
+        self._folder: Path | None = None
+        self._server = ""
+        self._headers: dict[str, str] = {}
+        self._secrets: list[str] = []
+        if url.host:
+            scheme = url.scheme.partition("+")[2]
+            port = "" if scheme == "https" or _has_port(url.host) else f":{_PORT}"
+            self._server = f"{scheme}://{url.host}{port}{url.path.rstrip('/')}"
+            self._read_secrets(url)
+        else:
+            self._folder = Path(url.path)
+            if not self._folder.parent.is_dir():
+                raise ConfigError(
+                    f"found no folder {str(self._folder.parent)!r:.200}; "
+                    "expected the folder that holds Chroma's folder; create it"
+                )
+
+    def _read_secrets(self, url: TargetUrl) -> None:
+        key, user, password = (url.secret(name) for name in ("key", "user", "password"))
+        if not key.isprintable() or not key.isascii():
+            raise ConfigError(
+                f"the target {self.name} has a key that no header can hold; expected printable ASCII characters"
+            )
+        if key:
+            self._headers["x-chroma-token"] = key
+        if user or password:
+            basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {basic}"
+            self._secrets.append(basic)
+        self._secrets += [secret for secret in (key, password) if secret]
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a database; a folder without one is not opened, because that would create it."""
+        return self._folder is None or (self._folder / _DATABASE).exists()
+
+    def client(self) -> Client:
+        """Return the client; a missing database is created.
+
+        Raises
+        ------
+        ConfigError
+            If the folder cannot be opened, the server is not Chroma or refuses the credentials, or the tenant or the
+            database does not exist.
+        TargetUnavailableError
+            If the server cannot be reached.
+        """
+        if self._client is None:
+            with self.errors():
+                self._client = self._open()
+        return self._client
+
+    def close(self) -> None:
+        """Close the client; Chroma closes a folder with its last client in this process."""
+        if self._client is None:
+            return
+        session = _session(self._client)
+        self._client.close()
+        if session is not None:
+            session.close()
+        self._client = None
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn the errors of Chroma and of the network into those of gem-index."""
+        try:
+            yield
+        except GemIndexError:
+            raise
+        except Exception as error:
+            raise self._named(error) from error
+
+    def _open(self) -> Client:
+        if self._folder is not None:
+            opened = chromadb.PersistentClient(
+                self._folder, tenant=self._tenant, database=self._database
+            )
+            return cast(Client, opened)
+        # Chroma's client waits without end for a server that does not answer.
+        answer = httpx.get(
+            f"{self._server}/api/v2/heartbeat", headers=self._headers, timeout=_TIMEOUT
+        )
+        answer.raise_for_status()
+        if "nanosecond heartbeat" not in answer.text:
+            raise ConfigError(
+                f"the target {self.name} answers, but not as Chroma does; expected a server of Chroma 1.0 or newer; "
+                "check host, port and path"
+            )
+        opened = chromadb.HttpClient(
+            self._server,
+            ssl=self._server.startswith("https"),
+            headers=self._headers,
+            tenant=self._tenant,
+            database=self._database,
+        )
+        client = cast(Client, opened)
+        session = _session(client)
+        if session is not None:
+            session.timeout = _TIMEOUT
+        return client
+
+    def _named(self, error: Exception) -> GemIndexError:
+        causes = list(_causes(error))
+        reason = " ".join((str(error) or type(error).__name__).split())
+        for secret in self._secrets:
+            reason = reason.replace(secret, "***")
+        reason = reason[:240]
+        status = next((code for cause in causes if (code := _status(cause))), 0)
+        if status in (401, 403):
+            return ConfigError(
+                f"the target {self.name} refused the credentials (status {status}); expected valid ones: set ?key_file=, "
+                "GEM_INDEX_TARGET_KEY, or a user and a password"
+            )
+        away = any(isinstance(cause, httpx.TransportError) for cause in causes)
+        if (
+            away
+            or "database is locked" in reason
+            or (self._server and status in (429, *range(500, 600)))
+        ):
+            return TargetUnavailableError(self.name, reason)
+        advice = next((text for part, text in _ADVICE if part in reason), "check the URL")
+        kind = "a Chroma server" if self._server else "a folder that Chroma can read and write"
+        return ConfigError(f"found the target {self.name}: {reason}; expected {kind}; {advice}")
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition("]")[2].count(":") > 0
+
+
+def _session(client: Client) -> httpx.Client | None:
+    """Return the HTTP client of a client of a server, for which Chroma has no setting."""
+    session = getattr(getattr(client, "_server", None), "_session", None)
+    return session if isinstance(session, httpx.Client) else None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Iterate over an error and those that it replaced: Chroma wraps some in a ValueError."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _status(error: BaseException) -> int:
+    """Return the HTTP status of an error; 0 if it has none."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code
+    # Chroma has a status for errors of the embedded engine, too.
+    return int(error.code()) if isinstance(error, ChromaError) else 0

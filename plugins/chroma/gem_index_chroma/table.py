@@ -1,0 +1,149 @@
+"""One collection of Chroma."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from chromadb import Collection
+from chromadb.api.collection_configuration import CreateHNSWConfiguration
+
+from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index_chroma.connection import Connection
+from gem_index_chroma.metadata import changes, is_supported
+
+__all__ = ["CONFIGURATION", "ChromaTable"]
+
+CONFIGURATION: CreateHNSWConfiguration = {
+    "space": "cosine",
+    "ef_construction": 200,
+    "max_neighbors": 32,
+    "ef_search": 200,
+}
+"""Of Chroma's index: twice its own values, so that it finds nearly all of the nearest also among many vectors."""
+
+_PAGE = 1000
+_LONGEST_REQUEST = 8 * 2**20  # bytes; servers refuse requests of more than about 40 MB
+
+
+class ChromaTable:
+    """A collection of Chroma.
+
+    Parameters
+    ----------
+    connection : Connection
+    collection : chromadb.Collection
+    schema : TargetSchema
+    """
+
+    def __init__(
+        self, connection: Connection, collection: Collection, schema: TargetSchema
+    ) -> None:
+        self._connection = connection
+        self._collection = collection
+        self.schema = schema
+
+    def rename(self, name: str) -> None:
+        """Rename the collection; what has it open keeps it."""
+        with self._connection.errors():
+            self._collection.modify(name=name)
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields that Chroma would change, drop or refuse."""
+        return [name for name, value in metadata.items() if not is_supported(name, value)]
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents, in requests of the size that Chroma takes."""
+        for document in documents:
+            self.schema.check_vector(document.vector)
+        latest = {document.id: document for document in documents}
+        for part in self._parts(latest.values()):
+            with self._connection.errors():
+                self._upsert(part)
+
+    def _upsert(self, documents: Sequence[TargetDocument]) -> None:
+        ids = [document.id for document in documents]
+        stored = self._collection.get(ids, include=["metadatas", "documents"])
+        metadata = dict(zip(stored["ids"], stored["metadatas"] or (), strict=True))
+        texts = dict(zip(stored["ids"], stored["documents"] or (), strict=True))
+        # An upsert without a text keeps the old one.
+        bare = [d.id for d in documents if d.text is None and texts.get(d.id) is not None]
+        if bare:
+            self._collection.delete(bare)
+            metadata = {key: value for key, value in metadata.items() if key not in bare}
+        self._collection.upsert(
+            ids,
+            embeddings=np.array([document.vector for document in documents], np.float32),
+            documents=[document.text for document in documents],  # type: ignore[misc]  # None means none
+            metadatas=[changes(metadata.get(d.id), d.metadata) for d in documents],  # type: ignore[misc]
+        )
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents by id."""
+        unique = iter(dict.fromkeys(ids))
+        with self._connection.errors():
+            size = self._connection.client().get_max_batch_size()
+            while part := list(islice(unique, size)):
+                self._collection.delete(part)
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        with self._connection.errors():
+            return self._collection.count()
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents, by Chroma's index; a zero vector has the score 0."""
+        if k < 1:
+            return []
+        with self._connection.errors():
+            found = self._collection.query(
+                query_embeddings=vector[np.newaxis], n_results=k, include=["distances"]
+            )
+        distances = found["distances"] or [[]]
+        return [
+            Neighbour(identifier, 1.0 - distance)
+            for identifier, distance in zip(found["ids"][0], distances[0], strict=True)
+        ]
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents, a page at a time."""
+        offset = 0
+        while True:
+            with self._connection.errors():
+                page = self._collection.get(
+                    limit=_PAGE, offset=offset, include=["embeddings", "metadatas", "documents"]
+                )
+            if not page["ids"]:
+                return
+            vectors = np.asarray(page["embeddings"], np.float32)
+            texts, metadata = page["documents"] or (), page["metadatas"] or ()
+            for row in zip(page["ids"], vectors, texts, metadata, strict=True):
+                yield TargetDocument(*row[:3], dict(row[3] or {}))
+            offset += len(page["ids"])
+
+    def finish(self) -> None:
+        """Do nothing: Chroma adds to its index by itself."""
+
+    def _parts(self, documents: Any) -> Iterator[list[TargetDocument]]:
+        """Split documents into requests."""
+        with self._connection.errors():
+            most = self._connection.client().get_max_batch_size()
+        part: list[TargetDocument] = []
+        size = 0
+        for document in documents:
+            length = _size(document)
+            if part and (len(part) >= most or size + length > _LONGEST_REQUEST):
+                yield part
+                part, size = [], 0
+            part.append(document)
+            size += length
+        if part:
+            yield part
+
+
+def _size(document: TargetDocument) -> int:
+    """Return about how many bytes a document takes in a request."""
+    return 6 * document.vector.size + 4 * len(document.text or "") + 4 * len(str(document.metadata))

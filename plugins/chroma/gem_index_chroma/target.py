@@ -1,0 +1,140 @@
+"""A collection of Chroma as a target.
+
+Readers open the collection ``faq``. A push that replaces all vectors fills ``faq__staged``; then ``faq`` becomes
+``faq__old``, ``faq__staged`` becomes ``faq``, and ``faq__old`` is deleted. Chroma renames one collection at a time, so
+between the two requests there is no ``faq``; a push that was killed there is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from chromadb.errors import NotFoundError
+
+from gem_index import TargetSchema, TargetUrl
+from gem_index.errors import ConfigError
+from gem_index_chroma.connection import Connection
+from gem_index_chroma.embedding import GemEmbeddingFunction
+from gem_index_chroma.table import CONFIGURATION, ChromaTable
+
+__all__ = ["ChromaTarget"]
+
+_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{1,498}[A-Za-z0-9]")
+
+
+class ChromaTarget:
+    """A live collection and perhaps a staged one.
+
+    Parameters
+    ----------
+    url : TargetUrl
+        ``chroma:///folder?collection=faq``, ``chroma+http://host:8000/?collection=faq`` or
+        ``chroma+https://host/?collection=faq``, also with ``tenant`` and ``database``; for a server the secrets ``key``, or
+        ``user`` and ``password``.
+
+    Raises
+    ------
+    ConfigError
+        If the collection's name is missing or unsuitable, or the folder's parent does not exist.
+    """
+
+    def __init__(self, url: TargetUrl) -> None:
+        self.url = url
+        secrets = ("key", "user", "password") if url.scheme != "chroma" else ()
+        url.check_options("collection", "tenant", "database", secrets=secrets)
+        name = url.option("collection")
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"found the collection name {name!r:.80}; expected 3 to 500 letters, digits, dots, hyphens and underscores "
+                "that begin and end with a letter or digit; choose another name"
+            )
+        if (url.scheme == "chroma") == bool(url.host or url.user):
+            raise ConfigError(
+                f"found the target {url}; expected chroma:///FOLDER?collection=NAME with the folder's full path, or "
+                "chroma+http://HOST:PORT/?collection=NAME for a server"
+            )
+        self._names = {"live": name, "staged": f"{name}__staged", "old": f"{name}__old"}
+        self._connection = Connection(url)
+
+    def live(self) -> ChromaTable | None:
+        """Return the collection that readers see."""
+        return self._find("live")
+
+    def staged(self) -> ChromaTable | None:
+        """Return the staged collection."""
+        return self._find("staged")
+
+    def create(self, schema: TargetSchema) -> ChromaTable:
+        """Create an empty live collection."""
+        if self._find("live") is not None:
+            raise ConfigError(
+                f"found the collection {self._names['live']} in {self.url}; expected none; drop it before it is created"
+            )
+        return self._add("live", schema)
+
+    def stage(self, schema: TargetSchema) -> ChromaTable:
+        """Create an empty staged collection."""
+        for state in self._names:
+            self._find(state)
+        self._delete("staged")
+        return self._add("staged", schema)
+
+    def switch(self) -> None:
+        """Rename the live and the staged collection, and delete the former."""
+        live, staged = self._find("live"), self._find("staged")
+        if staged is None:
+            raise ConfigError(
+                f"found no collection {self._names['staged']} in {self.url}; expected one; push in full again"
+            )
+        if live is not None:
+            self._delete("old")
+            live.rename(self._names["old"])
+        staged.rename(self._names["live"])
+        self._delete("old")
+
+    def drop(self) -> None:
+        """Delete the collections."""
+        for state in self._names:
+            self._find(state)
+        for state in self._names:
+            self._delete(state)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._connection.close()
+
+    def _find(self, state: str) -> ChromaTable | None:
+        """Return a collection; raise ConfigError if its name is in use for something else."""
+        if not self._connection.exists:
+            return None
+        name = self._names[state]
+        with self._connection.errors():
+            client = self._connection.client()
+            try:
+                collection = client.get_collection(name, embedding_function=None)
+            except NotFoundError:
+                return None
+        metadata: dict[str, Any] = collection.metadata or {}
+        schema = TargetSchema.from_strings(metadata)
+        if schema is None:
+            raise ConfigError(
+                f"found the collection {name} in {self.url}, which gem-index did not create; expected an unused name; "
+                "choose another name in ?collection="
+            )
+        return ChromaTable(self._connection, collection, schema)
+
+    def _add(self, state: str, schema: TargetSchema) -> ChromaTable:
+        with self._connection.errors():
+            collection = self._connection.client().create_collection(
+                self._names[state],
+                configuration={"hnsw": {**CONFIGURATION}},
+                metadata=schema.to_strings(),
+                embedding_function=GemEmbeddingFunction(fingerprint=schema.fingerprint),  # type: ignore[arg-type]  # it embeds no images
+            )
+        return ChromaTable(self._connection, collection, schema)
+
+    def _delete(self, state: str) -> None:
+        if self._find(state) is not None:
+            with self._connection.errors():
+                self._connection.client().delete_collection(self._names[state])

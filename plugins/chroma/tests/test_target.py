@@ -1,0 +1,599 @@
+"""Chroma as a target: the contract, embedded and on a server, what a user of Chroma sees, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import chromadb
+import numpy as np
+import pytest
+from gem_index_chroma import ChromaTarget, table
+from servers import chroma_server, free_port, gate
+
+from gem_index import Document, Home
+from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+EAST = np.array([1, 0], np.float32)
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name) for name in VECTORS]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[str]:
+    with chroma_server(tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a folder"
+
+
+@pytest.fixture(params=["embedded", "server"])
+def url(request, folder: Path) -> str:
+    """Both engines."""
+    if request.param == "embedded":
+        return f"chroma://{folder}?collection=faq"
+    return f"chroma+http://{request.getfixturevalue('server')}/?collection=faq-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def client(url: str, folder: Path):
+    """Chroma's own client of the same place."""
+    parsed = TargetUrl.parse(url)
+    if parsed.host:
+        host, _, port = parsed.host.partition(":")
+        client = chromadb.HttpClient(host, int(port))
+    else:
+        client = chromadb.PersistentClient(folder)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def name(url: str) -> str:
+    return TargetUrl.parse(url).option("collection")
+
+
+@pytest.fixture
+def target(url: str):
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    table = target.create(SCHEMA)
+    table.upsert(DOCUMENTS)
+    return target
+
+
+def names(client, name: str) -> set[str]:
+    return {each.name for each in client.list_collections() if each.name.startswith(name)}
+
+
+class TestEmbedded(TargetContract):
+    overlap = 0.95
+
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        return f"chroma://{tmp_path}/chroma?collection=faq"
+
+
+class TestServer(TargetContract):
+    overlap = 0.95
+
+    @pytest.fixture
+    def url(self, server: str) -> str:
+        return f"chroma+http://{server}/?collection=faq-{uuid.uuid4().hex}"
+
+
+class TestDocuments:
+    def test_scores_are_cosines_and_a_zero_vector_has_the_score_0(self, filled) -> None:
+        hits = filled.live().query(EAST, 9)
+        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
+        assert [hit.id for hit in hits if hit.score] == ["east", "northeast", "west"]
+        assert filled.live().query(EAST, 0) == []
+
+    def test_a_zero_query_scores_0(self, filled) -> None:
+        hits = filled.live().query(np.zeros(2, np.float32), 3)
+        assert [hit.score for hit in hits] == [0, 0, 0]
+
+    def test_an_empty_table(self, target) -> None:
+        table = target.create(SCHEMA)
+        assert table.query(EAST, 3) == list(table.documents()) == []
+        table.upsert([])
+        table.delete([])
+        table.delete(["unknown"])
+        assert table.count() == 0
+
+    def test_a_replaced_document_keeps_nothing_of_the_old_one(self, filled) -> None:
+        """Chroma's own upsert keeps fields and texts that it is not sent."""
+        table = filled.live()
+        table.upsert([document("east", a=1, b=["x", "y"], c=True), document("west", a=1)])
+        table.upsert([document("east", c=2.5), document("west")])
+        found = {each.id: each for each in table.documents()}
+        assert (found["east"].metadata, found["west"].metadata) == ({"c": 2.5}, {})
+        table.upsert([TargetDocument("east", EAST, None, {"d": 1}), TargetDocument("new", EAST)])
+        found = {each.id: each for each in table.documents()}
+        assert (found["east"].text, found["east"].metadata) == (None, {"d": 1})
+        assert (found["west"].text, found["new"].text) == ("to the west", None)
+        table.delete(["none", "unknown", "none"])
+        assert table.count() == 5
+
+    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
+        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
+        table.upsert([TargetDocument("twice", vector) for vector in vectors])
+        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "", "a\x00'\"\n数", "x" * 50_000, 0, -(2**63), 2**63 - 1, 2**53 + 1, 0.1, -1.0, 1e300, 1e-320, True, False,
+            [1, 2**60], [1.0, 2.0], ["b", "a", "a", ""], [True, False], list(range(300)),
+        ],
+    )  # fmt: skip
+    def test_metadata_keeps_value_and_type(self, filled, value) -> None:
+        metadata = {"a field": value, "id": "my own", "ключ'\".\x00": 1, "text": "t"}
+        assert filled.live().unsupported(metadata) == []
+        filled.live().upsert([document("east", **metadata)])
+        found = next(each for each in filled.live().documents() if each.id == "east").metadata
+        assert found == metadata
+        assert type(found["a field"]) is type(value)
+        if isinstance(value, list):
+            assert [type(each) for each in found["a field"]] == [type(each) for each in value]
+
+    @pytest.mark.parametrize(
+        "value", [None, {}, {"a": 1}, [], [1, "a"], [1, 2.0], [True, 1], [[1]], [None], 2**63, -(2**63) - 1, [2**63]]
+    )  # fmt: skip
+    def test_metadata_that_chroma_would_change(self, filled, value) -> None:
+        assert filled.live().unsupported({"good": 1, "bad": value}) == ["bad"]
+
+    def test_names_of_fields_that_chroma_keeps_for_itself(self, filled) -> None:
+        odd = ["", "$and", "#document", "chroma:document", "chroma:mine"]
+        assert filled.live().unsupported(dict.fromkeys([*odd, "mine"], 1)) == odd
+
+    def test_more_than_chroma_takes_at_once(self, target, client) -> None:
+        count = client.get_max_batch_size() + 10
+        angles = np.linspace(0, 3, count)
+        vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+        ids = [f"d{i}" for i in range(count)]
+        table = target.create(SCHEMA)
+        table.upsert([TargetDocument(*row) for row in zip(ids, vectors, strict=True)])
+        assert table.count() == count
+        assert {each.id for each in table.documents()} == set(ids)
+        table.delete(ids[:-1])
+        assert [each.id for each in table.documents()] == ids[-1:]
+
+    def test_long_texts_are_sent_in_several_requests(self, target, monkeypatch) -> None:
+        monkeypatch.setattr(table, "_LONGEST_REQUEST", 5000)
+        texts = ["x" * 100_000, "", "数" * 1000, "y"]
+        table_ = target.create(SCHEMA)
+        table_.upsert([TargetDocument(str(i), EAST, text) for i, text in enumerate(texts)])
+        assert {each.id: each.text for each in table_.documents()} == {
+            str(i): text for i, text in enumerate(texts)
+        }
+
+
+class TestInChroma:
+    def test_the_nearest_document(self, filled, client, name: str) -> None:
+        found = client.get_collection(name).query(query_embeddings=[[0.1, 0.9]], n_results=1)
+        assert (found["ids"], found["documents"]) == ([["north"]], [["to the north"]])
+
+    def test_a_filter(self, filled, client, name: str) -> None:
+        filled.live().upsert(
+            [document("west", year=2024, tags=["a", "b"]), document("east", year=2020)]
+        )
+        collection = client.get_collection(name)
+        for where in ({"year": {"$gt": 2021}}, {"tags": {"$contains": "b"}}):
+            assert collection.get(where=where)["ids"] == ["west"]
+
+    def test_the_schema_is_written_down(self, filled, client, name: str) -> None:
+        collection = client.get_collection(name)
+        assert collection.metadata == SCHEMA.to_strings()
+        config = collection.configuration_json["embedding_function"]
+        assert config["name"] == "gem-index"
+        assert config["config"] == {"fingerprint": SCHEMA.fingerprint}
+
+    def test_a_reader_sees_the_old_vectors_until_the_switch(
+        self, filled, client, name: str
+    ) -> None:
+        reader = client.get_collection(name)
+        filled.stage(SCHEMA).upsert([document("west")])
+        assert client.get_collection(name).count() == reader.count() == 5
+        filled.switch()
+        assert client.get_collection(name).get()["ids"] == ["west"]
+        assert names(client, name) == {name}
+        with pytest.raises(chromadb.errors.NotFoundError):
+            reader.count()
+
+    def test_a_switch_without_a_staged_collection(self, filled) -> None:
+        with pytest.raises(ConfigError, match="found no collection faq.*__staged"):
+            filled.switch()
+        assert filled.live().count() == 5
+
+    @pytest.mark.parametrize("calls", [1, 2])
+    def test_a_switch_that_is_killed(self, url: str, name: str, calls: int, tmp_path: Path) -> None:
+        """After each of the two requests that rename: the next push finishes it."""
+        home = Home(tmp_path / "home")
+        home.build("faq", [Document(id=str(i), text=f"a visa {i}") for i in range(30)], prior=0)
+        faq = home.collection("faq")
+        faq.push(url)
+        old = faq.encoder.fingerprint
+        faq.ingest([Document(id="new", text="a river")])
+        faq.refit()
+        program = (
+            "import os, signal\n"
+            "from gem_index import Home\n"
+            "from gem_index_chroma.table import ChromaTable\n"
+            "rename, calls = ChromaTable.rename, []\n"
+            "def cut(table, name):\n"
+            "    rename(table, name)\n"
+            "    calls.append(name)\n"
+            f"    if len(calls) == {calls}:\n"
+            "        os.kill(os.getpid(), signal.SIGKILL)\n"
+            "ChromaTable.rename = cut\n"
+            f"Home({str(home.root)!r}).collection('faq').push({url!r})\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        target = open_target(url)
+        live = target.live()
+        assert (live is None) == (calls == 1)
+        report = faq.push(url)
+        assert (report.documents, report.added, report.updated) == (31, 0, 0)
+        live = target.live()
+        assert live.count() == 31
+        assert live.schema.fingerprint == faq.encoder.fingerprint != old
+        faq.push(url, full=True)
+        assert target.live().count() == 31
+        assert names(target._connection.client(), name) == {name}
+        target.close()
+
+    def test_what_a_killed_process_has_written(self, url: str, client, name: str) -> None:
+        program = (
+            "import os, signal, numpy as np\n"
+            "from gem_index.targets import *\n"
+            f"target = open_target({url!r})\n"
+            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
+            "def fill(table, *ids):\n"
+            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
+            "fill(target.create(schema), 'a', 'b')\n"
+            "fill(target.stage(schema), 'c', 'd', 'e')\n"
+            "target.switch()\n"
+            "target.live().delete(['c'])\n"
+            "os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        target = open_target(url)
+        assert sorted(each.id for each in target.live().documents()) == ["d", "e"]
+        assert {hit.id for hit in target.live().query(EAST, 5)} == {"d", "e"}
+        target.close()
+
+    def test_drop_leaves_other_collections(self, filled, client, name: str) -> None:
+        client.create_collection(f"{name}-mine", embedding_function=None)
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert names(client, name) == {f"{name}-mine"}
+        assert filled.live() is filled.staged() is None
+        filled.drop()
+
+    def test_two_collections_in_a_database(self, filled, url: str) -> None:
+        other = open_target(url.replace("=faq", "=other-faq"))
+        other.create(SCHEMA).upsert([document("west")])
+        assert [each.id for each in other.live().documents()] == ["west"]
+        assert filled.live().count() == 5
+        other.drop()
+        other.close()
+        assert filled.live().count() == 5
+
+    def test_a_user_deletes_the_collection(self, filled, client, name: str) -> None:
+        table = filled.live()
+        client.delete_collection(name)
+        with pytest.raises(ConfigError, match="does not exist.*; run the command again"):
+            table.count()
+        assert filled.live() is None
+        assert filled.create(SCHEMA).count() == 0
+
+    def test_a_tenant_and_a_database(self, filled, url: str) -> None:
+        for option in ("tenant", "database"):
+            target = open_target(f"{url}&{option}=missing")
+            with pytest.raises(ConfigError, match="missing.*not.*; create it with Chroma's"):
+                target.live()
+        admin = chromadb.AdminClient(filled._connection.client()._system.settings)
+        mine = f"mine{uuid.uuid4().hex}"
+        admin.create_tenant(mine)
+        admin.create_database("notes", mine)
+        target = open_target(f"{url}&tenant={mine}&database=notes")
+        target.create(SCHEMA).upsert([document("west")])
+        assert (target.live().count(), filled.live().count()) == (1, 5)
+        target.close()
+
+    def test_no_telemetry(self) -> None:
+        """Chroma once had a client of PostHog; its successor sends nothing."""
+        assert "posthog" not in sys.modules
+
+
+class TestServerOnly:
+    def test_a_server_that_was_killed(self, tmp_path: Path) -> None:
+        port = free_port()
+        target = open_target(f"chroma+http://127.0.0.1:{port}/?collection=faq")
+        with pytest.raises(TargetUnavailableError, match="refused"):
+            target.live()
+        with chroma_server(tmp_path, port):
+            table = target.create(SCHEMA)
+            table.upsert(DOCUMENTS)
+        with pytest.raises(TargetUnavailableError, match=f"127.0.0.1:{port}.*cannot be reached"):
+            table.count()
+        with chroma_server(tmp_path, port):
+            assert table.count() == 5
+            assert [hit.id for hit in table.query(EAST, 1)] == ["east"]
+        target.close()
+
+    @pytest.mark.parametrize("status", [429, 500, 503])
+    def test_an_overloaded_server(self, server: str, status: int, tmp_path: Path) -> None:
+        home, answers = Home(tmp_path / "home"), []
+        home.build("faq", [Document(id="1", text="a river")])
+        with gate(server, {}, answers) as address:
+            url = f"chroma+http://{address}/?collection=faq-{uuid.uuid4().hex}"
+            assert home.collection("faq").push(url).documents == 1
+            target = open_target(url)
+            table = target.live()
+            answers.append(status)
+            with pytest.raises(TargetUnavailableError, match="overloaded"):
+                table.count()
+            assert table.count() == 1
+            answers.append(status)
+            with pytest.raises(TargetUnavailableError):
+                open_target(url).live()
+            target.close()
+
+    @pytest.mark.parametrize(
+        ("header", "value", "secrets"),
+        [
+            ("x-chroma-token", "s3cr3t", {"key": "s3cr3t"}),
+            ("Authorization", "Basic bWU6czNjcjN0", {"user": "me", "password": "s3cr3t"}),
+        ],
+    )
+    def test_credentials(self, server: str, header: str, value: str, secrets, monkeypatch) -> None:
+        with gate(server, {header: value}) as address:
+            url = f"chroma+http://{address}/?collection=faq-{uuid.uuid4().hex}"
+            with pytest.raises(ConfigError, match="refused the credentials .status 401."):
+                open_target(url).live()
+            for name, secret in secrets.items():
+                monkeypatch.setenv(f"GEM_INDEX_TARGET_{name.upper()}", secret)
+            target = open_target(url)
+            target.create(SCHEMA).upsert(DOCUMENTS)
+            assert target.live().count() == 5
+            target.close()
+            name = list(secrets)[-1]
+            monkeypatch.setenv(f"GEM_INDEX_TARGET_{name.upper()}", "wr0ng")
+            with pytest.raises(ConfigError, match="refused the credentials") as caught:
+                open_target(url).live()
+            assert "wr0ng" not in str(caught.value)
+
+    def test_a_server_that_repeats_the_key(self, server: str) -> None:
+        with gate(server, {}, [503, 400]) as address:
+            for error in (TargetUnavailableError, ConfigError):
+                target = open_target(f"chroma+http://{address}/?collection=faq&key=s3cr3t")
+                with pytest.raises(error) as caught:
+                    target.live()
+                assert "s3cr3t" not in str(caught.value)
+
+    def test_a_key_that_no_header_can_hold(self) -> None:
+        with pytest.raises(ConfigError, match="a key that no header can hold") as caught:
+            open_target("chroma+http://127.0.0.1/?collection=faq&key=schlüssel")
+        assert "schl" not in str(caught.value)
+
+    def test_another_server(self) -> None:
+        class Other(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<html>hello</html>")
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Other) as other:
+            thread = Thread(target=other.serve_forever)
+            thread.start()
+            target = open_target(f"chroma+http://127.0.0.1:{other.server_port}/?collection=faq")
+            try:
+                with pytest.raises(ConfigError, match="answers, but not as Chroma does"):
+                    target.live()
+            finally:
+                other.shutdown()
+                thread.join()
+
+    def test_the_ports(self) -> None:
+        for url, expected in (
+            ("chroma+http://db/?collection=faq", "http://db:8000"),
+            ("chroma+http://[::1]/?collection=faq", "http://[::1]:8000"),
+            ("chroma+http://[::1]:9/?collection=faq", "http://[::1]:9"),
+            ("chroma+https://db/a/b/?collection=faq", "https://db/a/b"),
+            ("chroma+https://db:9/?collection=faq", "https://db:9"),
+        ):
+            assert open_target(url)._connection._server == expected
+
+    def test_a_path_before_the_server(self, server: str) -> None:
+        with gate(server, {}) as address:
+            target = open_target(f"chroma+http://{address}/a/path/?collection=faq")
+            with pytest.raises(ConfigError):
+                target.live()
+
+
+@pytest.fixture
+def others_folder() -> Iterator[Path]:
+    """Yield a folder that this process cannot write to; root becomes somebody else for that."""
+    with tempfile.TemporaryDirectory() as parent:
+        path = Path(parent) / "chroma"
+        target = open_target(f"chroma://{path}?collection=faq")
+        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.close()
+        for each in path.rglob("*"):
+            each.chmod(0o555 if each.is_dir() else stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        path.chmod(0o555)
+        Path(parent).chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            os.seteuid(user)
+            for each in [Path(parent), path, *path.rglob("*")]:
+                each.chmod(0o700)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "name", ["fa", "faq;drop", "a b c", "été", "../a", "_ab", "a..b", "x" * 501]
+    )
+    def test_a_bad_name(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ConfigError, match="found the collection name .*; expected 3 to 500"):
+            open_target(f"chroma://{tmp_path}/db?collection={name}".replace(";", "%3B"))
+        assert not (tmp_path / "db").exists()
+
+    @pytest.mark.parametrize(
+        ("url", "message"),
+        [
+            ("chroma://{}/db", "has no collection; expected \\?collection=NAME"),
+            ("chroma://{}/db?collection=", "has no collection"),
+            ("chroma://{}/db?collection=faq&colour=red", "has no option 'colour'"),
+            ("chroma://{}/db?collection=faq&key=1", "has no option 'key'"),
+            ("chroma://{}/no/such/db?collection=faq", "found no folder .*no/such"),
+            ("chroma://{}/%00?collection=faq", "zero byte"),
+            ("chroma://localhost:8000/?collection=faq", "expected chroma:///FOLDER"),
+            ("chroma+http:///{}?collection=faq", "expected chroma:///FOLDER"),
+        ],
+    )
+    def test_a_bad_url(self, tmp_path: Path, url: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            open_target(url.format(tmp_path))
+        assert "\n" not in str(caught.value)
+
+    def test_a_name_that_is_an_address(self, target, url: str) -> None:
+        target = open_target(url.partition("?")[0] + "?collection=1.2.3.4")
+        with pytest.raises(ConfigError, match="not a valid ip address"):
+            target.create(SCHEMA)
+
+    @pytest.mark.parametrize("end", ["", "__staged", "__old"])
+    def test_a_name_in_use(self, target, client, name: str, end: str) -> None:
+        client.create_collection(name + end, embedding_function=None).add(["a"], [[1, 2, 3]])
+        calls = [target.drop, lambda: target.stage(SCHEMA)]
+        if not end:
+            calls += [target.live, lambda: target.create(SCHEMA)]
+        for call in calls:
+            with pytest.raises(
+                ConfigError, match=f"found the collection {name}{end} .*did not create"
+            ):
+                call()
+        assert names(client, name) == {name + end}
+        assert client.get_collection(name + end).get()["ids"] == ["a"]
+
+    def test_the_name_of_the_former_collection_in_use(self, filled, client, name: str) -> None:
+        filled.stage(SCHEMA)
+        client.create_collection(f"{name}__old", embedding_function=None)
+        with pytest.raises(ConfigError, match=f"found the collection {name}__old"):
+            filled.switch()
+        assert filled.live().count() == 5
+
+    def test_a_push_into_a_foreign_collection(
+        self, url: str, client, name: str, tmp_path: Path
+    ) -> None:
+        client.create_collection(name, metadata={"a": 1}, embedding_function=None)
+        home = Home(tmp_path / "home")
+        collection = home.create_collection("faq")
+        collection.ingest([Document(id="1", text="a river")])
+        for full in (False, True):
+            with pytest.raises(ConfigError, match="gem-index did not create"):
+                collection.push(url, full=full)
+        assert client.get_collection(name).metadata == {"a": 1}
+
+    def test_a_table_that_exists(self, filled) -> None:
+        with pytest.raises(ConfigError, match="expected none; drop it before"):
+            filled.create(SCHEMA)
+        assert filled.live().count() == 5
+
+    def test_a_wrong_vector_among_many(self, filled) -> None:
+        wrong = TargetDocument("wrong", np.ones(3, np.float32))
+        with pytest.raises(ConfigError, match="expected 2 numbers"):
+            filled.live().upsert([TargetDocument("new", EAST), wrong])
+        assert filled.live().count() == 5
+
+    def test_a_folder_that_is_not_a_database(self, folder: Path) -> None:
+        folder.mkdir()
+        content = b"not a database, but long enough to be read as one" * 1000
+        (folder / "chroma.sqlite3").write_bytes(content)
+        with pytest.raises(
+            ConfigError, match="not a database; expected .*; name another"
+        ) as caught:
+            open_target(f"chroma://{folder}?collection=faq").live()
+        assert "\n" not in str(caught.value)
+        assert (folder / "chroma.sqlite3").read_bytes() == content
+
+    def test_a_file_in_place_of_the_folder(self, folder: Path) -> None:
+        folder.write_text("mine")
+        target = open_target(f"chroma://{folder}?collection=faq")
+        assert target.live() is None
+        with pytest.raises(ConfigError, match="name a folder"):
+            target.create(SCHEMA)
+        assert folder.read_text() == "mine"
+
+    def test_a_read_only_folder(self, others_folder: Path) -> None:
+        files = [path for path in others_folder.rglob("*") if path.is_file()]
+        before = [path.read_bytes() for path in files]
+        target = ChromaTarget(TargetUrl.parse(f"chroma://{others_folder}?collection=faq"))
+        with pytest.raises(ConfigError, match="; make the folder and its files writable") as caught:
+            target.live().upsert(DOCUMENTS[:1])
+        assert "\n" not in str(caught.value)
+        target.close()
+        missing = ChromaTarget(TargetUrl.parse(f"chroma://{others_folder}2?collection=faq"))
+        with pytest.raises(ConfigError, match="; make the folder and its files writable"):
+            missing.create(SCHEMA)
+        assert [path.read_bytes() for path in files] == before
+
+    def test_a_dry_run_creates_nothing(self, target, client, name: str, folder: Path) -> None:
+        assert target.live() is target.staged() is None
+        target.drop()
+        assert names(client, name) == set()
+
+    def test_a_dry_run_does_not_create_the_folder(self, folder: Path) -> None:
+        target = open_target(f"chroma://{folder}?collection=faq")
+        assert target.live() is target.staged() is None
+        target.drop()
+        target.close()
+        assert not folder.exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/chroma.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)

@@ -1,0 +1,81 @@
+"""A folder of LanceDB, and its errors in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+
+from gem_index.errors import ConfigError, GemIndexError
+
+__all__ = ["Database"]
+
+_ADVICE = (
+    ("onflict", "run the command again when the other program is done"),
+    ("ermission denied", "make the folder and its files writable"),
+    ("ead-only", "make the folder and its files writable"),
+    ("No space left", "free some space"),
+    ("Not a directory", "name a folder"),
+    ("File exists", "name a folder"),
+    ("ot found", "run the command again, as another push has replaced the table"),
+    ("No such file", "run the command again, as another push has replaced the table"),
+)
+
+
+class Database:
+    """A folder of tables, opened when it is first needed.
+
+    Parameters
+    ----------
+    path : Path
+        An existing folder, or one to create.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: Any = None
+
+    def connection(self) -> Any:
+        """Return LanceDB's connection; a missing folder is created."""
+        if self._opened is None:
+            with self.errors():
+                # Each call sees the newest version of a table.
+                self._opened = lancedb.connect(
+                    self.path, read_consistency_interval=timedelta(seconds=0)
+                )
+        return self._opened
+
+    def open(self, name: str) -> Any:
+        """Return a table; None if there is none. A missing folder is not created."""
+        if not (self.path / f"{name}.lance").exists():
+            return None
+        with self.errors():
+            try:
+                return self.connection().open_table(name)
+            except ValueError as error:
+                if "not found" in str(
+                    error
+                ):  # a process was killed before it had created the table
+                    return None
+                raise
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn the errors of LanceDB into ConfigError."""
+        try:
+            yield
+        except GemIndexError:
+            raise
+        except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
+            # without the places in LanceDB's own source
+            reason = re.sub(r",? /\S+\.rs:\d+(:\d+)?", "", " ".join(str(error).split()))[:240]
+            advice = next((text for part, text in _ADVICE if part in reason), "check the folder")
+            raise ConfigError(
+                f"found the database {self.path}: {reason}; expected a folder that LanceDB can read and write; {advice}"
+            ) from error

@@ -1,0 +1,201 @@
+"""One table: id, vector, text and metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index_lancedb.database import Database
+from gem_index_lancedb.embedding import recorded_function
+
+__all__ = ["LanceDbTable", "arrow_schema", "read_schema"]
+
+_PAGE = 1000
+_INTEGERS = range(-(2**63), 2**63)
+_KEPT = timedelta(days=1)
+"""Old versions of a table are deleted after this time; until then, what has one open can read it."""
+_WRITES = 500
+"""A table is compacted after so many writes, and at the end of a push."""
+
+
+def arrow_schema(schema: TargetSchema) -> pa.Schema:
+    """Return the schema of a table, whose metadata holds the values of ours and the embedding function.
+
+    A text without words has no vector: a vector of zeros would come first for a query to which all others are unlike,
+    as LanceDB's own default is the Euclidean distance.
+    """
+    fields = [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("vector", pa.list_(pa.float32(), schema.dimension)),
+        pa.field("text", pa.string()),
+        pa.field("metadata", pa.json_(), nullable=False),
+    ]
+    function = {"embedding_functions": recorded_function(schema.fingerprint)}
+    return pa.schema(fields, metadata={**schema.to_strings(), **function})
+
+
+def read_schema(schema: pa.Schema) -> TargetSchema | None:
+    """Return the values that :func:`arrow_schema` wrote; None if the table is not one of ours."""
+    metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    return TargetSchema.from_strings(metadata)
+
+
+class LanceDbTable:
+    """A table that LanceDB searches by a scan.
+
+    Parameters
+    ----------
+    database : Database
+    table : lancedb.table.Table
+    schema : TargetSchema
+    """
+
+    def __init__(self, database: Database, table: Any, schema: TargetSchema) -> None:
+        self._database = database
+        self._table = table
+        self._writes = 0
+        self.schema = schema
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields with whole numbers of more than 64 bits: LanceDB stores those as floats."""
+        return [name for name, value in metadata.items() if not _fits(value)]
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents, all of them in one version of the table."""
+        for document in documents:
+            self.schema.check_vector(document.vector)
+        latest = list({document.id: document for document in documents}.values())
+        if not latest:
+            return
+        vectors = np.array([document.vector for document in latest], np.float32)
+        # LanceDB would embed the texts itself if all vectors were missing. NaN is not missing, and stored as such.
+        vectors[~vectors.any(axis=1)] = np.nan
+        metadata = [json.dumps(dict(d.metadata), ensure_ascii=False) for d in latest]
+        schema = arrow_schema(self.schema)
+        rows = pa.table(
+            [
+                pa.array([document.id for document in latest], pa.string()),
+                pa.FixedSizeListArray.from_arrays(vectors.ravel(), self.schema.dimension),
+                pa.array([document.text for document in latest], pa.string()),
+                pa.ExtensionArray.from_storage(pa.json_(), pa.array(metadata, pa.string())),
+            ],
+            schema=schema,
+        )
+        with self._database.errors():
+            (
+                self._table.merge_insert("id")
+                .when_matched_update_all()
+                .when_not_matched_insert_all()
+                .execute(rows, on_bad_vectors="null")
+            )
+            self._count_write()
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents by id."""
+        for begin in range(0, len(ids), _PAGE):
+            quoted = ", ".join(_quote(identifier) for identifier in ids[begin : begin + _PAGE])
+            with self._database.errors():
+                self._table.delete(f"id IN ({quoted})")
+                self._count_write()
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        with self._database.errors():
+            return int(self._table.count_rows())
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents, by inner product with every vector; one without words has the score 0."""
+        if k < 1:
+            return []
+        with self._database.errors():
+            found = (
+                self._table.search(vector, vector_column_name="vector")
+                .distance_type("dot")
+                .bypass_vector_index()
+                .select(["id", "_distance"])
+                .limit(k)
+                .to_list()
+            )
+            hits = [Neighbour(row["id"], 1.0 - row["_distance"]) for row in found]
+            if len(hits) < k or hits[-1].score < 0:
+                rows = self._table.search().where("vector IS NULL").select(["id"]).limit(k)
+                hits += [Neighbour(row["id"], 0.0) for row in rows.to_list()]
+        return sorted(hits, key=lambda hit: -hit.score)[:k]
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents of one version of the table."""
+        for batch in self.batches():
+            vectors = _dense(batch["vector"], np.float32(0))
+            texts, metadata = batch["text"].to_pylist(), batch["metadata"].to_pylist()
+            for row in zip(batch["id"].to_pylist(), vectors, texts, metadata, strict=True):
+                yield TargetDocument(*row[:3], json.loads(row[3]))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Iterate over the rows."""
+        reader = None
+        while True:
+            with self._database.errors():
+                if reader is None:
+                    columns = [field.name for field in arrow_schema(self.schema)]
+                    rows = self._table.search().select(columns)
+                    reader = rows.limit(max(1, self._table.count_rows())).to_batches(_PAGE)
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the rows as LanceDB takes them when it creates a table: NaN for a missing vector."""
+        schema = arrow_schema(self.schema)
+
+        def convert() -> Iterator[pa.RecordBatch]:
+            for batch in self.batches():
+                vectors = _dense(batch["vector"], np.float32(np.nan)).ravel()
+                arrays = [
+                    batch["id"],
+                    pa.FixedSizeListArray.from_arrays(vectors, self.schema.dimension),
+                    batch["text"],
+                    batch["metadata"],
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, convert())
+
+    def finish(self) -> None:
+        """Merge small files, bring indexes of the user up to date, and delete versions that are older than a day."""
+        with self._database.errors():
+            self._table.optimize(cleanup_older_than=_KEPT)
+        self._writes = 0
+
+    def _count_write(self) -> None:
+        self._writes += 1
+        if self._writes >= _WRITES:
+            self.finish()
+
+
+def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[np.float32]:
+    """Return vectors as an array (n, d), with a number in place of the missing ones."""
+    present = vectors.is_valid().to_numpy(zero_copy_only=False)
+    dense = np.full((len(vectors), vectors.type.list_size), missing, np.float32)
+    dense[present] = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)
+    return dense
+
+
+def _quote(text: str) -> str:
+    """Return a string of SQL; a quote is doubled, and nothing else has a meaning in it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _fits(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_fits, value.values()))
+    if isinstance(value, list):
+        return all(map(_fits, value))
+    return not isinstance(value, int) or value in _INTEGERS
