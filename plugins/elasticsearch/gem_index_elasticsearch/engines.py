@@ -152,10 +152,7 @@ class Engine(ABC):
         if isinstance(details, Mapping):
             text = f"{details.get('type', '')}: {details.get('reason', '')}"
         else:
-            cause: BaseException = error
-            while cause.__cause__ is not None:
-                cause = cause.__cause__
-            text = str(cause if str(cause) else error)
+            text = str(error.__cause__ or error)
         text = " ".join(text.split())
         for secret in self._secrets:
             text = text.replace(secret, "***")
