@@ -1,5 +1,6 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
+from gem_index.files import publish_file
 from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
 from gem_index.targets.protocol import (
     Neighbour,
@@ -27,6 +28,7 @@ __all__ = [
     "check_table_name",
     "list_targets",
     "open_target",
+    "publish_file",
     "read_manifest",
     "write_manifest",
 ]

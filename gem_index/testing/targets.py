@@ -77,8 +77,12 @@ class TargetContract:
         """Return a fitted collection of 60 documents."""
         vectors = write_word_vectors(tmp_path / "vectors.txt", [d.text for d in _documents(130)])
         home = Home(tmp_path / "home")
-        home.build("faq", _documents(60), vectors=str(vectors), prior=0)
-        return home.collection("faq")
+        # The vectors have eight dimensions: with the default nothing would be left of them.
+        config = {"removed": 1, "components": 3}
+        home.build("faq", _documents(60), vectors=str(vectors), prior=0, config=config)
+        collection = home.collection("faq")
+        assert np.linalg.norm(collection.encoder.encode(["renew a visa"])) > 0
+        return collection
 
     @pytest.fixture(autouse=True)
     def closes(self) -> Iterator[None]:

@@ -1,0 +1,112 @@
+"""One index: id, text, metadata and vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.errors import RejectedDocumentsError, TargetUnavailableError
+from gem_index_elasticsearch.documents import from_hit, key_of, to_source, unsupported
+from gem_index_elasticsearch.engines import Engine, cosine
+
+__all__ = ["IndexTable"]
+
+_AGAIN = frozenset((429, 503))  # statuses of a single action of a bulk request
+
+
+class IndexTable:
+    """An index that the server searches by its HNSW graph.
+
+    Parameters
+    ----------
+    engine : Engine
+    shown : str
+        The target without secrets.
+    index : str
+        The index itself.
+    alias : str
+        The name through which is written: a bulk request to an index that was deleted would create it again.
+    schema : TargetSchema
+    """
+
+    def __init__(
+        self, engine: Engine, shown: str, index: str, alias: str, schema: TargetSchema
+    ) -> None:
+        self._engine = engine
+        self._shown = shown
+        self.index = index
+        self._alias = alias
+        self.schema = schema
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
+        return unsupported(metadata)
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents by ``_bulk``, in the translog of the server on return."""
+        for document in documents:
+            self.schema.check_vector(document.vector)
+        latest = {document.id: document for document in documents}
+        self._bulk(
+            {"_op_type": "index", "_id": key_of(each.id), "_source": to_source(each)}
+            for each in latest.values()
+        )
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents by ``_bulk``; unknown ids are ignored."""
+        self._bulk({"_op_type": "delete", "_id": key_of(each)} for each in dict.fromkeys(ids))
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        self._refresh()
+        answer = self._engine.request("GET", f"/{self.index}/_count")
+        return int(answer["count"]) if answer is not None else 0
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents; those without words have no vector and are not among them."""
+        if k < 1 or not vector.any():
+            return []
+        self._refresh()
+        body = self._engine.nearest([float(number) for number in vector], k)
+        answer = self._engine.request("POST", f"/{self.index}/_search", body | {"_source": ["id"]})
+        hits = answer["hits"]["hits"] if answer is not None else []
+        return [Neighbour(hit["_source"]["id"], cosine(float(hit["_score"]))) for hit in hits]
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents, all of one state of the index."""
+        self._refresh()
+        body = {"query": {"match_all": {}}, "fields": ["vector"], "_source": True}
+        for hit in self._engine.scan(self.index, body):
+            yield from_hit(hit, self.schema.dimension)
+
+    def finish(self) -> None:
+        """Let readers see everything at once instead of after the server's interval."""
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._engine.request("POST", f"/{self.index}/_refresh")
+
+    def _bulk(self, actions: Iterable[dict[str, Any]]) -> None:
+        refused: dict[str, str] = {}
+        for done, answer in self._engine.bulk(self._alias, actions):
+            [(operation, item)] = answer.items()
+            if done or (operation == "delete" and item.get("status") == 404):
+                continue
+            reason = _reason(item)
+            if item.get("status") in _AGAIN:
+                raise TargetUnavailableError(self._shown, f"status {item['status']}: {reason}")
+            refused[str(item.get("_id"))] = reason
+        if refused:
+            raise RejectedDocumentsError(self._shown, refused)
+
+
+def _reason(item: Mapping[str, Any]) -> str:
+    error = item.get("error", "")
+    if not isinstance(error, Mapping):
+        return str(error)[:200]
+    cause = error.get("caused_by") or {}
+    return f"{error.get('reason', '')} {cause.get('reason', '')}".strip()[:200]

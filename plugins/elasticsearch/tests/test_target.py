@@ -1,0 +1,347 @@
+"""Elasticsearch and OpenSearch as targets: the contract, requests, bulk files, and what is refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from elasticsearch import Elasticsearch
+from opensearchpy import OpenSearch
+from stub import basic, serve
+
+from gem_index import Document, Home, TargetDocument, TargetSchema
+from gem_index.errors import (
+    ConfigError,
+    MissingTargetError,
+    RejectedDocumentsError,
+    TargetUnavailableError,
+)
+from gem_index.targets import open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+KINDS = ["elasticsearch", "opensearch"]
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name) for name in VECTORS]
+
+
+def build(folder: Path, *documents: Document):
+    home = Home(folder)
+    home.build("faq", documents or [Document(id="1", text="a river")])
+    return home.collection("faq")
+
+
+@pytest.fixture(params=KINDS)
+def server(request):
+    with serve(request.param) as (stub, host):
+        stub.host = host
+        yield stub
+
+
+@pytest.fixture
+def url(server) -> str:
+    return f"{server.kind}+http://{server.host}/?index=faq"
+
+
+@pytest.fixture
+def target(url: str):
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    target.create(SCHEMA).upsert(DOCUMENTS)
+    return target
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch) -> None:
+    monkeypatch.setattr("gem_index.targets.retries.FIRST_WAIT", 0)
+
+
+class TestElasticsearch(TargetContract):
+    @pytest.fixture
+    def url(self):
+        with serve("elasticsearch") as (_, host):
+            yield f"elasticsearch+http://{host}/?index=faq"
+
+
+class TestOpenSearch(TargetContract):
+    @pytest.fixture
+    def url(self):
+        with serve("opensearch") as (_, host):
+            yield f"opensearch+http://{host}/?index=faq"
+
+
+class TestBulkFiles(TargetContract):
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"elasticsearch://{tmp_path}/files?index=faq"
+
+
+class TestQuery:
+    def test_scores_are_cosines_and_a_text_without_words_is_not_found(self, filled) -> None:
+        hits = filled.live().query(np.array([1, 0], np.float32), 5)
+        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
+            ("east", 1), ("northeast", 0.6), ("north", 0), ("west", -1),
+        ]  # fmt: skip
+        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
+        assert filled.live().query(np.zeros(2, np.float32), 3) == []
+        stored = {each.id: each.vector.tolist() for each in filled.live().documents()}
+        assert stored["none"] == [0, 0]
+
+    def test_a_replaced_document_is_found_once(self, filled) -> None:
+        table = filled.live()
+        table.upsert(
+            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, None]})] * 2
+        )
+        found = {each.id: each for each in table.documents()}["none"]
+        assert (found.text, found.metadata, found.vector.tolist()) == (
+            None, {"a": [1, None]}, [1, 0],
+        )  # fmt: skip
+        table.delete(["none", "unknown", "none"])
+        table.delete([])
+        table.upsert([])
+        assert table.count() == 4
+
+    def test_the_official_client_finds_the_nearest(self, server, filled) -> None:
+        vector = [0.6, 0.8]
+        if server.kind == "elasticsearch":
+            client = Elasticsearch(f"http://{server.host}")
+            knn = {"field": "vector", "query_vector": vector, "k": 1, "num_candidates": 10}
+            found = client.search(index="faq", knn=knn, size=1)
+        else:
+            client = OpenSearch([f"http://{server.host}"])
+            body = {"size": 1, "query": {"knn": {"vector": {"vector": vector, "k": 1}}}}
+            found = client.search(index="faq", body=body)
+        assert [hit["_id"] for hit in found["hits"]["hits"]] == ["northeast"]
+        client.close()
+
+    def test_long_ids_have_a_key_of_their_own(self, server, filled) -> None:
+        long = "é" * 400
+        table = filled.live()
+        table.upsert([TargetDocument(long, np.array([1, 0], np.float32), "far")])
+        assert long in {each.id for each in table.documents()}
+        assert long in {hit.id for hit in table.query(np.array([1, 0], np.float32), 2)}
+        table.delete([long])
+        assert table.count() == 5
+
+
+class TestIndices:
+    def test_the_schema_is_in_the_mapping(self, server, filled) -> None:
+        [(name, index)] = server.indices.items()
+        assert name.startswith("faq-gem-")
+        assert index["mappings"]["_meta"] == SCHEMA.to_strings()
+        assert index["aliases"] == {"faq": {}}
+
+    def test_a_reader_sees_the_old_index_until_the_switch(self, server, filled) -> None:
+        filled.stage(SCHEMA).upsert([document("west")])
+        assert len(server.resolve("faq")["docs"]) == 5
+        before = len(server.requests)
+        filled.switch()
+        changes = [each for each in server.requests[before:] if each[0] != "GET"]
+        assert changes == [("POST", "/_aliases")]
+        assert list(server.resolve("faq")["docs"]) == ["west"]
+        assert len(server.indices) == 1
+
+    def test_drop_and_other_indices(self, server, filled) -> None:
+        server.indices["faq-mine"] = {"aliases": {}, "mappings": {}, "settings": {}, "docs": {}}
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert list(server.indices) == ["faq-mine"]
+        assert filled.live() is filled.staged() is None
+
+    @pytest.mark.parametrize("name", ["faq", "faq-staged"])
+    def test_an_index_of_somebody_else(self, server, target, tmp_path, url, name) -> None:
+        for index, aliases in ((name, {}), ("theirs", {name: {}})):
+            server.indices = {index: {"aliases": aliases, "mappings": {}, "settings": {}, "docs": {"a": {}}}}  # fmt: skip
+            calls = [target.drop]
+            calls.append((lambda: target.create(SCHEMA)) if name == "faq" else (lambda: target.stage(SCHEMA)))  # fmt: skip
+            for call in calls:
+                with pytest.raises(ConfigError, match=f"found {name} on .*did not create"):
+                    call()
+            assert list(server.indices) == [index]
+            assert server.indices[index]["docs"] == {"a": {}}
+            if name == "faq":
+                for full in (False, True):
+                    with pytest.raises(ConfigError, match="did not create"):
+                        build(tmp_path / f"{index}{full}").push(url, full=full)
+
+    def test_an_index_deleted_in_the_midst_is_not_made_again(self, server, filled) -> None:
+        table = filled.live()
+        server.indices.clear()
+        with pytest.raises(ConfigError, match="no such index"):
+            table.upsert([document("west")])
+        assert not server.indices
+
+    def test_a_dry_run_creates_nothing(self, server, url, tmp_path) -> None:
+        build(tmp_path / "home").push(url, dry_run=True)
+        assert not server.indices
+
+
+class TestFailures:
+    @pytest.mark.parametrize("failure", [429, 502, 503, 504, "drop", "busy"])
+    def test_what_passes_is_tried_again(self, server, url, tmp_path, failure) -> None:
+        server.failures = [failure, failure]
+        documents = [Document(id=str(i), text=f"a river {i}") for i in range(10)]
+        assert build(tmp_path / "home", *documents).push(url).added == 10
+        assert server.failures == []
+        assert len(server.resolve("faq")["docs"]) == 10
+
+    def test_a_server_that_stays_away(self, server, url, tmp_path) -> None:
+        faq = build(tmp_path / "home")
+        server.failures = [503] * 100
+        with pytest.raises(TargetUnavailableError, match="status 503.*told to") as caught:
+            faq.push(url)
+        assert "\n" not in str(caught.value)
+        server.failures = []
+        assert faq.push(url).added == 1
+
+    def test_refused_documents_are_named_and_the_others_stored(self, server, url, tmp_path) -> None:
+        years = [2024, 2025, {"from": 1}, True]
+        documents = [
+            Document(id=f"d{i}", text=f"a river {i}", metadata={"year": year})
+            for i, year in enumerate(years)
+        ]
+        faq = build(tmp_path / "home", *documents)
+        with pytest.raises(RejectedDocumentsError, match="refused 2 documents, 'd2', 'd3'") as caught:  # fmt: skip
+            faq.push(url)
+        assert "field [metadata.year] of type [long]" in str(caught.value)
+        assert set(server.resolve("faq")["docs"]) == {"d0", "d1"}
+        faq.ingest([Document(id="d2", text="a", metadata={}), Document(id="d3", text="b")])
+        assert faq.push(url).documents == 4
+        assert len(server.resolve("faq")["docs"]) == 4
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_refused_connection(self, kind) -> None:
+        target = open_target(f"{kind}+http://127.0.0.1:9/?index=faq")
+        with pytest.raises(TargetUnavailableError, match="cannot be reached") as caught:
+            target.live()
+        assert "\n" not in str(caught.value)
+        target.close()
+
+    @pytest.mark.parametrize(("found", "asked"), [KINDS, KINDS[::-1]])
+    def test_a_server_of_another_kind(self, found, asked) -> None:
+        with serve(found) as (stub, host):
+            target = open_target(f"{asked}+http://{host}/?index=faq")
+            with pytest.raises(ConfigError, match=f"found .*; expected (?i:{asked})"):
+                target.create(SCHEMA)
+            target.close()
+            assert not stub.indices
+
+
+class TestCredentials:
+    def test_user_and_password(self, server, url, monkeypatch) -> None:
+        server.keys = {basic("ann", "r1ght")}
+        with_user = url.replace("://", "://ann:wr0ng@")
+        target = open_target(with_user)
+        with pytest.raises(ConfigError, match="check user and password") as caught:
+            target.live()
+        assert "wr0ng" not in str(caught.value)
+        target.close()
+        for good in (with_user.replace("wr0ng", "r1ght"), url.replace("://", "://ann@")):
+            monkeypatch.setenv("GEM_INDEX_TARGET_PASSWORD", "r1ght")
+            target = open_target(good)
+            assert target.live() is None
+            assert "r1ght" not in str(target.url)
+            target.close()
+
+    def test_a_key_from_a_file(self, server, url, tmp_path) -> None:
+        server.keys = {"ApiKey k3y" if server.kind == "elasticsearch" else "Bearer k3y"}
+        (tmp_path / "key").write_text("k3y\n")
+        target = open_target(f"{url}&key_file={tmp_path}/key")
+        assert target.live() is None
+        target.close()
+
+    def test_a_user_who_may_not_write(self, server, url, filled) -> None:
+        server.keys = server.read_only = {basic("guest", "g")}
+        target = open_target(url.replace("://", "://guest:g@"))
+        with pytest.raises(ConfigError, match="unauthorized.*ask for the right"):
+            target.live().upsert([document("west")])
+        target.close()
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("end", "message"),
+        [
+            ("", "has no index; expected \\?index=NAME"),
+            ("?index=FAQ", "found the index name 'FAQ'; expected small letters"),
+            ("?index=a*", "found the index name 'a\\*'"),
+            ("?index=faq&colour=red", "has no option 'colour'"),
+        ],
+    )
+    @pytest.mark.parametrize("begin", ["elasticsearch+http://h:1/", "opensearch:///folder"])
+    def test_a_bad_url(self, begin: str, end: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            open_target(begin + end)
+        assert "\n" not in str(caught.value)
+
+    def test_fields_that_no_index_takes(self, filled) -> None:
+        bad = {"": 1, " ": 2, "a.": 3, ".b": 4, "ok": {"": 1}, "big": 2**63, "fine": {"a": [1]}}
+        assert filled.live().unsupported(bad) == ["", " ", "a.", ".b", "ok", "big"]
+
+    def test_a_missing_client(self, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "opensearchpy", None)
+        with pytest.raises(MissingTargetError, match=r"gem-index-elasticsearch\[opensearch\]"):
+            open_target("opensearch+http://h:1/?index=faq")
+
+
+class TestFiles:
+    """The files of a folder are what a server takes."""
+
+    def test_they_bring_a_server_into_step(self, server, tmp_path) -> None:
+        faq = build(tmp_path / "home", *[Document(id=f"d{i}", text=f"a river {i}") for i in range(10)])  # fmt: skip
+        url = f"{server.kind}://{tmp_path}/files?index=faq"
+        faq.push(url, batch=4)
+        faq.ingest([Document(id="d1", text="the bank"), Document(id="d2", text="?!")])
+        faq.delete(["d7"])
+        faq.push(url)
+        live = tmp_path / "files/live"
+        names = json.loads((live / "_table.json").read_text())["files"]
+        assert names == sorted(path.name for path in live.glob("*.ndjson"))
+
+        def send(method: str, path: str, body: bytes, kind: str) -> dict:
+            connection = http.client.HTTPConnection(server.host)
+            connection.request(method, path, body, {"content-type": kind})
+            answer = connection.getresponse()
+            assert answer.status == 200
+            content = json.loads(answer.read())
+            connection.close()
+            return content
+
+        send("PUT", "/faq", (live / "index.json").read_bytes(), "application/json")
+        for _ in range(2):  # twice, as after an error in between
+            for name in names:
+                answer = send("POST", "/faq/_bulk", (live / name).read_bytes(), "application/x-ndjson")  # fmt: skip
+                assert not answer["errors"]
+        docs = server.indices["faq"]["docs"]
+        assert {key: source["text"] for key, source in docs.items()} == {
+            document.id: document.text for document in faq.documents()
+        }
+        assert "vector" not in docs["d2"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/elasticsearch.md"])
+def test_the_pages_run(page: str, monkeypatch) -> None:
+    with serve("elasticsearch") as (_, host):
+        monkeypatch.setenv("ELASTICSEARCH", host)
+        run_page(Path(__file__).parents[1] / page)
