@@ -84,6 +84,7 @@ class TestInChroma:
             found["distances"][0], [1 - scores[name] for name in found["ids"][0]], atol=1e-5
         )
         assert found["distances"][1] == [1, 1, 1, 1]
+        assert open_collection(client, "faq").count() == 4
         client.close()
         [ids, distances] = json.loads(second(folder).stdout)
         assert ids == found["ids"][0]
@@ -131,6 +132,13 @@ class TestPushed:
         faq.push(f"chroma://{folder}?collection=faq")
         refused = second(folder, status=1, imports="nothing")
         assert "Embedding function gem-index not found" in last_line(refused)
+        program = (
+            "import sys, chromadb\n"
+            "collection = chromadb.PersistentClient(sys.argv[1]).get_collection('faq')\n"
+            "vector = collection.get(['visa'], include=['embeddings'])['embeddings']\n"
+            "print(collection.query(query_embeddings=vector, n_results=1)['ids'])\n"
+        )
+        assert run_python("-c", program, folder).stdout == "[['visa']]\n"
 
     def test_a_refit_that_was_not_pushed(self, faq, folder: str) -> None:
         old = faq.encoder.fingerprint

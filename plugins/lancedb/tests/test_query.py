@@ -159,6 +159,13 @@ class TestPushed:
     def test_without_the_import(self, faq, folder: str) -> None:
         faq.push(f"lancedb://{folder}?table=faq")
         assert last_line(second(folder, status=1, imports="nothing")) == "KeyError: 'gem'"
+        program = (
+            "import sys, lancedb\n"
+            "table = lancedb.connect(sys.argv[1]).open_table('faq')\n"
+            "[row] = table.search().where(\"id = 'visa'\").to_list()\n"
+            "print([row['id'] for row in table.search(row['vector']).limit(1).to_list()])\n"
+        )
+        assert run_python("-c", program, folder).stdout == "['visa']\n"
 
     def test_a_refit_that_was_not_pushed(self, faq, folder: str) -> None:
         old = faq.encoder.fingerprint
