@@ -21,6 +21,9 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "duckdb": "gem-index-duckdb",
         "parquet": "gem-index[parquet]",
+        "qdrant": "gem-index-qdrant",
+        "qdrant+http": "gem-index-qdrant",
+        "qdrant+https": "gem-index-qdrant",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
 )
