@@ -76,6 +76,7 @@ def embed_into(
             if progress is not None:
                 progress("embed", total, 0)
         after = with_retries(table.count)
+        table.finish()
     finally:
         target.close()
     return PushReport(

@@ -267,6 +267,8 @@ class _Push:
             raise TargetChangedError(
                 self._name, f"the table holds {found_now} documents after {expected} were pushed"
             )
+        if not record.complete or len(changed) or stale:
+            table.finish()
         with self._repository() as targets:
             targets.mark(record.id, complete=True)
         return _Counts(added, updated, len(stale))

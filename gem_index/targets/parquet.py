@@ -1,98 +1,23 @@
-"""A folder of Parquet files as a target: each batch is a file, and a manifest names the files that count.
-
-The manifest is replaced atomically: who reads by it sees the state after some batch, never half of one. A table is
-the folder ``<folder>/live`` with ``_table.json``; the staged one is ``<folder>/staged``.
-"""
+"""A folder of Parquet files as a target: each batch is a file, and the manifest names the files that count."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gem_index.arrays import F32
-from gem_index.errors import ConfigError, MissingExtraError
-from gem_index.files import publish_file, user_path
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted_path
-from gem_index.targets.protocol import (
-    Neighbour,
-    TargetDocument,
-    TargetSchema,
-)
+from gem_index.errors import MissingExtraError
+from gem_index.files import publish_file
+from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
+from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["ParquetTarget"]
-
-_MANIFEST = "_table.json"  # readers of folders pass over names that begin with an underscore
-_MAGIC = "gem-index vectors"
-
-
-class ParquetTarget:
-    """Files with the columns id, vector, metadata (JSON) and text.
-
-    Parameters
-    ----------
-    url : TargetUrl
-        ``parquet:///folder``.
-    """
-
-    def __init__(self, url: TargetUrl) -> None:
-        url.check_options()
-        if url.host:
-            raise ConfigError(f"the target {url} names a host; expected parquet:///FOLDER")
-        self.url = url
-        self._folder = user_path(url.path)
-
-    def live(self) -> ParquetTable | None:
-        """Return the present table."""
-        return self._table("live")
-
-    def staged(self) -> ParquetTable | None:
-        """Return the staged table."""
-        return self._table("staged")
-
-    def create(self, schema: TargetSchema) -> ParquetTable:
-        """Create an empty live table."""
-        if self._folder.exists() and any(
-            path.name not in ("live", "staged", "old") for path in self._folder.iterdir()
-        ):
-            raise ConfigError(
-                f"the folder {quoted_path(self._folder)} holds other files; expected a new or empty folder"
-            )
-        return ParquetTable.create(self._folder / "live", schema)
-
-    def stage(self, schema: TargetSchema) -> ParquetTable:
-        """Create an empty staged table."""
-        shutil.rmtree(self._folder / "staged", ignore_errors=True)
-        return ParquetTable.create(self._folder / "staged", schema)
-
-    def switch(self) -> None:
-        """Put the staged folder in the place of the live one."""
-        live, staged, old = (self._folder / name for name in ("live", "staged", "old"))
-        shutil.rmtree(old, ignore_errors=True)
-        if live.exists():
-            live.rename(old)
-        staged.rename(live)
-        shutil.rmtree(old, ignore_errors=True)
-
-    def drop(self) -> None:
-        """Remove both tables."""
-        for name in ("live", "staged", "old"):
-            shutil.rmtree(self._folder / name, ignore_errors=True)
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
-
-    def _table(self, name: str) -> ParquetTable | None:
-        folder = self._folder / name
-        return ParquetTable(folder) if (folder / _MANIFEST).exists() else None
+__all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
 
 
 class ParquetTable:
@@ -105,22 +30,9 @@ class ParquetTable:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        content = read_json_file(folder / _MANIFEST, error=ConfigError)
-        if not isinstance(content, dict) or content.get("format") != _MAGIC:
-            raise ConfigError(
-                f"{quoted_path(folder)} is not a table of gem-index; expected a new or empty folder"
-            )
-        self.schema = TargetSchema(**content["schema"])
+        self.schema, content = read_manifest(folder)
         self._files: dict[str, int] = content["files"]  # and how many rows each has
         self._file_of: dict[str, str] | None = None
-
-    @classmethod
-    def create(cls, folder: Path, schema: TargetSchema) -> ParquetTable:
-        """Create an empty table."""
-        _pyarrow()
-        folder.mkdir(parents=True)
-        _write_manifest(folder, schema, {})
-        return cls(folder)
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
         """Return nothing: metadata is stored as JSON."""
@@ -128,7 +40,7 @@ class ParquetTable:
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Write a file of the documents, and the files that held some of them again without these."""
-        pyarrow, parquet = _pyarrow()
+        pyarrow, parquet = require_pyarrow()
         for document in documents:
             self.schema.check_vector(document.vector)
         ids = [document.id for document in documents]
@@ -166,7 +78,7 @@ class ParquetTable:
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, file by file."""
-        _, parquet = _pyarrow()
+        _, parquet = require_pyarrow()
         for name in self._files:
             table = parquet.read_table(self._folder / name)
             vectors = table["vector"].combine_chunks().values.to_numpy(zero_copy_only=False)
@@ -182,10 +94,17 @@ class ParquetTable:
                 )
             )
 
+    def finish(self) -> None:
+        """Do nothing."""
+
+    def notes(self) -> dict[str, Any]:
+        """Return what else the manifest holds."""
+        return {}
+
     def _located(self) -> dict[str, str]:
         """Return the file of each document; the ids are read once."""
         if self._file_of is None:
-            _, parquet = _pyarrow()
+            _, parquet = require_pyarrow()
             self._file_of = {}
             for name in self._files:
                 ids = parquet.read_table(self._folder / name, columns=["id"])["id"].to_pylist()
@@ -194,7 +113,7 @@ class ParquetTable:
 
     def _without(self, ids: Sequence[str]) -> dict[str, int]:
         """Write files again without some documents; return the files that then hold all others."""
-        pyarrow, parquet = _pyarrow()
+        pyarrow, parquet = require_pyarrow()
         located, files = self._located(), dict(self._files)
         gone = [identifier for identifier in ids if identifier in located]
         for name in {located[identifier] for identifier in gone}:
@@ -214,20 +133,44 @@ class ParquetTable:
 
     def _commit(self, files: dict[str, int]) -> None:
         """Write the manifest, then remove the files that it no longer names, also those of a killed push."""
-        _write_manifest(self._folder, self.schema, files)
+        write_manifest(self._folder, self.schema, {"files": files, **self.notes()})
         self._files = files
         for path in self._folder.glob("*.parquet"):
             if path.name not in files:
                 path.unlink()
 
 
-def _write_manifest(folder: Path, schema: TargetSchema, files: dict[str, int]) -> None:
-    content = {"format": _MAGIC, "schema": asdict(schema), "files": files}
-    with publish_file(folder / _MANIFEST) as file:
-        file.write(json.dumps(content).encode())
+class ParquetTarget(FolderTarget[ParquetTable]):
+    """Files with the columns id, vector, metadata (JSON) and text.
+
+    Parameters
+    ----------
+    url : TargetUrl
+        ``parquet:///folder``.
+    """
+
+    def __init__(self, url: TargetUrl) -> None:
+        super().__init__(url)
+
+    def open_table(self, folder: Path) -> ParquetTable:
+        """Return the table in a folder."""
+        return ParquetTable(folder)
+
+    def create_table(self, folder: Path, schema: TargetSchema) -> ParquetTable:
+        """Create an empty table."""
+        require_pyarrow()
+        write_manifest(folder, schema, {"files": {}})
+        return ParquetTable(folder)
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def require_pyarrow() -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
     try:
         import pyarrow
         import pyarrow.compute

@@ -128,6 +128,10 @@ class TargetTable(Protocol):
         """Iterate over all documents."""
         ...
 
+    def finish(self) -> None:
+        """Build indexes or compact, where the engine needs it; called when a push has sent everything."""
+        ...
+
 
 @runtime_checkable
 class Target(Protocol):

@@ -20,7 +20,16 @@ ENTRY_POINTS = "gem_index.targets"
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "duckdb": "gem-index-duckdb",
+        "elasticsearch+http": "gem-index-elasticsearch",
+        "elasticsearch+https": "gem-index-elasticsearch",
+        "faiss": "gem-index[parquet]",
+        "milvus": "gem-index-milvus",
+        "milvus+http": "gem-index-milvus",
+        "milvus+https": "gem-index-milvus",
+        "opensearch+http": "gem-index-elasticsearch",
+        "opensearch+https": "gem-index-elasticsearch",
         "parquet": "gem-index[parquet]",
+        "postgresql": "gem-index-postgresql",
         "qdrant": "gem-index-qdrant",
         "qdrant+http": "gem-index-qdrant",
         "qdrant+https": "gem-index-qdrant",

@@ -80,18 +80,25 @@ class TargetContract:
         home.build("faq", _documents(60), vectors=str(vectors), prior=0)
         return home.collection("faq")
 
+    @pytest.fixture(autouse=True)
+    def closes(self) -> Iterator[None]:
+        """Close the targets that :meth:`table` opened."""
+        self._opened: list[Target] = []
+        yield
+        for target in self._opened:
+            target.close()
+
     def table(self, url: str) -> TargetTable:
-        """Open the target again and return its live table."""
-        found = open_target(url).live()
-        assert found is not None
-        return found
+        """Open the target again and return its live table; it is closed at the end of the test."""
+        target = open_target(url)
+        self._opened.append(target)
+        return _live(target)
 
     def assert_in_step(self, faq: Collection, url: str) -> None:
         """Compare the table with the collection: documents, vectors, texts and metadata."""
         expected = {document.id: document for document in faq.documents()}
         target = open_target(url)
-        table = target.live()
-        assert table is not None
+        table = _live(target)
         found = {document.id: document for document in table.documents()}
         assert table.count() == len(found) == len(expected)
         assert set(found) == set(expected)
@@ -306,8 +313,7 @@ class TargetContract:
         """Compare the ids, vectors and nearest documents of a table with those of a collection."""
         expected = {document.id: document.text for document in collection.documents()}
         target = open_target(url)
-        table = target.live()
-        assert table is not None
+        table = _live(target)
         found = list(table.documents())
         assert table.count() == len(found) == len(expected)
         assert {document.id: document.text for document in found} == expected

@@ -9,3 +9,17 @@ class TestParquet(TargetContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"parquet://{tmp_path}/table"
+
+
+class TestFaiss(TargetContract):
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"faiss://{tmp_path}/table"
+
+
+class TestFaissHnsw(TargetContract):
+    overlap = 0.95
+
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"faiss://{tmp_path}/table?factory=HNSW32"

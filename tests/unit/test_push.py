@@ -2,6 +2,7 @@
 
 import json
 
+import faiss
 import pyarrow.parquet
 import pytest
 from filelock import FileLock
@@ -176,6 +177,35 @@ def test_files_are_readable_by_anybody(faq, url, tmp_path):
     assert sorted(row["id"] for row in rows) == sorted(f"d{i}" for i in range(20))
     (changed,) = [row for row in rows if row["id"] == "d3"]
     assert (changed["text"], json.loads(changed["metadata"])) == ("the river", {"lang": "en"})
+
+
+class TestFaiss:
+    """What a reader opens by the manifest."""
+
+    def test_the_index_and_its_ids(self, faq, tmp_path):
+        faq.push(f"faiss://{tmp_path}/index")
+        faq.ingest([Document(id="d3", text="the river")])
+        faq.delete(["d7"])
+        faq.push(f"faiss://{tmp_path}/index")
+        live = tmp_path / "index/live"
+        names = json.loads((live / "_table.json").read_text())["index"]
+        index, ids = (
+            faiss.read_index(str(live / names["file"])),
+            json.loads((live / names["ids"]).read_text()),
+        )
+        assert sorted(ids) == sorted(f"d{i}" for i in range(20) if i != 7)
+        assert index.metric_type == faiss.METRIC_INNER_PRODUCT
+        scores, rows = index.search(faq.encoder.encode(["the river"]), 1)
+        assert ids[rows[0, 0]] == "d3"
+        assert scores[0, 0] == pytest.approx(1, abs=1e-5)
+        assert {path.suffix for path in live.iterdir()} == {".faiss", ".json", ".parquet"}
+        assert len(list(live.glob("index-*"))) == len(list(live.glob("ids-*"))) == 1
+
+    @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ7"])
+    def test_a_factory_that_faiss_does_not_know(self, faq, tmp_path, factory):
+        with pytest.raises(ConfigError, match="FAISS makes no index"):
+            faq.push(f"faiss://{tmp_path}/index?factory={factory}")
+        assert not (tmp_path / "index").exists()
 
 
 class TestPull:

@@ -43,7 +43,7 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.name = str(path)
         with self._named_errors():
             self._connection = duckdb.connect(path)
 
@@ -91,5 +91,5 @@ class Database:
             reason = " ".join(str(error).split())[:240]
             advice = next((text for part, text in _ADVICE if part in reason), "check the file")
             raise ConfigError(
-                f"found the database {self.path}: {reason}; expected a DuckDB database to read and write; {advice}"
+                f"found the database {self.name}: {reason}; expected a DuckDB database to read and write; {advice}"
             ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from gem_index import TargetUrl
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index_qdrant import clients
 
 __all__ = ["Database", "TooLargeError", "point_id"]
 
@@ -69,6 +71,7 @@ class Database:
     def __init__(self, url: TargetUrl) -> None:
         self._url = url
         self._client: QdrantClient | None = None
+        self._release: Callable[[], object] | None = None
         self._key = ""
         self.local = url.scheme == "qdrant"
         if self.local:
@@ -140,14 +143,19 @@ class Database:
 
     def close(self) -> None:
         """Close the connection; another process may then open the folder."""
-        if self._client is not None:
+        if self._client is not None and not self.local:
             self._client.close()
-            self._client = None
+        self._client = None
+        if self._release is not None:
+            self._release()
 
     def _connect(self) -> QdrantClient:
         if self.local:
             self.exists()
-            return QdrantClient(path=str(self._path))
+            client = clients.acquire(self._path)
+            # Once: by close(), or when this object is collected without it.
+            self._release = weakref.finalize(self, clients.release, self._path)
+            return client
         # As a header, because the client would warn of a key over HTTP, which is right on one's own machine.
         return QdrantClient(
             url=f"{self._url.scheme.removeprefix('qdrant+')}://{self._url.host}",

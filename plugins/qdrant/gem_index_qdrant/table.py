@@ -107,6 +107,9 @@ class QdrantTable:
             if offset is None:
                 return
 
+    def finish(self) -> None:
+        """Do nothing: a server builds its index by itself."""
+
     def _parts(self, documents: Sequence[TargetDocument]) -> Iterator[list[TargetDocument]]:
         """Divide documents into parts whose requests are small enough."""
         part: list[TargetDocument] = []

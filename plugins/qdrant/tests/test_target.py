@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sqlite3
@@ -267,6 +268,21 @@ class TestClient:
         filled.close()
         assert other.live().count() == 1
         other.close()
+
+    def test_two_targets_share_a_folder_in_a_process(self, path: Path, url: str, filled) -> None:
+        other = open_target(url)
+        other.live().upsert([document("east", new=True)])
+        other.close()
+        assert {each.id: each.metadata for each in filled.live().documents()}["east"] == {
+            "new": True
+        }
+        filled.close()
+        assert names(path) == {"faq__gem_1"}
+
+    def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
+        open_target(url).create(SCHEMA)
+        gc.collect()
+        assert names(path) == {"faq__gem_1"}
 
     def test_a_user_drops_the_collection(self, path: Path, filled) -> None:
         filled.close()

@@ -121,6 +121,9 @@ class SqliteVecTable:
                 hits += self._without_words(k)
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 
+    def finish(self) -> None:
+        """Do nothing."""
+
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, all of one state of the database."""
         zeros = np.zeros(self.schema.dimension, np.float32)

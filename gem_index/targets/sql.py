@@ -1,0 +1,314 @@
+"""What targets in SQL databases share whose transactions include the creation and renaming of tables.
+
+Readers query the table ``faq``. A push that replaces all vectors fills ``faq__staged``, which one transaction then renames.
+``faq_gem`` holds the values of the schemas of both.
+"""
+# ruff: noqa: S608 - names are checked and quoted, values are parameters
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from gem_index.arrays import F32
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
+from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets.url import TargetUrl
+
+__all__ = ["SqlDatabase", "SqlTable", "SqlTarget", "check_table_name"]
+
+_COLUMNS = ["id", "vector", "text", "metadata"]
+_NOTES = ["state", "key", "value"]
+
+
+def check_table_name(name: str) -> str:
+    """Return a table's name that needs no quoting and leaves room for our endings.
+
+    Raises
+    ------
+    ConfigError
+        If it holds anything but letters, digits and underscores, or more than 50 of them.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,50}", name):
+        raise ConfigError(
+            f"found the table name {quoted(name, 80)}; expected at most 50 letters, digits and underscores; "
+            "choose another name"
+        )
+    return name
+
+
+class SqlDatabase(Protocol):
+    """A connection; statements outside a transaction commit at once. Parameters are written ``$1``, ``$2``."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the database: without credentials."""
+        ...
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Execute a statement and return all its rows."""
+        ...
+
+    def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
+        """Execute a query and iterate over its rows, all of one state of the database."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Make the statements inside one transaction, rolled back if one fails."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class SqlTable(ABC):
+    """A table with the columns id, vector, text and metadata.
+
+    Parameters
+    ----------
+    database : SqlDatabase
+    table : str
+        The table's name as it stands in statements, quoted.
+    schema : TargetSchema
+    """
+
+    def __init__(self, database: SqlDatabase, table: str, schema: TargetSchema) -> None:
+        self._database = database
+        self._table = table
+        self.schema = schema
+
+    @abstractmethod
+    def create(self) -> None:
+        """Create the table; the caller has begun a transaction."""
+
+    @abstractmethod
+    def store(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents with distinct ids, in one transaction."""
+
+    @abstractmethod
+    def query(self, vector: F32, k: int) -> list[Neighbour]:
+        """Return the k nearest documents, by inner product; a zero vector has the score 0."""
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
+        """Return nothing: metadata is stored as JSON."""
+        return []
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents; the last of two with the same id counts."""
+        for document in documents:
+            self.schema.check_vector(document.vector)
+        latest = list({document.id: document for document in documents}.values())
+        if latest:
+            self.store(latest)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents by one statement."""
+        self._database.rows(
+            f"DELETE FROM {self._table} WHERE id IN (SELECT unnest($1::VARCHAR[]))", [list(ids)]
+        )
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        [(count,)] = self._database.rows(f"SELECT count(*) FROM {self._table}")
+        return int(count)
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents, all of one state of the database."""
+        statement = f"SELECT id, {self.vector_column}, text, metadata::VARCHAR FROM {self._table}"
+        for rows in self._database.batches(statement):
+            for identifier, vector, text, metadata in rows:
+                yield TargetDocument(
+                    identifier, np.array(vector, np.float32), text, json.loads(metadata)
+                )
+
+    vector_column: ClassVar[str] = "vector"
+    """The expression that returns a vector as a sequence of numbers."""
+
+    def finish(self) -> None:  # noqa: B027 - most engines have nothing to do
+        """Do nothing: an engine with an index builds it here."""
+
+
+Table = TypeVar("Table", bound=SqlTable)
+
+
+class SqlTarget(ABC, Generic[Table]):
+    """A live table and perhaps a staged one.
+
+    Parameters
+    ----------
+    url : TargetUrl
+        With the option ``table``.
+
+    Raises
+    ------
+    ConfigError
+        If the table's name is missing or unsuitable.
+    """
+
+    in_catalog: str
+    """Condition on a row of ``information_schema`` that it is of the table $1."""
+
+    def __init__(self, url: TargetUrl) -> None:
+        self.url = url
+        name = check_table_name(url.option("table"))
+        self._tables = {"live": name, "staged": f"{name}__staged"}
+        self._notes = f"{name}_gem"
+
+    @abstractmethod
+    def opened(self) -> SqlDatabase | None:
+        """Return the database; None if it does not exist yet."""
+
+    @abstractmethod
+    def open(self) -> SqlDatabase:
+        """Return the database; it is created if it does not exist."""
+
+    @abstractmethod
+    def table(self, database: SqlDatabase, table: str, schema: TargetSchema) -> Table:
+        """Return the object of a table, which need not exist."""
+
+    def quoted(self, name: str) -> str:
+        """Return a table's name as it stands in statements."""
+        return f'"{name}"'
+
+    def before_switch(self, live: str, staged: str) -> None:
+        """Do nothing: an engine takes over what users set on the live table."""
+
+    def live(self) -> Table | None:
+        """Return the table that readers see."""
+        return self._read("live")
+
+    def staged(self) -> Table | None:
+        """Return the staged table."""
+        return self._read("staged")
+
+    def create(self, schema: TargetSchema) -> Table:
+        """Create an empty live table."""
+        database = self.open()
+        with database.transaction():
+            if self._find(database, "live") is not None:
+                raise ConfigError(
+                    f"found the table {self._tables['live']} in {database.name}; expected none; "
+                    "drop it before it is created"
+                )
+            return self._add(database, "live", schema)
+
+    def stage(self, schema: TargetSchema) -> Table:
+        """Create an empty staged table."""
+        database = self.open()
+        with database.transaction():
+            return self._add(database, "staged", schema)
+
+    def switch(self) -> None:
+        """Drop the live table and rename the staged one, in one transaction."""
+        database, live, staged = self.open(), self._tables["live"], self._tables["staged"]
+        with database.transaction():
+            if self._find(database, "staged") is None:
+                raise ConfigError(
+                    f"found no table {staged} in {database.name}; expected one; push in full again"
+                )
+            self.before_switch(live, staged)
+            self._remove(database, "live")
+            database.rows(f'ALTER TABLE {self.quoted(staged)} RENAME TO "{live}"')
+            database.rows(
+                f"UPDATE {self.quoted(self._notes)} SET state = 'live' WHERE state = 'staged'"
+            )
+
+    def drop(self) -> None:
+        """Drop both tables and the notes."""
+        database = self.opened()
+        if database is None:
+            return
+        with database.transaction():
+            for state in self._tables:
+                self._find(database, state)
+            if not self._noted(database):
+                return
+            for state in self._tables:
+                self._remove(database, state)
+            database.rows(f"DROP TABLE {self.quoted(self._notes)}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        database = self.opened()
+        if database is not None:
+            database.close()
+
+    def _read(self, state: str) -> Table | None:
+        database = self.opened()
+        if database is None:
+            return None
+        with database.transaction():
+            return self._find(database, state)
+
+    def _find(self, database: SqlDatabase, state: str) -> Table | None:
+        """Return the live or the staged table; raise ConfigError if its name is in use for something else."""
+        values = (
+            database.rows(
+                f"SELECT key, value FROM {self.quoted(self._notes)} WHERE state = $1", [state]
+            )
+            if self._noted(database)
+            else []
+        )
+        name, schema = self._tables[state], TargetSchema.from_strings(dict(values))
+        kind, columns = self._entry(database, name)
+        if not kind:
+            return None
+        if schema is None or kind != "BASE TABLE" or columns != _COLUMNS:
+            raise self._foreign(database, name)
+        return self.table(database, self.quoted(name), schema)
+
+    def _add(self, database: SqlDatabase, state: str, schema: TargetSchema) -> Table:
+        """Create a table in the place of an earlier one, and note its schema."""
+        for each in self._tables:
+            self._find(database, each)
+        if not self._noted(database):
+            database.rows(
+                f"CREATE TABLE {self.quoted(self._notes)} (state VARCHAR, key VARCHAR, value VARCHAR)"
+            )
+        self._remove(database, state)
+        table = self.table(database, self.quoted(self._tables[state]), schema)
+        table.create()
+        for key, value in schema.to_strings().items():
+            database.rows(
+                f"INSERT INTO {self.quoted(self._notes)} VALUES ($1, $2, $3)", [state, key, value]
+            )
+        return table
+
+    def _remove(self, database: SqlDatabase, state: str) -> None:
+        """Drop a table of gem-index and its notes, as far as they exist."""
+        self._find(database, state)
+        database.rows(f"DROP TABLE IF EXISTS {self.quoted(self._tables[state])}")
+        database.rows(f"DELETE FROM {self.quoted(self._notes)} WHERE state = $1", [state])
+
+    def _noted(self, database: SqlDatabase) -> bool:
+        """Tell whether there is a table of notes; raise ConfigError if something else has its name."""
+        kind, columns = self._entry(database, self._notes)
+        if kind and (kind != "BASE TABLE" or columns != _NOTES):
+            raise self._foreign(database, self._notes)
+        return bool(kind)
+
+    def _entry(self, database: SqlDatabase, name: str) -> tuple[str, list[str]]:
+        """Return the type and the columns of a table or view; empty if there is none."""
+        kinds = database.rows(
+            f"SELECT table_type FROM information_schema.tables WHERE {self.in_catalog}", [name]
+        )
+        columns = database.rows(
+            f"SELECT column_name FROM information_schema.columns WHERE {self.in_catalog} "
+            "ORDER BY ordinal_position",
+            [name],
+        )
+        return (str(kinds[0][0]) if kinds else "", [str(column) for (column,) in columns])
+
+    def _foreign(self, database: SqlDatabase, name: str) -> ConfigError:
+        return ConfigError(
+            f"found {name} in {database.name}, which gem-index did not create; expected an unused name; "
+            "choose another name in ?table="
+        )

@@ -1,0 +1,140 @@
+"""One table: id, vector, text and metadata, and its index."""
+# ruff: noqa: S608 - names are checked and quoted, values are parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pgvector import HalfVector, Vector
+
+from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.errors import ConfigError, RejectedDocumentsError
+from gem_index.targets import SqlTable
+from gem_index_postgresql.database import Database
+
+__all__ = ["LARGEST", "PostgresqlTable"]
+
+LARGEST = {"vector": 2000, "halfvec": 4000}
+"""The most dimensions that pgvector's HNSW takes, by type."""
+_VALUES: dict[str, Callable[[Any], Any]] = {"vector": Vector, "halfvec": HalfVector}
+
+
+class PostgresqlTable(SqlTable):
+    """A table that pgvector searches by its HNSW index or by a scan.
+
+    Parameters
+    ----------
+    database : Database
+    table : str
+    schema : TargetSchema
+    kind : {"vector", "halfvec"}
+        The type of a new table's vectors.
+    index : {"hnsw", "exact"}
+    """
+
+    vector_column = "vector::float4[]"
+
+    def __init__(
+        self, database: Database, table: str, schema: TargetSchema, kind: str, index: str
+    ) -> None:
+        super().__init__(database, table, schema)
+        self._postgresql = database
+        self._kind = kind
+        self._index = index
+
+    def create(self) -> None:
+        """Create the table; the caller has begun a transaction."""
+        dimension, largest = self.schema.dimension, LARGEST[self._kind]
+        if self._index == "hnsw" and dimension > largest:
+            raise ConfigError(
+                f"found vectors of {dimension} dimensions; expected at most {largest} for HNSW on the type {self._kind}; "
+                "use type=halfvec, or index=exact"
+            )
+        self._database.rows(
+            f"CREATE TABLE {self._table} (id text PRIMARY KEY, vector {self._kind}({dimension}) NOT NULL, "
+            "text text, metadata jsonb NOT NULL)"
+        )
+
+    def store(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents: COPY into a temporary table, then one INSERT."""
+        self._refuse_zero_bytes(documents)
+        kind, database = self._existing_type(), self._postgresql
+        value = _VALUES[kind]
+        rows = [
+            (
+                document.id,
+                value(document.vector),
+                document.text,
+                json.dumps(dict(document.metadata), ensure_ascii=False),
+            )
+            for document in documents
+        ]
+        columns = "(id, vector, text, metadata)"
+        with database.transaction():
+            database.rows(
+                f"CREATE TEMPORARY TABLE gem_batch (id text, vector {kind}, text text, metadata text) ON COMMIT DROP"
+            )
+            database.copy(
+                f"COPY gem_batch {columns} FROM STDIN WITH (FORMAT BINARY)",
+                ["text", kind, "text", "text"],
+                rows,
+            )
+            database.rows(
+                f"INSERT INTO {self._table} {columns} SELECT id, vector, text, metadata::jsonb FROM gem_batch "
+                "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, text = excluded.text, "
+                "metadata = excluded.metadata"
+            )
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents, by inner product; a zero vector has the score 0."""
+        rows = self._database.rows(
+            f"SELECT id, -(vector <#> $1::float4[]::{self._existing_type()}) FROM {self._table} "
+            f"ORDER BY vector <#> $1::float4[]::{self._existing_type()} LIMIT $2",
+            [vector.tolist(), max(0, k)],
+        )
+        return [Neighbour(identifier, float(score)) for identifier, score in rows]
+
+    def finish(self) -> None:
+        """Create the HNSW index if it is missing: after the first rows, which is faster than before them."""
+        if self._index == "exact" or self._has_index():
+            return
+        self._database.rows(
+            f"CREATE INDEX ON {self._table} USING hnsw (vector {self._existing_type()}_ip_ops)"
+        )
+
+    def _has_index(self) -> bool:
+        found = self._database.rows(
+            "SELECT 1 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam "
+            "WHERE indrelid = $1::regclass AND amname = 'hnsw' AND indisvalid",
+            [self._table],
+        )
+        return bool(found)
+
+    def _existing_type(self) -> str:
+        """Return the type of the vectors of the table, which an earlier push may have chosen."""
+        rows = self._database.rows(
+            "SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = $1::regclass AND attname = 'vector'",
+            [self._table],
+        )
+        name = str(rows[0][0]).rpartition(".")[2]
+        if name not in _VALUES:
+            raise ConfigError(
+                f"found the column vector of {self._table} of the type {name}; expected vector or halfvec; push in full"
+            )
+        return name
+
+    def _refuse_zero_bytes(self, documents: Sequence[TargetDocument]) -> None:
+        """Raise an error that names the documents that PostgreSQL's texts cannot hold."""
+        bad = {
+            document.id: "holds a zero byte, which PostgreSQL does not store"
+            for document in documents
+            if "\0" in document.id
+            or "\0" in (document.text or "")
+            or "\\u0000" in json.dumps(dict(document.metadata))
+        }
+        if bad:
+            raise RejectedDocumentsError(self._postgresql.name, bad)

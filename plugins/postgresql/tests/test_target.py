@@ -1,0 +1,419 @@
+"""PostgreSQL as a target: the contract, the table in SQL, its index, and what is refused."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from gem_index_postgresql import PostgresqlTarget
+
+from gem_index import Document, Home, TargetDocument, TargetSchema, TargetUrl
+from gem_index.errors import (
+    ConfigError,
+    RejectedDocumentsError,
+    TargetChangedError,
+    TargetUnavailableError,
+)
+from gem_index.targets import open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name) for name in VECTORS]
+
+
+def tables(connection) -> set[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {name for (name,) in rows}
+
+
+def definitions(connection) -> list[str]:
+    rows = connection.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'faq'")
+    return [text for (text,) in rows if "hnsw" in text]
+
+
+def build(folder: Path, *documents: Document):
+    home = Home(folder)
+    home.build("faq", documents or [Document(id="1", text="a river")])
+    return home.collection("faq")
+
+
+@pytest.fixture
+def url(new_table: str) -> str:
+    return new_table
+
+
+@pytest.fixture
+def target(url: str):
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    target.create(SCHEMA).upsert(DOCUMENTS)
+    return target
+
+
+class TestHnsw(TargetContract):
+    overlap = 0.95
+
+    @pytest.fixture
+    def url(self, new_table: str) -> str:
+        return new_table
+
+
+class TestExact(TargetContract):
+    overlap = 0.99
+
+    @pytest.fixture
+    def url(self, new_table: str) -> str:
+        return f"{new_table}&index=exact"
+
+
+class TestQuery:
+    def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
+        for index in (False, True):
+            if index:
+                filled.live().finish()
+            hits = filled.live().query(np.array([1, 0], np.float32), 5)
+            assert [(hit.id, round(hit.score, 6)) for hit in hits if hit.score != 0] == [
+                ("east", 1), ("northeast", 0.6), ("west", -1),
+            ]  # fmt: skip
+            assert {hit.id for hit in hits if hit.score == 0} == {"none", "north"}
+        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
+
+    def test_a_replaced_document_is_found_once(self, filled) -> None:
+        table = filled.live()
+        table.upsert(
+            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, 2.5, None]})] * 2
+        )
+        found = {each.id: each for each in table.documents()}["none"]
+        assert (found.text, found.metadata, found.vector.tolist()) == (
+            None, {"a": [1, 2.5, None]}, [1, 0],
+        )  # fmt: skip
+        table.delete(["none", "unknown", "none"])
+        table.delete([])
+        table.upsert([])
+        assert table.count() == 4
+
+    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
+        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
+        table.upsert([TargetDocument("twice", vector) for vector in vectors])
+        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
+
+    def test_documents_are_of_one_state(self, filled) -> None:
+        table = filled.live()
+        documents = table.documents()
+        first = next(documents)
+        table.delete(["west"])
+        assert len([first, *documents]) == 5
+
+
+class TestIndex:
+    def test_hnsw_by_inner_product_is_created_once(self, connection, url, tmp_path) -> None:
+        faq = build(tmp_path / "home")
+        faq.push(url)
+        (definition,) = definitions(connection)
+        assert "vector_ip_ops" in definition
+        faq.ingest([Document(id="2", text="a bank")])
+        faq.push(url)
+        faq.refit()
+        faq.push(url)
+        assert len(definitions(connection)) == 1
+
+    def test_an_exact_table_has_none(self, connection, url, tmp_path) -> None:
+        build(tmp_path / "home").push(f"{url}&index=exact")
+        assert definitions(connection) == []
+
+    def test_options_of_the_index_do_not_name_another_target(self, url, tmp_path) -> None:
+        faq = build(tmp_path / "home")
+        faq.push(f"{url}&index=exact&type=halfvec")
+        assert faq.push(url).unchanged == 1
+
+    def test_halfvec(self, connection, url, tmp_path) -> None:
+        texts = ["a river", "the bank is closed", "how do I renew a visa?"]
+        faq = build(tmp_path / "home", *[Document(id=text, text=text) for text in texts])
+        faq.push(f"{url}&type=halfvec")
+        [(kind,)] = connection.execute("SELECT DISTINCT pg_typeof(vector)::text FROM faq")
+        assert kind == "halfvec"
+        assert "halfvec_ip_ops" in definitions(connection)[0]
+        target = open_target(url)
+        table = target.live()
+        stored = {each.id: each.vector for each in table.documents()}
+        np.testing.assert_allclose(
+            [stored[text] for text in texts], faq.encoder.encode(texts), atol=1e-3
+        )
+        assert table.query(faq.encoder.encode(["renew a visa"])[0], 1)[0].id == texts[2]
+        target.close()
+
+    def test_too_many_dimensions(self, connection, url, tmp_path) -> None:
+        target = open_target(url)
+        with pytest.raises(ConfigError, match="2001 dimensions; expected at most 2000 .*halfvec"):
+            target.create(TargetSchema(fingerprint="f", dimension=2001, token="t"))
+        assert tables(connection) == set()
+        wide = open_target(f"{url}&index=exact")
+        wide.create(TargetSchema(fingerprint="f", dimension=2001, token="t"))
+        assert tables(connection) == {"faq", "faq_gem"}
+        for each in (target, wide):
+            each.close()
+
+
+class TestSql:
+    def test_the_nearest_document_in_plain_sql(self, connection, filled) -> None:
+        rows = connection.execute(
+            "SELECT id, text FROM faq ORDER BY vector <=> '[0.1,0.9]' LIMIT 1"
+        ).fetchall()
+        assert rows == [("north", "to the north")]
+
+    def test_metadata_is_jsonb(self, connection, filled) -> None:
+        filled.live().upsert([document("west", year=2024, tags=["a", "b"])])
+        rows = connection.execute("SELECT id FROM faq WHERE metadata @> '{\"year\": 2024}'")
+        assert rows.fetchall() == [("west",)]
+
+    def test_the_schema_is_written_down(self, connection, filled) -> None:
+        assert dict(connection.execute("SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+
+    def test_a_reader_sees_the_old_table_until_the_switch(self, connection, filled) -> None:
+        filled.stage(SCHEMA).upsert([document("west")])
+        assert connection.execute("SELECT count(*) FROM faq").fetchone() == (5,)
+        filled.switch()
+        assert connection.execute("SELECT id FROM faq").fetchall() == [("west",)]
+        assert tables(connection) == {"faq", "faq_gem"}
+
+    def test_a_switch_keeps_grants(self, folder, connection, filled, database) -> None:
+        connection.execute('CREATE ROLE "my ""reader" LOGIN')
+        connection.execute('GRANT SELECT ON faq TO "my ""reader"')
+        connection.execute("GRANT SELECT ON faq TO PUBLIC")
+        try:
+            filled.stage(SCHEMA).upsert([document("west")])
+            filled.switch()
+            with psycopg.connect(host=str(folder), user='my "reader', dbname=database) as reader:
+                assert reader.execute("SELECT id FROM faq").fetchall() == [("west",)]
+        finally:
+            connection.execute('DROP OWNED BY "my ""reader"')
+            connection.execute('DROP ROLE "my ""reader"')
+
+    def test_a_view_of_the_table_stops_the_switch_alone(self, connection, filled) -> None:
+        connection.execute("CREATE VIEW mine AS SELECT id FROM faq")
+        filled.stage(SCHEMA).upsert([document("west")])
+        with pytest.raises(ConfigError, match="depend on it.*; drop these views"):
+            filled.switch()
+        assert filled.live().count() == 5
+        assert filled.staged().count() == 1
+        connection.execute("DROP VIEW mine")
+        filled.switch()
+        assert filled.live().count() == 1
+
+    def test_what_a_killed_process_has_written(self, connection, url: str) -> None:
+        program = (
+            "import os, signal, numpy as np\n"
+            "from gem_index.targets import *\n"
+            f"target = open_target({url!r})\n"
+            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
+            "def fill(table, *ids):\n"
+            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
+            "fill(target.create(schema), 'a', 'b')\n"
+            "fill(target.stage(schema), 'c', 'd', 'e')\n"
+            "target.switch()\n"
+            "target.live().delete(['c'])\n"
+            "os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        assert connection.execute("SELECT id FROM faq ORDER BY id").fetchall() == [("d",), ("e",)]
+
+    def test_drop_leaves_other_tables(self, connection, filled) -> None:
+        connection.execute("CREATE TABLE mine (a INTEGER)")
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert tables(connection) == {"mine"}
+        assert filled.live() is filled.staged() is None
+
+    def test_two_tables_and_a_schema(self, connection, url, filled) -> None:
+        connection.execute("CREATE SCHEMA app")
+        for name, where in (("table=2", 'public."2"'), ("table=faq&schema=app", "app.faq")):
+            other = open_target(url.replace("table=faq", name))
+            assert other.live() is None
+            other.create(SCHEMA).upsert([document("west")])
+            other.close()
+            assert connection.execute(f"SELECT id FROM {where}").fetchall() == [("west",)]
+        assert filled.live().count() == 5
+
+
+class TestServer:
+    def test_a_server_that_closed_the_connection(self, connection, filled) -> None:
+        table = filled.live()
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            "AND datname = current_database()"
+        )
+        with pytest.raises(TargetUnavailableError, match="cannot be reached"):
+            table.count()
+        assert table.count() == 5
+
+    def test_a_push_goes_on_when_the_connection_is_lost(
+        self, connection, url, tmp_path, monkeypatch
+    ) -> None:
+        monkeypatch.setattr("gem_index.targets.retries.FIRST_WAIT", 0)
+        faq = build(
+            tmp_path / "home", *[Document(id=str(i), text=f"a river {i}") for i in range(20)]
+        )
+
+        def cut(*_) -> None:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND datname = current_database()"
+            )
+
+        assert faq.push(url, batch=5, progress=cut).added == 20
+        assert connection.execute("SELECT count(*) FROM faq").fetchone() == (20,)
+
+    def test_a_refused_connection(self, tmp_path) -> None:
+        for url in ("postgresql://127.0.0.1:9/db?table=faq", f"postgresql:///db?host={tmp_path}&table=faq"):  # fmt: skip
+            with pytest.raises(TargetUnavailableError, match="cannot be reached") as caught:
+                open_target(url)
+            assert "\n" not in str(caught.value)
+
+    def test_credentials(self, folder, connection, url, monkeypatch, tmp_path) -> None:
+        """From the URL, the environment and a file; a wrong one is not printed."""
+        rules = folder / "pg_hba.conf"
+        before = rules.read_text()
+        connection.execute("CREATE ROLE ann LOGIN PASSWORD 'right' SUPERUSER")
+        rules.write_text("local all ann scram-sha-256\n" + before)
+        connection.execute("SELECT pg_reload_conf()")
+        try:
+            ann = url.replace("user=postgres", "user=ann")
+            with pytest.raises(ConfigError, match="password") as caught:
+                open_target(f"{ann}&password=wrong-one")
+            assert "wrong-one" not in str(caught.value)
+            assert "\n" not in str(caught.value)
+            file = tmp_path / "password"
+            file.write_text("right\n")
+            monkeypatch.setenv("GEM_INDEX_TARGET_PASSWORD", "right")
+            targets = [open_target(ann), open_target(f"{ann}&password_file={file}")]
+            for target in targets:
+                assert target.live() is None
+                assert "right" not in str(target.url)
+                target.close()
+        finally:
+            rules.write_text(before)
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute("DROP ROLE ann")
+
+    def test_a_user_without_rights(self, folder, connection, url, filled) -> None:
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute("GRANT SELECT ON faq, faq_gem TO guest")
+        try:
+            guest = open_target(url.replace("user=postgres", "user=guest"))
+            with pytest.raises(ConfigError, match="permission denied .* ask the database's owner"):
+                guest.live().upsert([document("west")])
+            guest.close()
+            assert filled.live().count() == 5
+        finally:
+            connection.execute("DROP OWNED BY guest")
+            connection.execute("DROP ROLE guest")
+
+    def test_a_read_only_database(self, connection, database, url, filled) -> None:
+        connection.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+        target = open_target(url)
+        with pytest.raises(ConfigError, match="read-only transaction.*; connect to the primary"):
+            target.live().delete(["west"])
+        target.close()
+        assert filled.live().count() == 5
+
+    def test_zero_bytes_are_refused_by_name(self, filled) -> None:
+        table = filled.live()
+        bad = TargetDocument("bad", np.array([1, 0], np.float32), "a\0b")
+        with pytest.raises(RejectedDocumentsError, match="refused 1 documents, 'bad': .*zero byte"):
+            table.upsert([document("west"), bad])
+        with pytest.raises(RejectedDocumentsError):
+            table.upsert([TargetDocument("bad", np.array([1, 0], np.float32), "", {"k": "\0"})])
+        assert table.count() == 5
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("end", "message"),
+        [
+            ("", "has no table; expected \\?table=NAME"),
+            ("&table=a%20b", "found the table name 'a b'"),
+            ("&table=a&schema=a%3Bb", "found the table name 'a;b'"),
+            ("&table=a&colour=red", "has no option 'colour'"),
+            ("&table=a&type=bit", "found type='bit' .*; expected vector or halfvec"),
+            ("&table=a&index=ivf", "found index='ivf' .*; expected hnsw or exact"),
+        ],
+    )
+    def test_a_bad_url(self, url: str, end: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            PostgresqlTarget(TargetUrl.parse(url.replace("&table=faq", end)))
+        assert "\n" not in str(caught.value)
+
+    def test_a_database_that_does_not_exist(self, url: str, database: str) -> None:
+        with pytest.raises(ConfigError, match="does not exist; .*; create it"):
+            open_target(url.replace(database, "nosuch"))
+
+    @pytest.mark.parametrize("name", ["faq", "faq_gem", "faq__staged"])
+    @pytest.mark.parametrize("kind", ["TABLE {} (a INTEGER)", "VIEW {} AS SELECT 1 AS a"])
+    def test_a_name_in_use(self, connection, url: str, name: str, kind: str) -> None:
+        connection.execute("CREATE " + kind.format(name))
+        target = open_target(url)
+        calls = [target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)]
+        for call in calls if name == "faq__staged" else [target.live, *calls]:
+            with pytest.raises(ConfigError, match=f"found {name} .*gem-index did not create"):
+                call()
+        target.close()
+        [(found,)] = connection.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        )
+        assert found == name
+
+    def test_a_push_into_a_foreign_table(self, connection, url: str, tmp_path: Path) -> None:
+        connection.execute("CREATE TABLE faq (a INTEGER)")
+        faq = build(tmp_path / "home")
+        for full in (False, True):
+            with pytest.raises(ConfigError, match="gem-index did not create"):
+                faq.push(url, full=full)
+        assert tables(connection) == {"faq"}
+
+    def test_a_dry_run_creates_nothing(self, connection, url: str, tmp_path: Path) -> None:
+        build(tmp_path / "home").push(url, dry_run=True)
+        assert tables(connection) == set()
+        assert connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchall() == []  # fmt: skip
+
+    def test_a_table_somebody_dropped(self, connection, url: str, tmp_path: Path) -> None:
+        faq = build(tmp_path / "home")
+        faq.push(url)
+        connection.execute("DROP TABLE faq")
+        with pytest.raises(TargetChangedError, match="there is no table"):
+            faq.push(url)
+        assert faq.push(url, full=True).added == 1
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/postgresql.md"])
+def test_the_pages_run(page: str, folder: Path, connection, monkeypatch) -> None:
+    monkeypatch.setenv("PGHOST", str(folder))
+    monkeypatch.setenv("PGUSER", "postgres")
+    connection.execute("CREATE DATABASE support")
+    try:
+        run_page(Path(__file__).parents[1] / page)
+    finally:
+        connection.execute("DROP DATABASE support WITH (FORCE)")
