@@ -28,11 +28,17 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
         "elasticsearch+https": "gem-index-elasticsearch",
         "faiss": "gem-index[parquet]",
         "lancedb": "gem-index-lancedb",
+        "milvus": "gem-index-milvus",
+        "milvus+http": "gem-index-milvus",
+        "milvus+https": "gem-index-milvus",
         "opensearch": "gem-index-elasticsearch",
         "opensearch+http": "gem-index-elasticsearch[opensearch]",
         "opensearch+https": "gem-index-elasticsearch[opensearch]",
         "parquet": "gem-index[parquet]",
         "postgresql": "gem-index-postgresql",
+        "qdrant": "gem-index-qdrant",
+        "qdrant+http": "gem-index-qdrant",
+        "qdrant+https": "gem-index-qdrant",
         "sqlite-vec": "gem-index-sqlite-vec",
     }
 )

@@ -153,6 +153,9 @@ class TargetUrl:
         options = {name: value for name, value in self.options.items() if not secret.search(name)}
         return replace(self, user="", password="", options=options)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     def __str__(self) -> str:
         bare = self.without_secrets()
         query = "&".join(f"{name}={value}" for name, value in sorted(bare.options.items()))

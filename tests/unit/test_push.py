@@ -44,6 +44,7 @@ class TestUrl:
         assert (url.user, url.password, url.option("collection")) == ("ann", "p@ss", "faq")
         assert str(url) == "qdrant+http://db.example:6333/x y?collection=faq"
         assert "p@ss" not in repr(url)
+        assert "p@ss" not in repr(TargetUrl.parse("qdrant+http://h/?collection=faq&key=p@ss"))
         assert url.without_secrets().options == {"collection": "faq"}
 
     def test_a_path_is_absolute(self, tmp_path, monkeypatch):

@@ -1,0 +1,466 @@
+"""milvus-lite as a target: the contract, the folder as a user opens it, and what is refused."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gem_index_milvus import MilvusTarget, primary_key
+from gem_index_milvus.database import Database
+from milvus_lite.server_manager import server_manager_instance
+from pymilvus import DataType, MilvusClient
+
+from gem_index import Document, Home
+from gem_index.errors import ConfigError, RejectedDocumentsError
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.testing import TargetContract, run_page
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+VECTORS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+
+
+def document(name: str, **metadata) -> TargetDocument:
+    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
+
+
+DOCUMENTS = [document(name, length=len(name)) for name in VECTORS]
+
+
+@contextmanager
+def client_of(path: Path) -> Iterator[MilvusClient]:
+    """Yield a user's own client; no target may be open."""
+    client = MilvusClient(str(path), dedicated=True)
+    try:
+        yield client
+    finally:
+        client.close()
+        server_manager_instance.release_server(str(path))
+
+
+def names(path: Path) -> set[str]:
+    with client_of(path) as client:
+        return set(client.list_collections())
+
+
+def own_collection(client: MilvusClient, name: str) -> None:
+    """Create a collection of a user."""
+    fields = MilvusClient.create_schema()
+    fields.add_field("n", DataType.INT64, is_primary=True)
+    fields.add_field("v", DataType.FLOAT_VECTOR, dim=2)
+    index = MilvusClient.prepare_index_params()
+    index.add_index("v", index_type="FLAT", metric_type="L2")
+    client.create_collection(name, schema=fields, index_params=index)
+    client.insert(name, [{"n": 1, "v": [1, 2]}])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a folder.db"
+
+
+@pytest.fixture
+def url(path: Path) -> str:
+    return f"milvus://{path}?collection=faq"
+
+
+@pytest.fixture
+def target(url: str) -> Iterator[MilvusTarget]:
+    target = open_target(url)
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def filled(target):
+    table = target.create(SCHEMA)
+    table.upsert(DOCUMENTS)
+    return target
+
+
+class TestLite(TargetContract):
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"milvus://{tmp_path}/faq.db?collection=faq"
+
+
+class TestQuery:
+    def test_scores_are_cosine_similarities_and_a_zero_vector_has_the_score_0(self, filled) -> None:
+        hits = filled.live().query(np.array([1, 0], np.float32), 5)
+        assert [hits[0].id, hits[1].id, hits[4].id] == ["east", "northeast", "west"]
+        assert {hits[2].id, hits[3].id} == {"north", "none"}
+        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
+        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
+
+    def test_a_zero_query_scores_0(self, filled) -> None:
+        hits = filled.live().query(np.zeros(2, np.float32), 3)
+        assert [hit.score for hit in hits] == [0, 0, 0]
+
+    def test_a_replaced_document_is_found_once(self, filled) -> None:
+        table = filled.live()
+        table.upsert(
+            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, None]})] * 2
+        )
+        found = {each.id: each for each in table.documents()}["none"]
+        assert (found.text, found.metadata, found.vector.tolist()) == (
+            None,
+            {"a": [1, None]},
+            [1, 0],
+        )
+        table.delete(["none", "unknown", "none"])
+        table.delete([])
+        table.upsert([])
+        assert table.count() == 4
+
+    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
+        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
+        table.upsert([TargetDocument("twice", vector) for vector in vectors])
+        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
+
+    def test_metadata_keeps_its_types(self, target, url: str) -> None:
+        odd = {
+            "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},
+            "big": 2**63, "small": -(2**63), "float": 1.0, "flags": [True, 1, "1", None, {}],
+            "when": "2024-01-01T00:00:00Z", "uuid": "6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a",
+        }  # fmt: skip
+        target.create(SCHEMA).upsert([document("east", **odd)])
+        target.close()
+        (found,) = open_target(url).live().documents()
+        assert found.metadata == odd
+        assert [type(value) for value in found.metadata.values()] == [
+            type(value) for value in odd.values()
+        ]
+
+    def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
+        odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
+        assert filled.live().unsupported(odd) == ["a", "b", "c"]
+
+
+class TestClient:
+    def test_the_nearest_document_by_a_users_client(self, path: Path, filled) -> None:
+        filled.close()
+        fields = ["id", "text", "metadata"]
+        with client_of(path) as client:
+            client.load_collection("faq")
+            [[hit]] = client.search("faq", data=[[0.4, 0.9]], limit=1, output_fields=fields)
+            assert hit["entity"] == {
+                "id": "northeast", "text": "to the northeast", "metadata": {"length": 9},
+            }  # fmt: skip
+            short = 'metadata["length"] == 4'
+            [found] = client.search("faq", data=[[0.4, 0.9]], filter=short, limit=9, output_fields=["id"])  # fmt: skip
+            assert [each["entity"]["id"] for each in found] == ["east", "none", "west"]
+            (row,) = client.get("faq", ids=[primary_key("north")], output_fields=["text"])
+            assert row["text"] == "to the north"
+
+    def test_the_schema_is_in_the_properties(self, path: Path, filled) -> None:
+        filled.close()
+        with client_of(path) as client:
+            assert client.describe_collection("faq")["properties"] == SCHEMA.to_strings()
+            (index,) = client.list_indexes("faq")
+            found = client.describe_index("faq", index)
+        assert (found["index_type"], found["metric_type"]) == ("FLAT", "IP")
+
+    def test_a_users_client_in_this_process_stays_open(self, path: Path, url: str) -> None:
+        with client_of(path) as client:
+            target = open_target(url)
+            target.create(SCHEMA).upsert(DOCUMENTS)
+            target.close()
+            client.load_collection("faq")
+            assert client.query("faq", output_fields=["count(*)"])[0]["count(*)"] == 5
+
+    def test_two_targets_share_a_folder(self, url: str, filled) -> None:
+        other = open_target(url)
+        assert other.live().count() == 5
+        other.close()
+        assert filled.live().count() == 5
+
+    def test_long_values_are_refused_by_name(self, filled) -> None:
+        table = filled.live()
+        vector = np.array([1, 0], np.float32)
+        table.upsert([TargetDocument("i" * 65_535, vector, "x" * 65_535, {"m": "x" * 65_000})])
+        assert table.count() == 6
+        with pytest.raises(RejectedDocumentsError, match="its text has 65536 bytes") as caught:
+            table.upsert([document("east"), TargetDocument("new", vector, "é" * 32_768)])
+        assert list(caught.value.reasons) == ["new"]
+        with pytest.raises(RejectedDocumentsError, match="its id has 65536 bytes"):
+            table.upsert([TargetDocument("i" * 65_536, vector)])
+        assert table.count() == 6
+
+    def test_large_metadata_is_unsupported(self, filled) -> None:
+        metadata = {"a": 1, "large": "x" * 70_000, "b": "y" * 60_000, "c": "z" * 10_000}
+        assert filled.live().unsupported(metadata) == ["large", "b"]
+
+    def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
+        filled.stage(SCHEMA).upsert([document("west")])
+        filled.close()
+        with client_of(path) as client:
+            assert client.get_collection_stats("faq")["row_count"] == 5
+        filled.switch()
+        filled.close()
+        with client_of(path) as client:
+            assert client.get_collection_stats("faq")["row_count"] == 1
+        assert names(path) == {"faq__gem_2"}
+
+    def test_a_switch_needs_a_staged_collection(self, filled) -> None:
+        with pytest.raises(ConfigError, match="found no staged collection"):
+            filled.switch()
+        assert filled.live().count() == 5
+
+    def test_a_push_that_ends_before_any_request_goes_on(
+        self, path: Path, url: str, tmp_path: Path, monkeypatch
+    ) -> None:
+        home = Home(tmp_path / "home")
+        collection = home.create_collection("faq")
+        collection.ingest(Document(id=str(i), text=f"a river {i}") for i in range(3))
+        collection.push(url)
+        original, ends, completed = Database.call, 0, False
+
+        while not completed:
+            collection.ingest([Document(id=f"more {ends}", text=f"more tea {ends}")])
+            collection.refit()
+            calls = []
+
+            def cut(database, method, *arguments, calls=calls, last=ends, **options):
+                calls.append(1)
+                if len(calls) > last:
+                    raise KeyboardInterrupt
+                return original(database, method, *arguments, **options)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Database, "call", cut)
+                try:
+                    collection.push(url)
+                    completed = True
+                except KeyboardInterrupt:
+                    ends += 2
+            with client_of(path) as client:
+                assert client.get_collection_stats("faq")["row_count"] >= 3
+            collection.push(url)
+            target = open_target(url)
+            assert target.live().schema.fingerprint == collection.encoder.fingerprint
+            assert target.live().count() == 4 + ends // 2 - (0 if completed else 1)
+            target.close()
+        assert ends > 20
+        assert len(names(path)) == 1
+
+    @pytest.mark.parametrize("step", ["create", "switch"])
+    def test_a_killed_process(self, path: Path, url: str, step: str) -> None:
+        program = (
+            "import os, signal, numpy as np\n"
+            "from gem_index.targets import *\n"
+            f"target = open_target({url!r})\n"
+            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
+            "def fill(table, *ids):\n"
+            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
+            "def kill(*_):\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+            "if 'create' == " + repr(step) + ":\n"
+            "    type(target)._point_alias = kill\n"
+            "fill(target.create(schema), 'a', 'b')\n"
+            "fill(target.stage(schema), 'c', 'd', 'e')\n"
+            "type(target)._remove_unseen = kill\n"
+            "target.switch()\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+        target = open_target(url)
+        live = target.live()
+        if step == "create":
+            assert live is None
+            assert target.create(SCHEMA).count() == 0
+        else:
+            assert sorted(each.id for each in live.documents()) == ["c", "d", "e"]
+            assert target.staged() is None
+            target.stage(SCHEMA)
+        target.close()
+        assert len(names(path)) == (1 if step == "create" else 2)
+
+    def test_drop_leaves_other_collections(self, path: Path, filled) -> None:
+        filled.close()
+        with client_of(path) as client:
+            own_collection(client, "mine")
+            own_collection(client, "faq__gem_7")
+        filled.stage(SCHEMA)
+        filled.drop()
+        assert filled.live() is filled.staged() is None
+        filled.close()
+        assert names(path) == {"mine", "faq__gem_7"}
+
+    def test_two_collections_in_a_folder(self, path: Path, filled) -> None:
+        filled.close()
+        other = open_target(f"milvus://{path}?collection=faq__gem")
+        other.create(SCHEMA).upsert([document("west")])
+        other.close()
+        assert filled.live().count() == 5
+        filled.drop()
+        filled.close()
+        assert other.live().count() == 1
+        other.close()
+
+    def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
+        open_target(url).create(SCHEMA)
+        gc.collect()
+        assert str(path) not in server_manager_instance._servers
+
+    def test_a_folder_that_a_killed_process_left(self, path: Path, filled) -> None:
+        left = path / "collections" / "faq__gem_2"
+        left.mkdir()
+        filled.stage(SCHEMA).upsert([document("west")])
+        filled.switch()
+        filled.close()
+        assert names(path) == {"faq__gem_3"}
+
+    def test_a_user_drops_the_collection(self, path: Path, filled) -> None:
+        filled.close()
+        with client_of(path) as client:
+            client.drop_collection("faq__gem_1")
+        assert filled.live() is None
+        assert filled.create(SCHEMA).count() == 0
+
+
+@pytest.fixture
+def others_folder() -> Iterator[Path]:
+    """Yield a folder that this process cannot write to; root becomes somebody else for that."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "faq.db"
+        target = open_target(f"milvus://{path}?collection=faq")
+        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.close()
+        found = [path, *path.rglob("*")]
+        for each in found:
+            each.chmod(0o555 if each.is_dir() else stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        Path(folder).chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            os.seteuid(user)
+            Path(folder).chmod(0o700)
+            for each in found:
+                each.chmod(0o700)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "name", ["faq;drop", 'a"b', "a b", "é", "../a", "x" * 201, "1a", "a-b"]
+    )
+    def test_a_bad_collection_name(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ConfigError, match="found the collection name .*; expected letters"):
+            open_target(f"milvus://{tmp_path}/faq.db?collection={name}".replace(";", "%3B"))
+        assert not (tmp_path / "faq.db").exists()
+
+    @pytest.mark.parametrize(
+        ("end", "message"),
+        [
+            ("/faq.db", "has no collection; expected \\?collection=NAME"),
+            ("/faq.db?collection=", "has no collection"),
+            ("/faq.db?collection=a&colour=red", "has no option 'colour'"),
+            ("/faq.db?collection=a&key=k", "has no option 'key'"),
+            ("/no/such/folder/faq.db?collection=a", "found no folder .*no/such/folder"),
+            ("/faq?collection=a", "expected one that ends in .db"),
+            ("/%00.db?collection=a", "zero byte"),
+        ],
+    )
+    def test_a_bad_url(self, tmp_path: Path, end: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message) as caught:
+            open_target(f"milvus://{tmp_path}{end}")
+        assert "\n" not in str(caught.value)
+
+    def test_a_host(self) -> None:
+        with pytest.raises(ConfigError, match="found a host"):
+            open_target("milvus://folder.db?collection=faq")
+
+    @pytest.mark.parametrize("kind", ["a collection", "an alias", "an alias of a generation"])
+    def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
+        home = Home(tmp_path / "home")
+        collection = home.create_collection("faq")
+        collection.ingest([Document(id="1", text="a river")])
+        name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
+        with client_of(path) as client:
+            own_collection(client, name)
+            if name != "faq":
+                client.create_alias(name, "faq")
+        target = open_target(url)
+        for call in (target.live, target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)):  # fmt: skip
+            with pytest.raises(ConfigError, match="found faq .*gem-index did not create"):
+                call()
+        target.close()
+        for full in (False, True):
+            with pytest.raises(ConfigError, match="gem-index did not create"):
+                collection.push(url, full=full)
+        assert names(path) == {name}
+        with client_of(path) as client:
+            client.load_collection("faq")
+            (row,) = client.get("faq", ids=[1])
+        assert row == {"n": 1, "v": [1, 2]}
+
+    def test_a_file(self, path: Path, target) -> None:
+        path.write_text("not a folder")
+        for call in (target.live, lambda: target.create(SCHEMA)):
+            with pytest.raises(ConfigError, match="found the file .*; expected a folder"):
+                call()
+        assert path.read_text() == "not a folder"
+
+    def test_a_folder_with_other_files(self, path: Path, target) -> None:
+        path.mkdir()
+        (path / "letter.txt").write_text("mine")
+        for call in (target.live, lambda: target.create(SCHEMA)):
+            with pytest.raises(ConfigError, match="with other files; expected an empty"):
+                call()
+        assert [each.name for each in path.iterdir()] == ["letter.txt"]
+
+    @pytest.mark.parametrize("file", ["manifest.json", "schema.json"])
+    def test_a_broken_folder(self, path: Path, filled, file: str) -> None:
+        filled.close()
+        for each in (path / "collections").rglob("*.json*"):
+            if each.name.startswith(file):
+                each.write_text("{")
+        with pytest.raises(ConfigError, match="found the folder .*milvus-lite") as caught:
+            filled.live().count()
+        assert "\n" not in str(caught.value)
+
+    def test_a_read_only_folder(self, others_folder: Path) -> None:
+        before = {each: each.read_bytes() for each in others_folder.rglob("*") if each.is_file()}
+        for place in (others_folder, others_folder.with_name("new.db")):
+            target = MilvusTarget(TargetUrl.parse(f"milvus://{place}?collection=faq"))
+            with pytest.raises(ConfigError, match="make the folder and its files writable"):
+                target.create(SCHEMA)
+            target.close()
+        assert before == {each: each.read_bytes() for each in before}
+
+    def test_a_folder_that_another_process_has_open(self, path: Path, url: str, filled) -> None:
+        program = f"from gem_index.targets import *\nopen_target({url!r}).live()"
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        last = run.stderr.strip().splitlines()[-1]
+        assert "ConfigError: found the folder" in last
+        assert "; close the program that has it open" in last
+        filled.close()
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+    def test_a_dry_run_does_not_create_the_folder(self, path: Path, target) -> None:
+        assert target.live() is target.staged() is None
+        target.drop()
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/milvus.md"])
+def test_the_pages_run(page: str) -> None:
+    run_page(Path(__file__).parents[1] / page)

@@ -1,0 +1,157 @@
+"""One generation of a collection: points with the payload ``id``, ``text`` and ``metadata``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from qdrant_client import models
+
+from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.errors import RejectedDocumentsError
+from gem_index_qdrant.database import Database, TooLargeError, point_id
+
+__all__ = ["QdrantTable"]
+
+_REQUEST = 16_000_000  # bytes; a server takes 32 MB
+_NUMBER = 25  # bytes of a vector's element in JSON, at most
+_IDS = 10_000  # of one request
+_PAGE = 500
+
+
+class QdrantTable:
+    """A collection that Qdrant searches by cosine similarity.
+
+    Qdrant leaves zero vectors as they are, and their cosine similarity to all others is 0.
+
+    Parameters
+    ----------
+    database : Database
+    name : str
+    schema : TargetSchema
+    target : str
+        The URL without secrets, for errors.
+    """
+
+    def __init__(self, database: Database, name: str, schema: TargetSchema, target: str) -> None:
+        self._database = database
+        self._target = target
+        self.name = name
+        self.schema = schema
+
+    def create(self) -> None:
+        """Create the collection with the schema as its metadata."""
+        vectors = models.VectorParams(size=self.schema.dimension, distance=models.Distance.COSINE)
+        self._database.call(
+            lambda client: client.create_collection(
+                self.name, vectors_config=vectors, metadata=dict(self.schema.to_strings())
+            )
+        )
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields with integers beyond 64 bits, which a server would round."""
+        return [name for name, value in metadata.items() if not _is_exact(value)]
+
+    def upsert(self, documents: Sequence[TargetDocument]) -> None:
+        """Insert or replace documents, in requests of at most 16 MB; the server answers when they are stored."""
+        for document in documents:
+            self.schema.check_vector(document.vector)
+        latest = list({document.id: document for document in documents}.values())
+        for part in self._parts(latest):
+            self._send(part)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete documents."""
+        for begin in range(0, len(ids), _IDS):
+            points: list[Any] = [point_id(each) for each in ids[begin : begin + _IDS]]
+            selector = models.PointIdsList(points=points)
+            self._database.call(
+                lambda client, selector=selector: client.delete(self.name, selector, wait=True)  # type: ignore[misc]
+            )
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        return int(self._database.call(lambda client: client.count(self.name, exact=True)).count)
+
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+        """Return the k nearest documents by cosine similarity; a zero vector has the score 0."""
+        if k < 1:
+            return []
+        found = self._database.call(
+            lambda client: client.query_points(
+                self.name, query=vector.tolist(), limit=k, with_payload=["id"]
+            )
+        )
+        return [Neighbour(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
+
+    def documents(self) -> Iterator[TargetDocument]:
+        """Iterate over the documents by pages."""
+        offset: Any = None
+        while True:
+            records, offset = self._database.call(
+                lambda client, offset=offset: client.scroll(  # type: ignore[misc]
+                    self.name, limit=_PAGE, offset=offset, with_payload=True, with_vectors=True
+                )
+            )
+            for record in records:
+                payload = record.payload or {}
+                yield TargetDocument(
+                    str(payload["id"]),
+                    np.array(record.vector, np.float32),
+                    payload.get("text"),
+                    payload["metadata"],
+                )
+            if offset is None:
+                return
+
+    def finish(self) -> None:
+        """Do nothing: a server builds its index by itself."""
+
+    def _parts(self, documents: Sequence[TargetDocument]) -> Iterator[list[TargetDocument]]:
+        """Divide documents into parts whose requests are small enough."""
+        part: list[TargetDocument] = []
+        held = 0
+        for document in documents:
+            size = len(json.dumps(_payload(document))) + _NUMBER * self.schema.dimension + 100
+            if part and held + size > _REQUEST:
+                yield part
+                part, held = [], 0
+            part.append(document)
+            held += size
+        if part:
+            yield part
+
+    def _send(self, documents: Sequence[TargetDocument]) -> None:
+        """Upsert documents by one request, or by halves where the server takes only smaller ones."""
+        points = [
+            models.PointStruct(
+                id=point_id(document.id),
+                vector=document.vector.tolist(),
+                payload=_payload(document),
+            )
+            for document in documents
+        ]
+        try:
+            self._database.call(lambda client: client.upsert(self.name, points, wait=True))
+        except TooLargeError as error:
+            if len(documents) == 1:
+                raise RejectedDocumentsError(self._target, {documents[0].id: str(error)}) from error
+            middle = len(documents) // 2
+            self._send(documents[:middle])
+            self._send(documents[middle:])
+
+
+def _payload(document: TargetDocument) -> dict[str, Any]:
+    text = {} if document.text is None else {"text": document.text}
+    return {"id": document.id, **text, "metadata": dict(document.metadata)}
+
+
+def _is_exact(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_exact, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_exact, value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**64
