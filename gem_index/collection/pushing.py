@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from gem_index.collection.access import CollectionAccess
@@ -28,7 +32,6 @@ from gem_index.errors import (
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.store.records import StoredDocument
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
@@ -237,25 +240,21 @@ class _Push:
     def _write(self, table: TargetTable, record: TargetRecord) -> _Counts:
         """Send what the table does not hold, and delete what the collection does not."""
         with self._repository() as targets:
-            changed, stale = targets.changed(record.id), targets.stale(record.id)
+            changed, held = targets.changed(record.id)
+            stale = targets.stale(record.id)
             if len(changed) or stale:
                 targets.mark(record.id, complete=False)
-        added = updated = 0
-        for begin in range(0, len(changed), self._options.batch):
-            with self._access.reading() as rows:
-                found = rows.documents.by_seq(changed[begin : begin + self._options.batch].tolist())
-            stored = [found[seq] for seq in sorted(found)]
+        added = updated = done = 0
+        earlier = set(changed[held].tolist())
+        for seqs, stored in self._batches(changed, table):
+            with_retries(table.upsert, [document for _, document in stored])
             with self._repository() as targets:
-                held = targets.held(record.id, [document.document_id for document in stored])
-            with_retries(table.upsert, self._documents(stored, table))
-            with self._repository() as targets:
-                targets.record(
-                    record.id, {document.document_id: document.seq for document in stored}
-                )
-            updated += len(held)
-            added += len(stored) - len(held)
+                targets.record(record.id, {document.id: seq for seq, document in stored})
+            replaced = sum(seq in earlier for seq, _ in stored)
+            updated += replaced
+            added += len(stored) - replaced
+            done += len(seqs)
             if self._progress is not None:
-                done = min(begin + self._options.batch, len(changed))
                 self._progress("push", done, len(changed))
         for begin in range(0, len(stale), self._options.batch):
             ids = stale[begin : begin + self._options.batch]
@@ -273,20 +272,41 @@ class _Push:
             targets.mark(record.id, complete=True)
         return _Counts(added, updated, len(stale))
 
-    def _documents(
-        self, stored: Sequence[StoredDocument], table: TargetTable
-    ) -> list[TargetDocument]:
+    def _batches(
+        self, changed: npt.NDArray[np.int64], table: TargetTable
+    ) -> Iterator[tuple[list[int], list[tuple[int, TargetDocument]]]]:
+        """Iterate over batches of seqs with their documents; the next is read and encoded while one is written."""
+        parts = [
+            changed[begin : begin + self._options.batch].tolist()
+            for begin in range(0, len(changed), self._options.batch)
+        ]
+        with ThreadPoolExecutor(1) as reader:
+            ahead = deque(reader.submit(self._prepare, part, table) for part in parts[:1])
+            for number, part in enumerate(parts):
+                documents = ahead.popleft().result()
+                if number + 1 < len(parts):
+                    ahead.append(reader.submit(self._prepare, parts[number + 1], table))
+                yield part, documents
+
+    def _prepare(self, seqs: list[int], table: TargetTable) -> list[tuple[int, TargetDocument]]:
+        """Read and encode documents; those that were deleted meanwhile are left out."""
+        with self._access.reading() as rows:
+            found = rows.documents.by_seq(seqs)
+        stored = [found[seq] for seq in sorted(found)]
         vectors = self._encoder.encode([document.text for document in stored])
         return [
-            TargetDocument(
-                document.document_id,
-                vector,
-                str(document.text) if self._options.texts else None,
-                storable(
-                    table,
+            (
+                document.seq,
+                TargetDocument(
                     document.document_id,
-                    json.loads(document.metadata),
-                    self._options.drop_unsupported,
+                    vector,
+                    str(document.text) if self._options.texts else None,
+                    storable(
+                        table,
+                        document.document_id,
+                        json.loads(document.metadata),
+                        self._options.drop_unsupported,
+                    ),
                 ),
             )
             for document, vector in zip(stored, vectors, strict=True)
@@ -297,9 +317,9 @@ class _Push:
             targets = TargetRepository(rows.connection, self._access.id)
             if record is None:
                 return _Counts(rows.counts().documents, 0, 0)
-            changed = rows.documents.by_seq(targets.changed(record.id).tolist())
-            held = targets.held(record.id, [d.document_id for d in changed.values()])
-            return _Counts(len(changed) - len(held), len(held), len(targets.stale(record.id)))
+            changed, held = targets.changed(record.id)
+            updated = int(held.sum())
+            return _Counts(len(changed) - updated, updated, len(targets.stale(record.id)))
 
     def _schema(self, record: TargetRecord) -> TargetSchema:
         return TargetSchema(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,25 +103,33 @@ class TargetRepository:
             update(targets).where(targets.c.id == target_id).values(complete=complete)
         )
 
-    def changed(self, target_id: int) -> npt.NDArray[np.int64]:
-        """Return the seqs of the documents that the target does not hold as they are, ascending."""
-        held = target_documents.alias()
+    def changed(self, target_id: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the seqs of the documents that the target does not hold as they are, ascending.
+
+        Returns
+        -------
+        seqs : int64 array (n,)
+        held : bool array (n,)
+            Whether the target holds an earlier content of the document.
+        """
+        notes = target_documents.alias()
         rows = self._connection.execute(
-            select(documents.c.seq)
+            select(documents.c.seq, notes.c.seq.is_not(None))
             .select_from(
                 documents.outerjoin(
-                    held,
-                    (held.c.target_id == target_id)
-                    & (held.c.document_id == documents.c.document_id),
+                    notes,
+                    (notes.c.target_id == target_id)
+                    & (notes.c.document_id == documents.c.document_id),
                 )
             )
             .where(
                 documents.c.collection_id == self._collection_id,
-                or_(held.c.seq.is_(None), held.c.seq != documents.c.seq),
+                or_(notes.c.seq.is_(None), notes.c.seq != documents.c.seq),
             )
             .order_by(documents.c.seq)
-        )
-        return np.fromiter((seq for (seq,) in rows), dtype=np.int64)
+        ).all()
+        found = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1].astype(np.bool_)
 
     def stale(self, target_id: int) -> list[str]:
         """Return the ids that the target holds and the collection no longer does."""
@@ -145,19 +153,6 @@ class TargetRepository:
                 select(func.count()).where(target_documents.c.target_id == target_id)
             ).scalar_one()
         )
-
-    def held(self, target_id: int, ids: Sequence[str]) -> set[str]:
-        """Return which of some ids the target holds."""
-        found: set[str] = set()
-        for begin in range(0, len(ids), _IDS):
-            rows = self._connection.execute(
-                select(target_documents.c.document_id).where(
-                    target_documents.c.target_id == target_id,
-                    target_documents.c.document_id.in_(ids[begin : begin + _IDS]),
-                )
-            )
-            found |= {document_id for (document_id,) in rows}
-        return found
 
     def record(self, target_id: int, seqs: Mapping[str, int]) -> None:
         """Note which contents the target has acknowledged, by document id."""

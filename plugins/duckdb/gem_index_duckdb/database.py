@@ -52,6 +52,15 @@ class Database:
         with self._named_errors():
             return self._connection.execute(statement, list(values)).fetchall()
 
+    def insert(self, table: str, rows: Any) -> None:
+        """Insert or replace the rows of an Arrow table by one statement."""
+        with self._named_errors():
+            self._connection.register("gem_batch", rows)
+            try:
+                self._connection.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM gem_batch")  # noqa: S608
+            finally:
+                self._connection.unregister("gem_batch")
+
     def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
         """Execute a query and iterate over its rows, all of one state of the database."""
         with self._named_errors():

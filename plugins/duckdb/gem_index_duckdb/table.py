@@ -8,15 +8,28 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from gem_index import Neighbour, TargetDocument
+from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.targets import SqlTable
+from gem_index_duckdb.database import Database
 
 __all__ = ["DuckDbTable"]
 
 
 class DuckDbTable(SqlTable):
-    """A table that DuckDB searches by a scan."""
+    """A table that DuckDB searches by a scan.
+
+    Parameters
+    ----------
+    database : Database
+    table : str
+    schema : TargetSchema
+    """
+
+    def __init__(self, database: Database, table: str, schema: TargetSchema) -> None:
+        super().__init__(database, table, schema)
+        self._duckdb = database
 
     @property
     def _type(self) -> str:
@@ -31,16 +44,17 @@ class DuckDbTable(SqlTable):
 
     def store(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents by one statement."""
-        self._database.rows(
-            f"INSERT OR REPLACE INTO {self._table} SELECT unnest($1::VARCHAR[]), unnest($2::{self._type}[]), "
-            "unnest($3::VARCHAR[]), unnest($4::VARCHAR[])",
-            [
-                [document.id for document in documents],
-                [document.vector.tolist() for document in documents],
-                [document.text for document in documents],
+        vectors = np.array([document.vector for document in documents], np.float32)
+        columns = {
+            "id": pa.array([document.id for document in documents], pa.string()),
+            "vector": pa.FixedSizeListArray.from_arrays(vectors.ravel(), self.schema.dimension),
+            "text": pa.array([document.text for document in documents], pa.string()),
+            "metadata": pa.array(
                 [json.dumps(dict(each.metadata), ensure_ascii=False) for each in documents],
-            ],
-        )
+                pa.string(),
+            ),
+        }
+        self._duckdb.insert(self._table, pa.table(columns))
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""

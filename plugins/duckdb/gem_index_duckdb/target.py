@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
@@ -58,4 +59,4 @@ class DuckDbTarget(SqlTarget[DuckDbTable]):
 
     def table(self, database: SqlDatabase, table: str, schema: TargetSchema) -> DuckDbTable:
         """Return the object of a table."""
-        return DuckDbTable(database, table, schema)
+        return DuckDbTable(cast(Database, database), table, schema)

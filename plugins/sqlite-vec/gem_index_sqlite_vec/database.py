@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,11 @@ class Database:
         """Execute a statement and return all its rows."""
         with self._errors():
             return self._connection.execute(statement, values).fetchall()
+
+    def execute_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Execute a statement for each row of values."""
+        with self._errors():
+            self._connection.executemany(statement, values)
 
     def iterate(self, statement: str) -> Iterator[Any]:
         """Execute a query and iterate over its rows, all of one state of the database."""

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
-from gem_index.errors import ConfigError
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
@@ -62,26 +61,26 @@ class SqliteVecTable:
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, all of them in one transaction."""
         for document in documents:
-            if document.vector.shape != (self.schema.dimension,):
-                raise ConfigError(
-                    f"found a vector of the shape {document.vector.shape}; expected {self.schema.dimension} "
-                    "numbers, the table's dimension; push with the encoder that filled the table"
-                )
-        with self._database.transaction():
-            for document in documents:
-                metadata = json.dumps(dict(document.metadata), ensure_ascii=False)
-                [(row,)] = self._database.rows(
-                    f"INSERT INTO {self._documents} (id, text, metadata) VALUES (?, ?, ?) "
-                    "ON CONFLICT (id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata "
-                    "RETURNING rowid",
-                    (document.id, document.text, metadata),
-                )
-                self._database.rows(f"DELETE FROM {self._vectors} WHERE rowid = ?", (row,))
-                if document.vector.any():
-                    self._database.rows(
-                        f"INSERT INTO {self._vectors} (rowid, embedding) VALUES (?, ?)",
-                        (row, _to_blob(document.vector)),
-                    )
+            self.schema.check_vector(document.vector)
+        latest = list({document.id: document for document in documents}.values())
+        database, row = self._database, f"(SELECT rowid FROM {self._documents} WHERE id = ?)"
+        with database.transaction():
+            database.execute_many(
+                f"INSERT INTO {self._documents} (id, text, metadata) VALUES (?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata",
+                (
+                    (each.id, each.text, json.dumps(dict(each.metadata), ensure_ascii=False))
+                    for each in latest
+                ),
+            )
+            # vec0 tables have no upsert
+            database.execute_many(
+                f"DELETE FROM {self._vectors} WHERE rowid = {row}", ((each.id,) for each in latest)
+            )
+            database.execute_many(
+                f"INSERT INTO {self._vectors} (rowid, embedding) VALUES ({row}, ?)",
+                ((each.id, _to_blob(each.vector)) for each in latest if each.vector.any()),
+            )
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents, all of them in one transaction."""
