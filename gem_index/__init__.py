@@ -37,7 +37,13 @@ if TYPE_CHECKING:
     from gem_index.gem.reranking import RerankResult, RerankResults, rerank
     from gem_index.home import Home
     from gem_index.home.model_library import ModelLibrary
-    from gem_index.home.opening import EncoderChoice, NamedProvider, open_provider, open_vectors
+    from gem_index.home.opening import (
+        EncoderChoice,
+        NamedProvider,
+        find_provider,
+        open_provider,
+        open_vectors,
+    )
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
     from gem_index.targets import (
@@ -104,6 +110,7 @@ _HOMES = {
     "WeighedExplanation": "gem_index.gem.combined",
     "WeightedText": "gem_index.text",
     "WordWeight": "gem_index.gem.encoder",
+    "find_provider": "gem_index.home.opening",
     "open_provider": "gem_index.home.opening",
     "open_vectors": "gem_index.home.opening",
     "rerank": "gem_index.gem.reranking",
@@ -160,6 +167,7 @@ __all__ = [
     "WeightedText",
     "WordWeight",
     "__version__",
+    "find_provider",
     "open_provider",
     "open_vectors",
     "rerank",

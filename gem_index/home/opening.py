@@ -26,7 +26,7 @@ from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, open_source
 from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_unstored
 
-__all__ = ["EncoderChoice", "NamedProvider", "open_provider", "open_vectors"]
+__all__ = ["EncoderChoice", "NamedProvider", "find_provider", "open_provider", "open_vectors"]
 
 MODEL_FILE = ".safetensors"
 """The ending of a model file that :meth:`GemEncoder.save` wrote; any other text is the name of a model."""
@@ -349,6 +349,41 @@ def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path 
         return GemEncoder.load(path, _source(str(vectors or DEFAULT_VECTORS), home))
     named = str(vectors or DEFAULT_VECTORS).split(", ")
     return CombinedEncoder.load(path, [_source(part, home) for part in named])
+
+
+def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
+    """Open the encoder with a fingerprint, such as a vector database records: of a collection or model, or the bundled one.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the encoder, whole.
+    home : Home, str or Path, optional
+        Where collections and models are looked for. By default the default home, if there is one.
+
+    Raises
+    ------
+    ConfigError
+        If there is none; those of the home are named.
+    """
+    choices: list[tuple[str, dict[str, Any]]] = []
+    where = "without a home"
+    if home is not None or has_database(user_path(load_settings().home)):
+        place = home if isinstance(home, Home) else Home(home, create=False)
+        where = f"in the home {place.root}"
+        choices = [(each.fingerprint, {"collection": each.name}) for each in place.collections()]
+        choices += [(each.fingerprint, {"model": each.name}) for each in place.models.list()]
+    for found, choice in choices:
+        if found == fingerprint:
+            return open_provider(**choice, home=home, fingerprint=fingerprint)
+    bundled = open_provider()
+    if bundled.fingerprint == fingerprint:
+        return bundled
+    names = [f"{next(iter(choice.values()))} {found[:12]}" for found, choice in choices][:5]
+    raise ConfigError(
+        f"found no encoder {quoted(fingerprint[:12])[1:-1]} {where}, but {', '.join(names) or 'none at all'}; "
+        "expected the one that the vectors were made with: name its home, or push the collection again"
+    )
 
 
 def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:

@@ -67,6 +67,9 @@ class TargetContract:
     overlap = 0.99
     """Least share of the ten nearest documents that agrees with an exact search; 0.95 for approximate engines."""
 
+    sentences = 10_000
+    """How many real sentences are pushed; fewer for a second way into an engine that another class tests."""
+
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
         """Return the URL of a table that does not exist yet."""
@@ -289,28 +292,29 @@ class TargetContract:
         assert self.table(url).schema.fingerprint == one.fingerprint
         assert self.table(url).count() == 20
 
-    def test_10_000_real_sentences(self, url: str, tmp_path: Path) -> None:
+    def test_real_sentences(self, url: str, tmp_path: Path) -> None:
         """Killed processes, changes and a refit; each time the nearest ten agree with an exact search."""
-        sentences = documentation_sentences(11_050)
-        queries, home = sentences[11_000:], Home(tmp_path / "sentences")
-        home.build("docs", [Document(id=f"s{i}", text=t) for i, t in enumerate(sentences[:10_000])])
+        sentences = documentation_sentences(self.sentences + 50)
+        queries, home = sentences[-50:], Home(tmp_path / "sentences")
+        part = self.sentences // 20
+        home.build("docs", [Document(id=f"s{i}", text=t) for i, t in enumerate(sentences[:-50])])
         docs, dice = home.collection("docs"), np.random.default_rng()
         for _ in range(3):
-            with _pushing(docs, url, 500) as process:
+            with _pushing(docs, url, part) as process:
                 assert process.stdout is not None
                 for _ in range(dice.integers(1, 6)):
                     assert process.stdout.readline()
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-        assert docs.push(url).documents == 10_000
+        assert docs.push(url).documents == self.sentences
         self.assert_finds(docs, url, queries)
-        docs.ingest([Document(id=f"s{i}", text=sentences[i + 3000]) for i in range(7500, 8000)])
-        docs.delete([f"s{i}" for i in range(500)])
+        docs.ingest([Document(id=f"s{i + part}", text=sentences[i]) for i in range(part)])
+        docs.delete([f"s{i}" for i in range(part)])
         report = docs.push(url)
-        assert (report.added, report.updated, report.deleted) == (0, 500, 500)
+        assert (report.added, report.updated, report.deleted) == (0, part, part)
         self.assert_finds(docs, url, queries)
         docs.refit()
-        assert docs.push(url).updated == 9500
+        assert docs.push(url).updated == self.sentences - part
         self.assert_finds(docs, url, queries)
 
     def assert_finds(self, collection: Collection, url: str, queries: list[str]) -> None:

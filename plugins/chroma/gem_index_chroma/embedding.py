@@ -11,7 +11,7 @@ from chromadb.api import ClientAPI
 from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space
 from chromadb.utils.embedding_functions import register_embedding_function
 
-from gem_index import GemConfig, Home, NamedProvider, open_provider
+from gem_index import GemConfig, Home, NamedProvider, find_provider, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError
 
 __all__ = ["GemEmbeddingFunction", "open_collection"]
@@ -80,7 +80,7 @@ class GemEmbeddingFunction(EmbeddingFunction[Documents]):
         """
         if self._provider is None:
             if self._settings.keys() <= {"home", "fingerprint"} and "fingerprint" in self._settings:
-                self._provider = _find_provider(**self._settings)
+                self._provider = find_provider(**self._settings)
             else:
                 self._provider = open_provider(**self._settings)
         return self._provider
@@ -178,25 +178,4 @@ def _mismatch(what: str, expected: str, found: str) -> FingerprintMismatchError:
         found,
         "open it with the encoder that it was made with, or push it again",
         kind="encoder",
-    )
-
-
-def _find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
-    """Return the provider with a fingerprint, of a collection or model of the home, or of the bundled vectors."""
-    place = home if isinstance(home, Home) else Home(home, create=home is None)
-    choices: list[tuple[str, dict[str, Any]]] = [
-        (status.fingerprint, {"collection": status.name}) for status in place.collections()
-    ]
-    choices += [(model.fingerprint, {"model": model.name}) for model in place.models.list()]
-    for found, choice in choices:
-        if found == fingerprint:
-            return open_provider(**choice, home=home, fingerprint=fingerprint)
-    bundled = open_provider()
-    if bundled.fingerprint == fingerprint:
-        return bundled
-    names = [f"{next(iter(c.values()))} {found[:12]}" for found, c in choices][:5]
-    raise ConfigError(
-        f"found no encoder {fingerprint[:12]} in the home {place.root}, but {', '.join(names) or 'none at all'}; "
-        "expected the one that the vectors were made with; pass embedding_function=GemEmbeddingFunction(...) with its "
-        "collection or model and home, or push again"
     )

@@ -107,6 +107,7 @@ class TestEmbedded(TargetContract):
 
 
 class TestServer(TargetContract):
+    sentences = 1000
     overlap = 0.95
 
     @pytest.fixture

@@ -85,6 +85,8 @@ class TestElasticsearch(TargetContract):
 
 
 class TestOpenSearch(TargetContract):
+    sentences = 1000
+
     @pytest.fixture
     def url(self):
         with serve("opensearch") as (_, host):
@@ -92,6 +94,8 @@ class TestOpenSearch(TargetContract):
 
 
 class TestBulkFiles(TargetContract):
+    sentences = 1000
+
     @pytest.fixture
     def url(self, tmp_path):
         return f"elasticsearch://{tmp_path}/files?index=faq"

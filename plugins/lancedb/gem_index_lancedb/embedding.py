@@ -11,8 +11,7 @@ import numpy.typing as npt
 from lancedb.embeddings import TextEmbeddingFunction, get_registry
 from pydantic import PrivateAttr
 
-from gem_index import NamedProvider, open_provider
-from gem_index_lancedb.providers import find_provider
+from gem_index import NamedProvider, find_provider, open_provider
 
 __all__ = ["GemEmbeddings", "recorded_function"]
 

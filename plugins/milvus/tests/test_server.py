@@ -40,6 +40,8 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
 
 
 class TestOverGrpc(TargetContract):
+    sentences = 1000
+
     @pytest.fixture
     def url(self, stub: Stub) -> str:
         return stub.url

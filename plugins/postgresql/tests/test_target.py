@@ -82,6 +82,7 @@ class TestHnsw(TargetContract):
 
 
 class TestExact(TargetContract):
+    sentences = 1000
     overlap = 0.99
 
     @pytest.fixture

@@ -37,6 +37,8 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
 
 
 class TestOverHttp(TargetContract):
+    sentences = 1000
+
     @pytest.fixture
     def url(self, stub: Stub) -> str:
         return stub.url
