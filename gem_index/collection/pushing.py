@@ -246,16 +246,21 @@ class _Push:
                 targets.mark(record.id, complete=False)
         added = updated = done = 0
         earlier = set(changed[held].tolist())
+        acknowledged: dict[str, int] = {}
         for seqs, stored in self._batches(changed, table):
-            with_retries(table.upsert, [document for _, document in stored])
             with self._repository() as targets:
-                targets.record(record.id, {document.id: seq for seq, document in stored})
+                targets.record(record.id, acknowledged)
+                targets.announce(record.id, [document.id for _, document in stored])
+            with_retries(table.upsert, [document for _, document in stored])
+            acknowledged = {document.id: seq for seq, document in stored}
             replaced = sum(seq in earlier for seq, _ in stored)
             updated += replaced
             added += len(stored) - replaced
             done += len(seqs)
             if self._progress is not None:
                 self._progress("push", done, len(changed))
+        with self._repository() as targets:
+            targets.record(record.id, acknowledged)
         for begin in range(0, len(stale), self._options.batch):
             ids = stale[begin : begin + self._options.batch]
             with_retries(table.delete, ids)

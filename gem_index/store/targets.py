@@ -15,6 +15,9 @@ from gem_index.store.schema import documents, target_documents, targets
 
 __all__ = ["TargetRecord", "TargetRepository"]
 
+_SENT = 0
+"""The seq, which no document has, of a document that was sent and is not acknowledged: the target may hold it."""
+
 _IDS = 500  # in one statement
 
 
@@ -114,7 +117,7 @@ class TargetRepository:
         """
         notes = target_documents.alias()
         rows = self._connection.execute(
-            select(documents.c.seq, notes.c.seq.is_not(None))
+            select(documents.c.seq, notes.c.seq > _SENT)
             .select_from(
                 documents.outerjoin(
                     notes,
@@ -128,7 +131,7 @@ class TargetRepository:
             )
             .order_by(documents.c.seq)
         ).all()
-        found = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 2)
+        found = np.array([(seq, bool(held)) for seq, held in rows], np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1].astype(np.bool_)
 
     def stale(self, target_id: int) -> list[str]:
@@ -150,9 +153,20 @@ class TargetRepository:
         """Return how many documents the target has acknowledged."""
         return int(
             self._connection.execute(
-                select(func.count()).where(target_documents.c.target_id == target_id)
+                select(func.count()).where(
+                    target_documents.c.target_id == target_id, target_documents.c.seq > _SENT
+                )
             ).scalar_one()
         )
+
+    def announce(self, target_id: int, ids: Iterable[str]) -> None:
+        """Note documents that are about to be sent for the first time.
+
+        If a push is killed before their acknowledgement is noted and they are then deleted, they are :meth:`stale`.
+        """
+        rows = [{"target_id": target_id, "document_id": each, "seq": _SENT} for each in ids]
+        if rows:
+            self._connection.execute(upsert(target_documents).on_conflict_do_nothing(), rows)
 
     def record(self, target_id: int, seqs: Mapping[str, int]) -> None:
         """Note which contents the target has acknowledged, by document id."""

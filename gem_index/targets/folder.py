@@ -102,6 +102,10 @@ class FolderTarget(ABC, Generic[Table]):
         """Do nothing: no file stays open."""
 
     def _table(self, name: str) -> Table | None:
+        if self._folder.exists() and not self._folder.is_dir():
+            raise ConfigError(
+                f"{quoted_path(self._folder)} is a file; expected a new or empty folder"
+            )
         folder = self._folder / name
         return self.open_table(folder) if (folder / _MANIFEST).exists() else None
 

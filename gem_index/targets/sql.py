@@ -261,7 +261,8 @@ class SqlTarget(ABC, Generic[Table]):
         kind, columns = self._entry(database, name)
         if not kind:
             return None
-        if schema is None or kind != "BASE TABLE" or columns != _COLUMNS:
+        # Users may add columns of their own behind ours.
+        if schema is None or kind != "BASE TABLE" or columns[: len(_COLUMNS)] != _COLUMNS:
             raise self._foreign(database, name)
         return self.table(database, self.quoted(name), schema)
 

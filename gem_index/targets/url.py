@@ -52,18 +52,21 @@ class TargetUrl:
         ConfigError
             If it has no scheme, or names neither a host nor a path.
         """
-        parts = urlsplit(text) if isinstance(text, str) else None
-        if parts is None or not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(text)):
+        if not isinstance(text, str) or not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
             raise ConfigError(
-                f"the target is {quoted(text)}; expected a URL such as lancedb:///path?table=faq"
+                f"the target is {cls._shown(text)}; expected a URL such as lancedb:///path?table=faq"
             )
         try:
+            parts = urlsplit(text)
             port = parts.port
             options = dict(
                 parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             )
-        except ValueError as error:
-            raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
+        except ValueError as error:  # whose text may hold a part of the password
+            raise ConfigError(
+                f"the target {cls._shown(text)} is not a URL; expected a number as the port, and in a password "
+                "%2F, %3F, %23, %40 and %5B instead of / ? # @ and ["
+            ) from error
         host, path = parts.hostname or "", unquote(parts.path)
         if parts.netloc in (".", "..", "~"):
             host, path = "", parts.netloc + path
@@ -73,7 +76,7 @@ class TargetUrl:
             )
         if not host:
             try:
-                path = str(user_path(path).absolute())
+                path = os.path.realpath(user_path(path))
             except InputError as error:
                 raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
         if ":" in host:
@@ -88,8 +91,14 @@ class TargetUrl:
         )
 
     @staticmethod
-    def _shown(text: str) -> str:
-        return quoted(re.sub(r"//[^/@]*@", "//***@", text.partition("?")[0]))
+    def _shown(text: object) -> str:
+        """Return a URL that could not be parsed, without what may be a password: all before its last @."""
+        if not isinstance(text, str):
+            return quoted(text)
+        scheme, separator, _ = text.partition(":")
+        rest = text.rpartition("@")[2] if "@" in text else text[len(scheme) + len(separator) :]
+        hidden = "//***@" if "@" in text else ""
+        return quoted(f"{scheme}{separator}{hidden}{rest}".partition("?")[0])
 
     def option(self, name: str, default: str | None = None) -> str:
         """Return an option.
@@ -117,8 +126,9 @@ class TargetUrl:
         of_secrets = {f"{name}{end}" for name in secrets for end in ("", _FILE)}
         unknown = sorted(set(self.options) - set(known) - of_secrets)
         if unknown:
+            names = ", ".join((*known, *secrets)) or "none"
             raise ConfigError(
-                f"the target {self.scheme} has no option {quoted(unknown[0])}; expected some of {', '.join(known)}"
+                f"the target {self.scheme} has no option {quoted(unknown[0])}; expected some of {names}"
             )
 
     def secret(self, name: str) -> str:
@@ -149,7 +159,7 @@ class TargetUrl:
 
     def without_secrets(self) -> Self:
         """Return the URL as it is stored: without user, password and keys."""
-        secret = re.compile("key|token|password|secret|user", re.IGNORECASE)
+        secret = re.compile("key|token|pass|pwd|secret|user|auth", re.IGNORECASE)
         options = {name: value for name, value in self.options.items() if not secret.search(name)}
         return replace(self, user="", password="", options=options)
 

@@ -175,6 +175,27 @@ class TargetContract:
         assert report.added + report.updated == 40
         self.assert_in_step(faq, url)
 
+    def test_documents_deleted_after_a_killed_push(
+        self, faq: Collection, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Killed after the database took a batch; what is deleted then does not stay in the table."""
+        kind = type(_probe(url, faq))
+        upsert = kind.upsert
+
+        def cut(table: Any, documents: list[TargetDocument]) -> None:
+            upsert(table, documents)
+            raise KeyboardInterrupt
+
+        for added in ([], _documents(3, begin=60)):
+            faq.ingest(added)
+            with monkeypatch.context() as patch:
+                patch.setattr(kind, "upsert", cut)
+                with pytest.raises(KeyboardInterrupt):
+                    faq.push(url, batch=10)
+            faq.delete([added[0].id if added else "d3"])
+            faq.push(url, batch=10)
+            self.assert_in_step(faq, url)
+
     @pytest.mark.parametrize("method", ["upsert", "switch"])
     def test_a_refit_replaces_all_vectors_at_once(
         self, faq: Collection, url: str, method: str, monkeypatch: pytest.MonkeyPatch

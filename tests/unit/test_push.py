@@ -68,6 +68,35 @@ class TestUrl:
             TargetUrl.parse(text)
         assert "secret" not in str(caught.value)
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "postgresql:ann:SeCret@host/db",
+            "postgresql:/ann:SeCret@host/db",
+            "postgresql://ann:SeCret/x@host/db?table=t",
+            "postgresql://ann:SeCret?x@host/db",
+            "postgresql://ann:SeCret#x@host/db",
+            "postgresql://ann:[SeCret@host/db?table=t",
+            "postgresql://ann:x@SeCret@host:port/db",
+        ],
+    )
+    def test_a_malformed_url_does_not_show_its_password(self, text):
+        with pytest.raises(ConfigError) as caught:
+            open_target(text)
+        assert "SeCret" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("name", ["pwd", "pass", "password", "api_key", "auth", "token"])
+    def test_options_that_may_be_secrets_are_not_shown(self, name):
+        url = TargetUrl.parse(f"postgresql://h/db?{name}=SeCret")
+        assert "SeCret" not in f"{url} {url!r}"
+
+    def test_another_way_to_a_folder_is_the_same_target(self, tmp_path):
+        (tmp_path / "link").symlink_to(tmp_path)
+        assert str(TargetUrl.parse(f"parquet://{tmp_path}/link/a/../b")) == (
+            f"parquet://{tmp_path}/b"
+        )
+
     def test_options(self):
         url = TargetUrl.parse("x:///a?table=t&other=1")
         with pytest.raises(ConfigError, match="has no option 'other'; expected some of table"):
@@ -105,6 +134,14 @@ def test_a_folder_of_others_is_left_alone(faq, tmp_path):
     with pytest.raises(ConfigError, match="holds other files; expected a new or empty folder"):
         faq.push(f"parquet://{tmp_path}/table")
     assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
+
+
+def test_a_file_is_not_a_folder(faq, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match="file is a file; expected a new or empty folder"):
+            faq.push(f"parquet://{tmp_path}/file", dry_run=dry_run)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_dry_run_changes_nothing(faq, url, tmp_path):
@@ -227,6 +264,12 @@ class TestPull:
 
 
 class TestEmbed:
+    def test_ids_that_come_again_are_updates(self, faq, url):
+        documents = [Document(id="a", text=f"a river {i}") for i in range(5)]
+        report = embed_into(url, faq.encoder, documents, PushOptions(batch=2))
+        assert (report.added, report.unchanged, report.documents) == (1, 0, 1)
+        assert report.updated >= 1
+
     def test_documents_go_straight_into_a_table(self, faq, url):
         documents = [Document(id=str(i), text=f"the bank {i}") for i in range(10)]
         report = embed_into(url, faq.encoder, documents, PushOptions(batch=3))

@@ -44,6 +44,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        _check_magic(path)
         with self._named_errors():
             self._connection = duckdb.connect(path)
 
@@ -57,7 +58,8 @@ class Database:
         with self._named_errors():
             self._connection.register("gem_batch", rows)
             try:
-                self._connection.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM gem_batch")  # noqa: S608
+                statement = f"INSERT OR REPLACE INTO {table} BY NAME SELECT * FROM gem_batch"  # noqa: S608
+                self._connection.execute(statement)
             finally:
                 self._connection.unregister("gem_batch")
 
@@ -102,3 +104,17 @@ class Database:
             raise ConfigError(
                 f"found the database {self.name}: {reason}; expected a DuckDB database to read and write; {advice}"
             ) from error
+
+
+def _check_magic(path: Path) -> None:
+    """Raise ConfigError if a file is not a database: DuckDB opens CSV and JSON files as views of a database in memory."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(12)
+    except OSError:  # missing, or not readable: DuckDB says so
+        return
+    if begin and begin[8:] != b"DUCK":
+        raise ConfigError(
+            f"found the database {path}: not a valid DuckDB file; expected a DuckDB database to read and write; "
+            "name another file"
+        )

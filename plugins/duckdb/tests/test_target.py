@@ -270,6 +270,24 @@ class TestRefused:
         assert "\n" not in str(caught.value)
         assert path.read_bytes() == content
 
+    @pytest.mark.parametrize("name", ["docs.jsonl", "docs.csv", "docs.parquet"])
+    def test_a_file_of_data_is_not_opened_as_a_view(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / name
+        path.write_text('{"id": "1", "text": "a river"}\n')
+        with pytest.raises(ConfigError, match="not a valid DuckDB file.*; name another file"):
+            open_target(f"duckdb://{path}?table=faq")
+        assert path.read_text() == '{"id": "1", "text": "a river"}\n'
+
+    def test_a_column_of_the_user(self, path: Path, url: str, tmp_path: Path) -> None:
+        home = Home(tmp_path / "home")
+        home.build("faq", [Document(id="1", text="a river")])
+        faq = home.collection("faq")
+        faq.push(url)
+        execute(path, "ALTER TABLE faq ADD COLUMN mine INTEGER")
+        faq.ingest([Document(id="2", text="a bank")])
+        assert faq.push(url).added == 1
+        assert execute(path, "SELECT id, mine FROM faq ORDER BY id") == [("1", None), ("2", None)]
+
     def test_a_read_only_file(self, others_file: Path) -> None:
         before = others_file.read_bytes()
         with pytest.raises(ConfigError, match="Permission denied.*; make the file") as caught:
