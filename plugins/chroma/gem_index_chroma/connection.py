@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ __all__ = ["Connection"]
 _PORT = 8000  # of Chroma's own server
 _TIMEOUT = httpx.Timeout(120, connect=10)
 _DATABASE = "chroma.sqlite3"
+_ERRORS = (ChromaError, httpx.HTTPError, ValueError, RuntimeError, OSError, sqlite3.Error)
+"""What Chroma raises for a folder or a server."""
 _ADVICE = (
     ("readonly", "make the folder and its files writable"),
     ("ermission", "make the folder and its files writable"),
@@ -38,8 +41,8 @@ _ADVICE = (
 class Connection:
     """A client of Chroma, opened when it is first needed.
 
-    Chroma 1.5.4 and later sends no telemetry. Its settings are the default ones, because clients of one folder in one
-    process share an engine, and Chroma refuses to share it between clients with different settings.
+    The client has Chroma's default settings: clients of one folder in one process share an engine, and Chroma refuses a
+    client whose settings differ from those of the first. Telemetry needs no setting, as Chroma 1.5.4 and later send none.
 
     Parameters
     ----------
@@ -126,6 +129,9 @@ class Connection:
         except GemIndexError:
             raise
         except Exception as error:
+            # Chroma's HTTP client raises bare Exceptions; those of other types are faults of a program.
+            if type(error) is not Exception and not isinstance(error, _ERRORS):
+                raise
             raise self._named(error) from error
 
     def _open(self) -> Client:

@@ -22,7 +22,7 @@ _INTEGERS = range(-(2**63), 2**63)
 _KEPT = timedelta(days=1)
 """Old versions of a table are deleted after this time; until then, what has one open can read it."""
 _WRITES = 500
-"""A table is compacted after so many writes, and at the end of a push."""
+"""A table is compacted after this number of writes, and at the end of a push."""
 
 
 def arrow_schema(schema: TargetSchema) -> pa.Schema:

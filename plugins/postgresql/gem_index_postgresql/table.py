@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ __all__ = ["LARGEST", "PostgresqlTable"]
 
 LARGEST = {"vector": 2000, "halfvec": 4000}
 """The most dimensions that pgvector's HNSW takes, by type."""
+_NEIGHBOURS, _CANDIDATES = 32, 200
+"""Of the HNSW graph. pgvector's own 16 and 64 find 0.94 of the ten nearest among 10,000 sentences, with its ef_search of 40."""
 _VALUES: dict[str, Callable[[Any], Any]] = {"vector": Vector, "halfvec": HalfVector}
 
 
@@ -45,6 +47,10 @@ class PostgresqlTable(SqlTable):
         self._postgresql = database
         self._kind = kind
         self._index = index
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields with numbers that ``jsonb`` would give back as integers: floats from 1e16."""
+        return [name for name, value in metadata.items() if _turns_into_integer(value)]
 
     def create(self) -> None:
         """Create the table; the caller has begun a transaction."""
@@ -103,7 +109,8 @@ class PostgresqlTable(SqlTable):
         if self._index == "exact" or self._has_index():
             return
         self._database.rows(
-            f"CREATE INDEX ON {self._table} USING hnsw (vector {self._existing_type()}_ip_ops)"
+            f"CREATE INDEX ON {self._table} USING hnsw (vector {self._existing_type()}_ip_ops) "
+            f"WITH (m = {_NEIGHBOURS}, ef_construction = {_CANDIDATES})"
         )
 
     def _has_index(self) -> bool:
@@ -138,3 +145,12 @@ class PostgresqlTable(SqlTable):
         }
         if bad:
             raise RejectedDocumentsError(self._postgresql.name, bad)
+
+
+def _turns_into_integer(value: Any) -> bool:
+    """Tell whether a value holds a float that JSON writes with an exponent and ``jsonb`` without a fraction."""
+    if isinstance(value, Mapping):
+        return any(map(_turns_into_integer, value.values()))
+    if isinstance(value, list):
+        return any(map(_turns_into_integer, value))
+    return isinstance(value, float) and abs(value) >= 1e16

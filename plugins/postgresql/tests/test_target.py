@@ -135,6 +135,8 @@ class TestIndex:
         faq.push(url)
         (definition,) = definitions(connection)
         assert "vector_ip_ops" in definition
+        assert "m='32'" in definition
+        assert "ef_construction='200'" in definition
         faq.ingest([Document(id="2", text="a bank")])
         faq.push(url)
         faq.refit()
@@ -349,6 +351,21 @@ class TestServer:
         with pytest.raises(RejectedDocumentsError):
             table.upsert([TargetDocument("bad", np.array([1, 0], np.float32), "", {"k": "\0"})])
         assert table.count() == 5
+
+    def test_numbers_keep_their_types_or_are_refused(self, filled) -> None:
+        kept = {"a": 1, "b": 1.0, "c": -9.9e15, "d": 1e-300, "e": 10**40, "f": [True, 0.1]}
+        table = filled.live()
+        table.upsert([document("west", **kept)])
+        [found] = [each.metadata for each in table.documents() if each.id == "west"]
+        assert found == kept
+        assert {name: type(value) for name, value in found.items()} == {
+            name: type(value) for name, value in kept.items()
+        }
+        assert table.unsupported(kept) == []
+        assert table.unsupported({"big": 1e16, "deep": {"a": [-1e308]}, "ok": 1.5}) == [
+            "big",
+            "deep",
+        ]
 
 
 class TestRefused:
