@@ -12,6 +12,8 @@ class TestParquet(TargetContract):
 
 
 class TestFaiss(TargetContract):
+    sentences = 1000
+
     @pytest.fixture
     def url(self, tmp_path):
         return f"faiss://{tmp_path}/table"
