@@ -235,6 +235,7 @@ def into_milvus(folder: Path, rows: Rows) -> None:
                 )
             ],
         )
+    client.flush("docs")  # as the target does
     client.close()
     server_manager_instance.release_server(str(path))
 

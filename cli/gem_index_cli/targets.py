@@ -9,6 +9,7 @@ import typer
 
 from gem_index_cli.context import (
     AsJson,
+    CollectionName,
     ConfigOptions,
     EncoderOptions,
     InputOptions,
@@ -38,9 +39,7 @@ Drop = Annotated[
 
 def push(
     context: typer.Context,
-    collection: Annotated[
-        str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")
-    ],
+    collection: CollectionName,
     url: Url,
     full: Annotated[
         bool,
@@ -76,9 +75,7 @@ def push(
 def pull(
     context: typer.Context,
     url: Url,
-    collection: Annotated[
-        str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")
-    ],
+    collection: CollectionName,
     config: ConfigOptions,
     vectors: Annotated[
         str | None,
@@ -121,9 +118,12 @@ def embed(
     drop_unsupported: Drop = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed the texts in some files straight into a vector database; no collection is kept."""
+    """Embed the texts in some files straight into a vector database; no collection is kept.
+
+    Batches before a bad record are stored; run it again with the mended files.
+    """
     from gem_index.collection.embedding import embed_into
-    from gem_index.collection.pushing import PushOptions
+    from gem_index.collection.sending import PushOptions
 
     found = encoder.encoder(context, config)
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
@@ -133,7 +133,7 @@ def embed(
 
 
 def targets(as_json: AsJson = False) -> None:
-    """Show the vector databases that push knows, and how to install them."""
+    """Show the vector databases that push knows, what each can do, and how to install them."""
     from gem_index.targets import list_targets
 
     found = list_targets()
@@ -141,8 +141,17 @@ def targets(as_json: AsJson = False) -> None:
         print_json([asdict(info) for info in found])
         return
     print_table(
-        ("scheme", "installed", "install"),
-        [(info.scheme, info.version if info.installed else "no", info.install) for info in found],
+        ("scheme", "search", "metadata", "replaced in", "installed"),
+        [
+            (
+                info.scheme,
+                info.search,
+                info.metadata,
+                info.replacement,
+                info.version if info.installed else info.install,
+            )
+            for info in found
+        ],
     )
 
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable
 from itertools import islice
 
-from gem_index.collection.pushing import PushOptions, storable
 from gem_index.collection.results import PushReport
+from gem_index.collection.sending import PushOptions, send, storable
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
-from gem_index.targets.protocol import TargetDocument, TargetSchema, TargetTable
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.protocol import Target, TargetSchema
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
@@ -55,8 +56,16 @@ def embed_into(
     check_texts(documents, "documents")
     started = time.monotonic()
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
+    rows = iter(documents)
+    first = list(islice(rows, options.batch))  # before anything is created: an input may be missing
     target = open_target(parsed)
     try:
+        storable(
+            target,
+            [document.id for document in first],
+            [document.metadata for document in first],
+            options.drop_unsupported,
+        )
         table = target.live()
         schema = TargetSchema(
             fingerprint=encoder.fingerprint,
@@ -68,13 +77,14 @@ def embed_into(
             table = target.create(schema)
         _check(str(parsed), table.schema, schema)
         before, total = table.count(), 0
-        rows = iter(documents)
-        while batch := list(islice(rows, options.batch)):
+        batch = first
+        while batch:
             unique = {document.id: document for document in batch}  # the last of an id
-            with_retries(table.upsert, _encoded(list(unique.values()), encoder, table, options))
+            send(table, _encoded(list(unique.values()), encoder, target, options))
             total += len(unique)
             if progress is not None:
                 progress("embed", total, 0)
+            batch = list(islice(rows, options.batch))
         after = with_retries(table.count)
         table.finish()
     finally:
@@ -112,15 +122,14 @@ def _check(name: str, found: TargetSchema, wanted: TargetSchema) -> None:
 
 
 def _encoded(
-    documents: list[Document], encoder: Encoder, table: TargetTable, options: PushOptions
-) -> list[TargetDocument]:
-    vectors = encoder.encode([document.text for document in documents])
-    return [
-        TargetDocument(
-            document.id,
-            vector,
-            str(document.text) if options.texts else None,
-            storable(table, document.id, document.metadata, options.drop_unsupported),
-        )
-        for document, vector in zip(documents, vectors, strict=True)
-    ]
+    documents: list[Document], encoder: Encoder, target: Target, options: PushOptions
+) -> TargetBatch:
+    ids = [document.id for document in documents]
+    metadata = [document.metadata for document in documents]
+    texts = [document.text for document in documents]
+    return TargetBatch(
+        ids,
+        encoder.encode(texts),
+        [str(text) for text in texts] if options.texts else None,
+        storable(target, ids, metadata, options.drop_unsupported),
+    )

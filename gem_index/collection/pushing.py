@@ -11,51 +11,34 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
+from gem_index.arrays import F32
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.results import PushReport
+from gem_index.collection.sending import PushOptions, send, storable
+from gem_index.collection.view import View
 from gem_index.errors import (
-    ConfigError,
     FingerprintMismatchError,
     HomeBusyError,
     TargetChangedError,
 )
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.store.targets import TargetRecord, TargetRepository
-from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 
-__all__ = ["PushOptions", "push", "storable"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PushOptions:
-    """How a collection is pushed; see :meth:`gem_index.Collection.push`."""
-
-    full: bool = False
-    dry_run: bool = False
-    batch: int = 1000
-    texts: bool = True
-    drop_unsupported: bool = False
-
-    def __post_init__(self) -> None:
-        batch: object = self.batch
-        if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 100_000:
-            raise ConfigError(
-                f"the batch is {quoted(batch)}; expected a whole number from 1 to 100000"
-            )
+__all__ = ["push"]
 
 
 def push(
@@ -90,6 +73,14 @@ class _Counts:
     deleted: int
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """What is sent at once, and which contents of the documents it is."""
+
+    seqs: list[int]
+    documents: TargetBatch
+
+
 class _Push:
     """One push: finds out where the target stands, and writes the difference."""
 
@@ -106,6 +97,7 @@ class _Push:
         self._options = options
         self._progress = progress
         self._encoder: Encoder = access.encoder()
+        self._view: View | None = None
 
     def run(self) -> PushReport:
         """Push, or count what a push would do."""
@@ -118,6 +110,7 @@ class _Push:
         if self._options.dry_run:
             counts = self._estimate(None if replaces or live is None else record)
         elif live is None or record is None:
+            self._check_first()
             counts = self._write(*self._create(record))
         elif replaces:
             counts = self._replace()
@@ -244,23 +237,18 @@ class _Push:
             stale = targets.stale(record.id)
             if len(changed) or stale:
                 targets.mark(record.id, complete=False)
+            new = not targets.noted(record.id)
         added = updated = done = 0
         earlier = set(changed[held].tolist())
-        acknowledged: dict[str, int] = {}
-        for seqs, stored in self._batches(changed, table):
-            with self._repository() as targets:
-                targets.record(record.id, acknowledged)
-                targets.announce(record.id, [document.id for _, document in stored])
-            with_retries(table.upsert, [document for _, document in stored])
-            acknowledged = {document.id: seq for seq, document in stored}
-            replaced = sum(seq in earlier for seq, _ in stored)
-            updated += replaced
-            added += len(stored) - replaced
-            done += len(seqs)
-            if self._progress is not None:
-                self._progress("push", done, len(changed))
-        with self._repository() as targets:
-            targets.record(record.id, acknowledged)
+        with ThreadPoolExecutor(1) as assistant:
+            for asked, batch in self._batches(assistant, record, changed, new=new):
+                send(table, batch.documents)
+                replaced = sum(seq in earlier for seq in batch.seqs) if earlier else 0
+                updated += replaced
+                added += len(batch.seqs) - replaced
+                done += asked
+                if self._progress is not None:
+                    self._progress("push", done, len(changed))
         for begin in range(0, len(stale), self._options.batch):
             ids = stale[begin : begin + self._options.batch]
             with_retries(table.delete, ids)
@@ -278,53 +266,94 @@ class _Push:
         return _Counts(added, updated, len(stale))
 
     def _batches(
-        self, changed: npt.NDArray[np.int64], table: TargetTable
-    ) -> Iterator[tuple[list[int], list[tuple[int, TargetDocument]]]]:
-        """Iterate over batches of seqs with their documents; the next is read and encoded while one is written."""
-        parts = [
-            changed[begin : begin + self._options.batch].tolist()
-            for begin in range(0, len(changed), self._options.batch)
-        ]
-        with ThreadPoolExecutor(1) as reader:
-            ahead = deque(reader.submit(self._prepare, part, table) for part in parts[:1])
-            for number, part in enumerate(parts):
-                documents = ahead.popleft().result()
-                if number + 1 < len(parts):
-                    ahead.append(reader.submit(self._prepare, parts[number + 1], table))
-                yield part, documents
+        self,
+        assistant: ThreadPoolExecutor,
+        record: TargetRecord,
+        changed: npt.NDArray[np.int64],
+        *,
+        new: bool,
+    ) -> Iterator[tuple[int, _Batch]]:
+        """Iterate over how many documents were asked for, and those that were found.
 
-    def _prepare(self, seqs: list[int], table: TargetTable) -> list[tuple[int, TargetDocument]]:
+        While one batch is written, the assistant notes that the one before was acknowledged, and prepares the next.
+        """
+        size = self._options.batch
+        parts = [changed[begin : begin + size].tolist() for begin in range(0, len(changed), size)]
+        sent: list[_Batch] = []
+
+        def prepare(part: list[int]) -> _Batch:
+            batch = self._prepare(part, new)
+            self._note(record, sent, batch.documents.ids)
+            return batch
+
+        ahead = deque(assistant.submit(prepare, part) for part in parts[:1])
+        for number, part in enumerate(parts):
+            batch = ahead.popleft().result()
+            if number + 1 < len(parts):
+                ahead.append(assistant.submit(prepare, parts[number + 1]))
+            yield len(part), batch
+            sent.append(batch)
+        self._note(record, sent, [])
+
+    def _note(self, record: TargetRecord, sent: list[_Batch], ids: list[str]) -> None:
+        """Note batches as acknowledged, which leave the list, and documents that are about to be sent."""
+        with self._repository() as targets:
+            for batch in (done := sent.copy()):
+                targets.record(record.id, batch.documents.ids, batch.seqs)
+            targets.announce(record.id, ids)
+        del sent[: len(done)]
+
+    def _prepare(self, seqs: list[int], new: bool) -> _Batch:
         """Read and encode documents; those that were deleted meanwhile are left out."""
         with self._access.reading() as rows:
-            found = rows.documents.by_seq(seqs)
-        stored = [found[seq] for seq in sorted(found)]
-        vectors = self._encoder.encode([document.text for document in stored])
-        return [
-            (
-                document.seq,
-                TargetDocument(
-                    document.document_id,
-                    vector,
-                    str(document.text) if self._options.texts else None,
-                    storable(
-                        table,
-                        document.document_id,
-                        json.loads(document.metadata),
-                        self._options.drop_unsupported,
-                    ),
-                ),
-            )
-            for document, vector in zip(stored, vectors, strict=True)
-        ]
+            found, ids, texts, as_json = rows.documents.columns(seqs)
+        metadata = [json.loads(each) for each in as_json]
+        kept = storable(self._target, ids, metadata, self._options.drop_unsupported)
+        documents = TargetBatch(
+            ids,
+            self._vectors(found, texts),
+            [str(text) for text in texts] if self._options.texts else None,
+            kept,
+            as_json=as_json if kept is metadata else None,
+            new=new,
+        )
+        return _Batch(found, documents)
+
+    def _vectors(self, seqs: list[int], texts: list[str]) -> F32:
+        """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
+        if self._view is None:
+            self._view = self._access.view()
+        if (
+            self._view.encoder.fingerprint != self._encoder.fingerprint
+        ):  # the model was fitted again meanwhile
+            return self._encoder.encode(texts)
+        text_of = dict(zip(seqs, texts, strict=True))
+        return self._view.vectors(
+            np.array(seqs, np.int64), lambda missing: [text_of[seq] for seq in missing.tolist()]
+        )
 
     def _estimate(self, record: TargetRecord | None) -> _Counts:
         with self._access.reading() as rows:
             targets = TargetRepository(rows.connection, self._access.id)
             if record is None:
-                return _Counts(rows.counts().documents, 0, 0)
-            changed, held = targets.changed(record.id)
-            updated = int(held.sum())
-            return _Counts(len(changed) - updated, updated, len(targets.stale(record.id)))
+                changed, updated, stale = rows.documents.seqs(), 0, 0
+            else:
+                changed, held = targets.changed(record.id)
+                updated, stale = int(held.sum()), len(targets.stale(record.id))
+        for begin in range(0, len(changed), self._options.batch):
+            self._check_metadata(changed[begin : begin + self._options.batch].tolist())
+        return _Counts(len(changed) - updated, updated, stale)
+
+    def _check_first(self) -> None:
+        """Raise ConfigError if metadata of the first batch cannot be stored, before there is a table."""
+        with self._access.reading() as rows:
+            first = rows.documents.seqs()[: self._options.batch].tolist()
+        self._check_metadata(first)
+
+    def _check_metadata(self, seqs: list[int]) -> None:
+        with self._access.reading() as rows:
+            _, ids, _, as_json = rows.documents.columns(seqs)
+        storable(self._target, ids, list(map(json.loads, as_json)), self._options.drop_unsupported)
 
     def _schema(self, record: TargetRecord) -> TargetSchema:
         return TargetSchema(
@@ -346,27 +375,5 @@ class _Push:
     @contextmanager
     def _repository(self) -> Iterator[TargetRepository]:
         """Yield the notes of the target, in a transaction of its own."""
-        with self._access.writing() as rows:
+        with self._access.noting() as rows:
             yield TargetRepository(rows.connection, self._access.id)
-
-
-def storable(
-    table: TargetTable, document_id: str, metadata: Mapping[str, Any], drop_unsupported: bool
-) -> Mapping[str, Any]:
-    """Return the metadata that a table can store.
-
-    Raises
-    ------
-    ConfigError
-        If a field cannot be stored and is not to be left out.
-    """
-    unsupported = table.unsupported(metadata)
-    if not unsupported:
-        return metadata
-    if not drop_unsupported:
-        name = unsupported[0]
-        raise ConfigError(
-            f"the target cannot store the field {quoted(name)} of the document {quoted(document_id)}, "
-            f"{quoted(metadata[name], 60)}; expected other metadata, or that such fields are left out"
-        )
-    return {name: value for name, value in metadata.items() if name not in unsupported}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from gem_index.store.records import now
 from gem_index.store.schema import documents, target_documents, targets
@@ -19,6 +19,7 @@ _SENT = 0
 """The seq, which no document has, of a document that was sent and is not acknowledged: the target may hold it."""
 
 _IDS = 500  # in one statement
+_NOTES = 1000  # in one statement
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,12 @@ class TargetRepository:
             Whether the target holds an earlier content of the document.
         """
         notes = target_documents.alias()
+        # as JSON, because a million rows would be a million objects
         rows = self._connection.execute(
-            select(documents.c.seq, notes.c.seq > _SENT)
+            select(
+                func.json_group_array(documents.c.seq),
+                func.json_group_array(func.coalesce(notes.c.seq > _SENT, 0)),
+            )
             .select_from(
                 documents.outerjoin(
                     notes,
@@ -129,10 +134,10 @@ class TargetRepository:
                 documents.c.collection_id == self._collection_id,
                 or_(notes.c.seq.is_(None), notes.c.seq != documents.c.seq),
             )
-            .order_by(documents.c.seq)
-        ).all()
-        found = np.array([(seq, bool(held)) for seq, held in rows], np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1].astype(np.bool_)
+        ).one()
+        seqs, held = (np.array(json.loads(values), np.int64) for values in rows)
+        order = np.argsort(seqs)
+        return seqs[order], held[order].astype(np.bool_)
 
     def stale(self, target_id: int) -> list[str]:
         """Return the ids that the target holds and the collection no longer does."""
@@ -164,23 +169,26 @@ class TargetRepository:
 
         If a push is killed before their acknowledgement is noted and they are then deleted, they are :meth:`stale`.
         """
-        rows = [{"target_id": target_id, "document_id": each, "seq": _SENT} for each in ids]
-        if rows:
-            self._connection.execute(upsert(target_documents).on_conflict_do_nothing(), rows)
+        self._note(target_id, [(each, _SENT) for each in ids], "NOTHING")
 
-    def record(self, target_id: int, seqs: Mapping[str, int]) -> None:
-        """Note which contents the target has acknowledged, by document id."""
-        if seqs:
-            statement = upsert(target_documents)
-            statement = statement.on_conflict_do_update(
-                index_elements=["target_id", "document_id"], set_={"seq": statement.excluded.seq}
-            )
-            self._connection.execute(
-                statement,
-                [
-                    {"target_id": target_id, "document_id": document_id, "seq": seq}
-                    for document_id, seq in seqs.items()
-                ],
+    def record(self, target_id: int, ids: Sequence[str], seqs: Sequence[int]) -> None:
+        """Note which contents of documents the target has acknowledged."""
+        self._note(target_id, list(zip(ids, seqs, strict=True)), "UPDATE SET seq = excluded.seq")
+
+    def noted(self, target_id: int) -> bool:
+        """Tell whether documents were announced or acknowledged."""
+        query = select(target_documents.c.seq).where(target_documents.c.target_id == target_id)
+        return self._connection.execute(query.limit(1)).first() is not None
+
+    def _note(self, target_id: int, notes: Sequence[tuple[str, int]], conflict: str) -> None:
+        """Insert notes, many in a statement: SQLite's driver waits for other threads before each statement."""
+        for begin in range(0, len(notes), _NOTES):
+            part = notes[begin : begin + _NOTES]
+            values = ", ".join(["(?, ?, ?)"] * len(part))
+            self._connection.exec_driver_sql(
+                f"INSERT INTO target_documents (target_id, document_id, seq) VALUES {values} "  # noqa: S608 - parameters
+                f"ON CONFLICT DO {conflict}",
+                tuple(value for note in part for value in (target_id, *note)),
             )
 
     def forget(self, target_id: int, ids: Iterable[str]) -> None:

@@ -1,7 +1,10 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
 from gem_index.files import publish_file
-from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
+from gem_index.targets.alias import AliasTarget, Generation
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest
+from gem_index.targets.metadata import integers_within
 from gem_index.targets.protocol import (
     Neighbour,
     Target,
@@ -14,21 +17,26 @@ from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
+    "AliasTarget",
+    "FolderTable",
     "FolderTarget",
+    "Generation",
     "Neighbour",
     "SqlDatabase",
     "SqlTable",
     "SqlTarget",
     "Target",
+    "TargetBatch",
     "TargetDocument",
     "TargetInfo",
     "TargetSchema",
     "TargetTable",
     "TargetUrl",
     "check_table_name",
+    "create_manifest",
+    "integers_within",
     "list_targets",
     "open_target",
     "publish_file",
     "read_manifest",
-    "write_manifest",
 ]

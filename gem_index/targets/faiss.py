@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from gem_index.arrays import F32
 from gem_index.errors import ConfigError
 from gem_index.files import publish_file
 from gem_index.quoting import quoted
-from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
+from gem_index.targets.folder import FolderTarget, create_manifest
 from gem_index.targets.parquet import ParquetTable, require_pyarrow
 from gem_index.targets.protocol import Neighbour, TargetSchema
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["FaissTable", "FaissTarget"]
+
+_FACTORY = "Flat"
 
 
 class FaissTable(ParquetTable):
@@ -29,15 +32,14 @@ class FaissTable(ParquetTable):
     Parameters
     ----------
     folder : Path
-    factory : str
-        Of the index that is built, as for ``faiss.index_factory``.
+    factory : str, optional
+        Of the index that is built, as for ``faiss.index_factory``; that of the last push by default, and Flat at first.
     """
 
-    def __init__(self, folder: Path, factory: str) -> None:
+    def __init__(self, folder: Path, factory: str | None = None) -> None:
         super().__init__(folder)
-        self._factory = factory
-        _, content = read_manifest(folder)
-        self._index: dict[str, Any] = content.get("index", {})
+        self._index: dict[str, Any] = self._manifest.get("index", {})
+        self._factory: str = self._index.get("factory", _FACTORY) if factory is None else factory
         self._loaded: tuple[Any, list[str]] | None = None
 
     def notes(self) -> dict[str, Any]:
@@ -63,17 +65,24 @@ class FaissTable(ParquetTable):
 
     def finish(self) -> None:
         """Build the index and replace the last one."""
-        if self._index.get("of") == sorted(self._files):
+        made_of = {"of": sorted(self._files), "factory": self._factory}
+        if made_of.items() <= self._index.items():
             return
         faiss = _faiss()
         vectors = np.zeros((self.count(), self.schema.dimension), np.float32)
-        ids = []
-        for row, document in enumerate(self.documents()):
-            vectors[row] = document.vector
-            ids.append(document.id)
+        ids: list[str] = []
+        for batch in self.batches():
+            vectors[len(ids) : len(ids) + len(batch)] = batch.vectors
+            ids += batch.ids
         index = make_index(self.schema.dimension, self._factory)
         if len(vectors):
-            index.train(vectors)
+            try:
+                index.train(vectors)
+            except RuntimeError as error:
+                raise ConfigError(
+                    f"FAISS cannot train the index {quoted(self._factory, 60)} with {len(vectors)} vectors: "
+                    f"{str(error).strip().splitlines()[-1][-160:]}; expected a factory for fewer, such as Flat or HNSW32"
+                ) from error
             index.add(vectors)
         name = uuid.uuid4().hex
         files = {"file": f"index-{name}.faiss", "ids": f"ids-{name}.json"}
@@ -81,12 +90,14 @@ class FaissTable(ParquetTable):
             faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
         with publish_file(self._folder / files["ids"]) as file:
             file.write(json.dumps(ids, ensure_ascii=False).encode())
-        self._index = files | {"of": sorted(self._files)}
+        self._index = files | made_of
         self._loaded = None
-        write_manifest(self._folder, self.schema, {"files": self._files, **self.notes()})
-        for path in self._folder.glob("i*-*"):
-            if path.name not in files.values():
-                path.unlink()
+        self.commit(
+            {"files": self._files, **self.notes()},
+            replaced=lambda each: (
+                each.startswith(("index-", "ids-")) and each not in files.values()
+            ),
+        )
 
 
 class FaissTarget(FolderTarget[FaissTable]):
@@ -95,7 +106,8 @@ class FaissTarget(FolderTarget[FaissTable]):
     Parameters
     ----------
     url : TargetUrl
-        ``faiss:///folder``; the option ``factory`` names another index than the exact ``Flat``.
+        ``faiss:///folder``; the option ``factory`` names another index than the exact ``Flat``. It does not name the target:
+        the next push of changes with another factory builds another index.
 
     Raises
     ------
@@ -105,8 +117,9 @@ class FaissTarget(FolderTarget[FaissTable]):
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url, "factory")
-        self._factory = url.options.get("factory", "Flat")
-        make_index(64, self._factory)
+        self._factory = url.options.get("factory")
+        make_index(64, _FACTORY if self._factory is None else self._factory)
+        self.url = replace(url, options={})
 
     def open_table(self, folder: Path) -> FaissTable:
         """Return the table in a folder."""
@@ -115,8 +128,8 @@ class FaissTarget(FolderTarget[FaissTable]):
     def create_table(self, folder: Path, schema: TargetSchema) -> FaissTable:
         """Create an empty table."""
         require_pyarrow()
-        make_index(schema.dimension, self._factory)
-        write_manifest(folder, schema, {"files": {}})
+        make_index(schema.dimension, _FACTORY if self._factory is None else self._factory)
+        create_manifest(folder, schema, {"files": {}})
         return FaissTable(folder, self._factory)
 
 

@@ -1,7 +1,7 @@
 """A folder as a target: the table is the folder ``<folder>/live`` with a manifest, the staged one is ``<folder>/staged``.
 
 A manifest names the files that count, and is replaced atomically: who reads by it sees the state after some batch, never
-half of one.
+half of one. A table replaces the manifest that it has read, under a lock: of two programs that write at once one is refused.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
+
+from filelock import FileLock, Timeout
 
 from gem_index.errors import ConfigError
 from gem_index.files import publish_file, user_path
@@ -21,13 +25,82 @@ from gem_index.quoting import quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["FolderTarget", "read_manifest", "write_manifest"]
+__all__ = ["FolderTable", "FolderTarget", "create_manifest", "read_manifest"]
 
 _MANIFEST = "_table.json"  # readers of folders pass over names that begin with an underscore
 _MAGIC = "gem-index vectors"
 _STATES = ("live", "staged", "old")
+_LOCK = "_lock"
+_WAIT = 10.0  # seconds; the lock is held while a manifest is replaced
 
 Table = TypeVar("Table", bound=TargetTable)
+
+
+class FolderTable:
+    """What the manifest of a folder says.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    ConfigError
+        If the folder is not a table of gem-index.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.schema, self._manifest = read_manifest(folder)
+
+    def commit(
+        self,
+        content: Mapping[str, Any],
+        files: Mapping[str, bytes] = MappingProxyType({}),
+        replaced: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Replace the content of the manifest.
+
+        Parameters
+        ----------
+        content : mapping
+        files : mapping of str to bytes, optional
+            Files of the folder that are written before.
+        replaced : callable, optional
+            Tells by its name whether a file is no longer needed; it is removed before another program may write.
+
+        Raises
+        ------
+        ConfigError
+            If another program has replaced it since this one read it.
+        """
+        with _locked(self._folder.parent):
+            if not (self._folder / _MANIFEST).exists() or (
+                read_manifest(self._folder)[1] != self._manifest
+            ):
+                raise self.damage("", "")
+            for name, data in files.items():
+                with publish_file(self._folder / name) as file:
+                    file.write(data)
+            self._manifest = _write(self._folder, self.schema, content)
+            for path in self._folder.iterdir():
+                if replaced(path.name):
+                    path.unlink()
+
+    def damage(self, name: str, problem: str) -> ConfigError:
+        """Return the error of a file that cannot be read: another program has replaced it, or it is damaged."""
+        folder = quoted_path(self._folder)
+        try:
+            changed = read_manifest(self._folder)[1] != self._manifest
+        except (ConfigError, OSError):
+            changed = True
+        if changed:
+            return ConfigError(
+                f"another program has written to {folder}; expected one at a time; run the command again when it is done"
+            )
+        return ConfigError(
+            f"the file {name} of {folder} is damaged or missing: {problem}; expected what a push wrote; push in full again"
+        )
 
 
 class FolderTarget(ABC, Generic[Table]):
@@ -61,6 +134,10 @@ class FolderTarget(ABC, Generic[Table]):
     def create_table(self, folder: Path, schema: TargetSchema) -> Table:
         """Create an empty table in a folder that does not exist."""
 
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
+        """Return nothing: metadata is stored as JSON."""
+        return []
+
     def live(self) -> Table | None:
         """Return the present table."""
         return self._table("live")
@@ -72,7 +149,7 @@ class FolderTarget(ABC, Generic[Table]):
     def create(self, schema: TargetSchema) -> Table:
         """Create an empty live table."""
         if self._folder.exists() and any(
-            path.name not in _STATES for path in self._folder.iterdir()
+            path.name not in (*_STATES, _LOCK) for path in self._folder.iterdir()
         ):
             raise ConfigError(
                 f"the folder {quoted_path(self._folder)} holds other files; expected a new or empty folder"
@@ -81,22 +158,26 @@ class FolderTarget(ABC, Generic[Table]):
 
     def stage(self, schema: TargetSchema) -> Table:
         """Create an empty staged table."""
-        shutil.rmtree(self._folder / "staged", ignore_errors=True)
+        with _locked(self._folder):
+            shutil.rmtree(self._folder / "staged", ignore_errors=True)
         return self.create_table(self._folder / "staged", schema)
 
     def switch(self) -> None:
         """Put the staged folder in the place of the live one."""
         live, staged, old = (self._folder / name for name in _STATES)
-        shutil.rmtree(old, ignore_errors=True)
-        if live.exists():
-            live.rename(old)
-        staged.rename(live)
-        shutil.rmtree(old, ignore_errors=True)
+        with _locked(self._folder):
+            shutil.rmtree(old, ignore_errors=True)
+            if live.exists():
+                live.rename(old)
+            staged.rename(live)
+            shutil.rmtree(old, ignore_errors=True)
 
     def drop(self) -> None:
         """Remove both tables."""
-        for name in _STATES:
-            shutil.rmtree(self._folder / name, ignore_errors=True)
+        if self._folder.is_dir():
+            with _locked(self._folder):
+                for name in _STATES:
+                    shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def close(self) -> None:
         """Do nothing: no file stays open."""
@@ -110,8 +191,26 @@ class FolderTarget(ABC, Generic[Table]):
         return self.open_table(folder) if (folder / _MANIFEST).exists() else None
 
 
+def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:
+    """Write the first manifest of a folder, which is created if it is missing.
+
+    Raises
+    ------
+    ConfigError
+        If it has one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.parent):
+        if (folder / _MANIFEST).exists():
+            raise ConfigError(
+                f"another program has created {quoted_path(folder)}; expected one at a time; "
+                "run the command again when it is done"
+            )
+        _write(folder, schema, content)
+
+
 def read_manifest(folder: Path) -> tuple[TargetSchema, dict[str, Any]]:
-    """Return what :func:`write_manifest` wrote.
+    """Return the schema and the whole content of a folder's manifest.
 
     Raises
     ------
@@ -123,11 +222,31 @@ def read_manifest(folder: Path) -> tuple[TargetSchema, dict[str, Any]]:
         raise ConfigError(
             f"{quoted_path(folder)} is not a table of gem-index; expected a new or empty folder"
         )
-    return TargetSchema(**content["schema"]), content
+    try:
+        schema, _ = TargetSchema(**content["schema"]), content["files"]
+    except (KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{quoted_path(folder / _MANIFEST)} is damaged; expected what a push wrote; push in full again, "
+            "or remove the folder"
+        ) from error
+    return schema, content
 
 
-def write_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:
-    """Replace the manifest of a folder, which is created if it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
+def _write(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> dict[str, Any]:
+    whole = {"format": _MAGIC, "schema": asdict(schema), **content}
     with publish_file(folder / _MANIFEST) as file:
-        file.write(json.dumps({"format": _MAGIC, "schema": asdict(schema), **content}).encode())
+        file.write(json.dumps(whole).encode())
+    return whole
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a target's folder."""
+    try:
+        with FileLock(folder / _LOCK, timeout=_WAIT):
+            yield
+    except Timeout as error:
+        raise ConfigError(
+            f"another program writes to {quoted_path(folder)}; expected one at a time; "
+            "run the command again when it is done"
+        ) from error

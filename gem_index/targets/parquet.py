@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,16 @@ import numpy as np
 from gem_index.arrays import F32
 from gem_index.errors import MissingExtraError
 from gem_index.files import publish_file
-from gem_index.targets.folder import FolderTarget, read_manifest, write_manifest
+from gem_index.quoting import quoted_error
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
 from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
 
 
-class ParquetTable:
+class ParquetTable(FolderTable):
     """One table: a manifest and the files that it names.
 
     Parameters
@@ -29,37 +31,29 @@ class ParquetTable:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.schema, content = read_manifest(folder)
-        self._files: dict[str, int] = content["files"]  # and how many rows each has
+        super().__init__(folder)
+        self._files: dict[str, int] = self._manifest["files"]  # and how many rows each has
         self._file_of: dict[str, str] | None = None
-
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
-        """Return nothing: metadata is stored as JSON."""
-        return []
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Write a file of the documents, and the files that held some of them again without these."""
         pyarrow, parquet = require_pyarrow()
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        ids = [document.id for document in documents]
-        vectors = np.array([document.vector for document in documents], dtype=np.float32)
-        metadata = [json.dumps(dict(d.metadata), ensure_ascii=False) for d in documents]
+        batch = TargetBatch.of(documents, self.schema)
         columns = {
-            "id": pyarrow.array(ids, pyarrow.string()),
+            "id": pyarrow.array(batch.ids, pyarrow.string()),
             "vector": pyarrow.FixedSizeListArray.from_arrays(
-                pyarrow.array(vectors.reshape(-1)), self.schema.dimension
+                pyarrow.array(np.asarray(batch.vectors, np.float32).reshape(-1)),
+                self.schema.dimension,
             ),
-            "metadata": pyarrow.array(metadata, pyarrow.string()),
+            "metadata": pyarrow.array(batch.as_json, pyarrow.string()),
         }
         if self.schema.texts:
-            columns["text"] = pyarrow.array([d.text for d in documents], pyarrow.string())
+            columns["text"] = pyarrow.array(batch.texts, pyarrow.string())
         name = f"{uuid.uuid4().hex}.parquet"
         with publish_file(self._folder / name) as file:
             parquet.write_table(pyarrow.table(columns, metadata=self.schema.to_strings()), file)
-        self._commit(self._without(ids) | {name: len(documents)})
-        self._located().update(dict.fromkeys(ids, name))
+        self._commit(self._without(batch.ids) | {name: len(batch)})
+        self._located().update(dict.fromkeys(batch.ids, name))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Write the files that held some of the documents again without these."""
@@ -72,27 +66,44 @@ class ParquetTable:
     def query(self, vector: F32, k: int) -> list[Neighbour]:
         """Return the k nearest documents, by a scan of all files."""
         found = [
-            Neighbour(document.id, float(document.vector @ vector)) for document in self.documents()
+            Neighbour(identifier, score)
+            for batch in self.batches()
+            for identifier, score in zip(batch.ids, (batch.vectors @ vector).tolist(), strict=True)
         ]
-        return sorted(found, key=lambda hit: -hit.score)[:k]
+        return sorted(found, key=lambda hit: -hit.score)[: max(0, k)]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, file by file."""
-        _, parquet = require_pyarrow()
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[TargetBatch]:
+        """Iterate over the files."""
         for name in self._files:
-            table = parquet.read_table(self._folder / name)
+            table = self._read(name)
             vectors = table["vector"].combine_chunks().values.to_numpy(zero_copy_only=False)
-            texts = table["text"].to_pylist() if self.schema.texts else [None] * table.num_rows
-            yield from (
-                TargetDocument(identifier, vector, text, json.loads(metadata))
-                for identifier, vector, text, metadata in zip(
-                    table["id"].to_pylist(),
-                    vectors.reshape(-1, self.schema.dimension),
-                    texts,
-                    table["metadata"].to_pylist(),
-                    strict=True,
-                )
+            metadata = table["metadata"].to_pylist()
+            yield TargetBatch(
+                table["id"].to_pylist(),
+                vectors.reshape(-1, self.schema.dimension),
+                table["text"].to_pylist() if self.schema.texts else None,
+                [json.loads(each) for each in metadata],
+                as_json=metadata,
             )
+
+    def _read(self, name: str, columns: list[str] | None = None) -> Any:
+        """Return a file as a table.
+
+        Raises
+        ------
+        ConfigError
+            If another program has replaced it, or it is damaged.
+        """
+        pyarrow, parquet = require_pyarrow()
+        try:
+            return parquet.read_table(self._folder / name, columns=columns)
+        except (OSError, pyarrow.ArrowException) as error:
+            raise self.damage(name, quoted_error(error)) from error
 
     def finish(self) -> None:
         """Do nothing."""
@@ -104,10 +115,9 @@ class ParquetTable:
     def _located(self) -> dict[str, str]:
         """Return the file of each document; the ids are read once."""
         if self._file_of is None:
-            _, parquet = require_pyarrow()
             self._file_of = {}
             for name in self._files:
-                ids = parquet.read_table(self._folder / name, columns=["id"])["id"].to_pylist()
+                ids = self._read(name, ["id"])["id"].to_pylist()
                 self._file_of |= dict.fromkeys(ids, name)
         return self._file_of
 
@@ -117,7 +127,7 @@ class ParquetTable:
         located, files = self._located(), dict(self._files)
         gone = [identifier for identifier in ids if identifier in located]
         for name in {located[identifier] for identifier in gone}:
-            table = parquet.read_table(self._folder / name)
+            table = self._read(name)
             mask = pyarrow.compute.is_in(table["id"], value_set=pyarrow.array(gone))
             rest = table.filter(pyarrow.compute.invert(mask))
             del files[name]
@@ -132,12 +142,12 @@ class ParquetTable:
         return files
 
     def _commit(self, files: dict[str, int]) -> None:
-        """Write the manifest, then remove the files that it no longer names, also those of a killed push."""
-        write_manifest(self._folder, self.schema, {"files": files, **self.notes()})
+        """Write the manifest, and remove the files that it no longer names, also those of a killed push."""
+        self.commit(
+            {"files": files, **self.notes()},
+            replaced=lambda name: name.endswith(".parquet") and name not in files,
+        )
         self._files = files
-        for path in self._folder.glob("*.parquet"):
-            if path.name not in files:
-                path.unlink()
 
 
 class ParquetTarget(FolderTarget[ParquetTable]):
@@ -159,7 +169,7 @@ class ParquetTarget(FolderTarget[ParquetTable]):
     def create_table(self, folder: Path, schema: TargetSchema) -> ParquetTable:
         """Create an empty table."""
         require_pyarrow()
-        write_manifest(folder, schema, {"files": {}})
+        create_manifest(folder, schema, {"files": {}})
         return ParquetTable(folder)
 
 

@@ -101,14 +101,10 @@ class TargetTable(Protocol):
         """What was recorded when the table was created."""
         ...
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields of a document's metadata that the database cannot store."""
-        ...
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert documents, or replace those with the same id. Durable on return.
 
-        The caller has left out metadata that :meth:`unsupported` names.
+        The caller has left out metadata that :meth:`Target.unsupported` names.
         """
         ...
 
@@ -140,6 +136,10 @@ class Target(Protocol):
     @property
     def url(self) -> TargetUrl:
         """The URL that it was opened with; without its secrets it names the target."""
+        ...
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields of a document's metadata that the database cannot store."""
         ...
 
     def live(self) -> TargetTable | None:

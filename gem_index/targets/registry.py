@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from types import MappingProxyType
 from typing import cast
@@ -17,56 +17,112 @@ __all__ = ["ENTRY_POINTS", "TargetInfo", "list_targets", "open_target"]
 ENTRY_POINTS = "gem_index.targets"
 """Installed packages offer engines in this group: a scheme, and a callable from a TargetUrl to a Target."""
 
-PACKAGES: Mapping[str, str] = MappingProxyType(
-    {
-        "chroma": "gem-index-chroma",
-        "chroma+http": "gem-index-chroma",
-        "chroma+https": "gem-index-chroma",
-        "duckdb": "gem-index-duckdb",
-        "elasticsearch": "gem-index-elasticsearch",
-        "elasticsearch+http": "gem-index-elasticsearch",
-        "elasticsearch+https": "gem-index-elasticsearch",
-        "faiss": "gem-index[parquet]",
-        "lancedb": "gem-index-lancedb",
-        "milvus": "gem-index-milvus",
-        "milvus+http": "gem-index-milvus",
-        "milvus+https": "gem-index-milvus",
-        "opensearch": "gem-index-elasticsearch",
-        "opensearch+http": "gem-index-elasticsearch[opensearch]",
-        "opensearch+https": "gem-index-elasticsearch[opensearch]",
-        "parquet": "gem-index[parquet]",
-        "postgresql": "gem-index-postgresql",
-        "qdrant": "gem-index-qdrant",
-        "qdrant+http": "gem-index-qdrant",
-        "qdrant+https": "gem-index-qdrant",
-        "sqlite-vec": "gem-index-sqlite-vec",
+_JSON, _JSON_64 = "any JSON", "64-bit JSON"
+_AT_ONCE, _RENAMED = "one step", "two renames"
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """The package that offers a scheme, and what the engine can do, as :class:`TargetInfo` says."""
+
+    package: str
+    search: str
+    metadata: str
+    replacement: str = _AT_ONCE
+
+
+def _known() -> Mapping[str, _Engine]:
+    chroma = _Engine(
+        "gem-index-chroma",
+        "HNSW",
+        "flat values",
+        _RENAMED,
+    )
+    elastic = "gem-index-elasticsearch"
+    opensearch = f"{elastic}[opensearch]"
+    server = _Engine("", "HNSW", _JSON_64)
+    files = _Engine("", "bulk files", _JSON_64, _RENAMED)
+    engines = {
+        "chroma": chroma,
+        "chroma+http": chroma,
+        "duckdb": _Engine("gem-index-duckdb", "exact", _JSON),
+        "elasticsearch": replace(files, package=elastic),
+        "elasticsearch+http": replace(server, package=elastic),
+        "faiss": _Engine("gem-index[parquet]", "exact or factory", _JSON, _RENAMED),
+        "lancedb": _Engine("gem-index-lancedb", "exact", _JSON_64),
+        "milvus": _Engine("gem-index-milvus", "exact", "64 KiB of JSON"),
+        "milvus+http": _Engine("gem-index-milvus", "approximate", "64 KiB of JSON"),
+        "opensearch": replace(files, package=elastic),
+        "opensearch+http": replace(server, package=opensearch),
+        "parquet": _Engine("gem-index[parquet]", "files", _JSON, _RENAMED),
+        "postgresql": _Engine(
+            "gem-index-postgresql",
+            "HNSW or exact",
+            "floats < 1e16",
+        ),
+        "qdrant": _Engine("gem-index-qdrant", "exact", _JSON_64),
+        "qdrant+http": replace(server, package="gem-index-qdrant"),
+        "sqlite-vec": _Engine("gem-index-sqlite-vec", "exact", _JSON),
     }
-)
-"""The packages that offer the known schemes."""
+    secure = {f"{name}s": engine for name, engine in engines.items() if name.endswith("+http")}
+    return MappingProxyType(engines | secure)
+
+
+ENGINES: Mapping[str, _Engine] = _known()
+"""The known schemes."""
 
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """An engine: its scheme, whether it is installed, the version of its package, and how to install it."""
+    """What is known of an engine.
+
+    Attributes
+    ----------
+    scheme : str
+    installed : bool
+    version : str or None
+        Of its package.
+    install : str
+        The command that installs it.
+    search : str
+        The engine's own: "exact", "HNSW" or "approximate"; "files" where other tools search.
+    metadata : str
+        What it stores without a change: "any JSON", "64-bit JSON" (no larger integers), "flat values" (strings, numbers,
+        booleans, and lists of one of them), or what else limits it.
+    replacement : str
+        How readers get from old vectors to new ones after a refit: "one step", or "two renames", between which there
+        is no table for a moment.
+
+    The last four are empty for engines of other packages.
+    """
 
     scheme: str
     installed: bool
     version: str | None
     install: str
+    search: str = ""
+    metadata: str = ""
+    replacement: str = ""
 
 
 def list_targets() -> list[TargetInfo]:
     """Return the known engines and those that other packages offer, by scheme."""
     found = _installed()
-    return [
-        TargetInfo(
-            scheme,
-            scheme in found,
-            _version(found.get(scheme)),
-            f"pip install '{PACKAGES[scheme]}'" if scheme in PACKAGES else "",
+    listed = []
+    for scheme in sorted({*ENGINES, *found}):
+        engine = ENGINES.get(scheme, _Engine("", "", "", ""))
+        listed.append(
+            TargetInfo(
+                scheme,
+                scheme in found,
+                _version(found.get(scheme)),
+                f"pip install '{engine.package}'" if engine.package else "",
+                engine.search,
+                engine.metadata,
+                engine.replacement,
+            )
         )
-        for scheme in sorted({*PACKAGES, *found})
-    ]
+    return listed
 
 
 def open_target(url: str | TargetUrl) -> Target:
@@ -82,13 +138,13 @@ def open_target(url: str | TargetUrl) -> Target:
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     found = _installed()
     if parsed.scheme not in found:
-        if parsed.scheme in PACKAGES:
-            raise MissingTargetError(parsed.scheme, PACKAGES[parsed.scheme])
+        if parsed.scheme in ENGINES:
+            raise MissingTargetError(parsed.scheme, ENGINES[parsed.scheme].package)
         raise UnknownNameError(
             "vector database",
             parsed.scheme,
-            {*PACKAGES, *found},
-            f"expected one of {', '.join(sorted({*PACKAGES, *found}))}",
+            {*ENGINES, *found},
+            f"expected one of {', '.join(sorted({*ENGINES, *found}))}",
         )
     make = cast(Callable[[TargetUrl], Target], found[parsed.scheme].load())
     return make(parsed)

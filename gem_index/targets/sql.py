@@ -19,6 +19,7 @@ import numpy as np
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
+from gem_index.targets.batch import TargetBatch
 from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
@@ -90,24 +91,18 @@ class SqlTable(ABC):
         """Create the table; the caller has begun a transaction."""
 
     @abstractmethod
-    def store(self, documents: Sequence[TargetDocument]) -> None:
-        """Insert or replace documents with distinct ids, in one transaction."""
+    def store(self, batch: TargetBatch) -> None:
+        """Insert or replace documents, in one transaction."""
 
     @abstractmethod
     def query(self, vector: F32, k: int) -> list[Neighbour]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
-        """Return nothing: metadata is stored as JSON."""
-        return []
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents; the last of two with the same id counts."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = list({document.id: document for document in documents}.values())
-        if latest:
-            self.store(latest)
+        batch = TargetBatch.of(documents, self.schema)
+        if batch:
+            self.store(batch)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents by one statement."""
@@ -180,6 +175,10 @@ class SqlTarget(ABC, Generic[Table]):
 
     def before_switch(self, live: str, staged: str) -> None:
         """Do nothing: an engine takes over what users set on the live table."""
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
+        """Return nothing: metadata is stored as JSON."""
+        return []
 
     def live(self) -> Table | None:
         """Return the table that readers see."""

@@ -25,7 +25,7 @@ import pytest
 
 from gem_index.collection.collection import Collection
 from gem_index.collection.embedding import embed_into
-from gem_index.collection.pushing import PushOptions
+from gem_index.collection.sending import PushOptions
 from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError
 from gem_index.home.home import Home
@@ -284,6 +284,9 @@ class TargetContract:
             faq.push(url)
         except GemIndexError as error:
             message = str(error)
+            target = open_target(url)
+            assert target.live() is None
+            target.close()
             faq.push(url, drop_unsupported=True)
         else:
             message = "'odd'"

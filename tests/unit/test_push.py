@@ -1,26 +1,24 @@
 """Pushing beyond the contract of targets: URLs, errors, notes, and two pushes at once."""
 
-import json
-
-import faiss
-import pyarrow.parquet
+import numpy as np
 import pytest
 from filelock import FileLock
 
 from gem_index import Document, Home, TargetUrl
 from gem_index.collection.embedding import embed_into
-from gem_index.collection.pushing import PushOptions
+from gem_index.collection.sending import PushOptions
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,
     HomeBusyError,
+    InputError,
     MissingTargetError,
     TargetChangedError,
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
 from gem_index.targets import list_targets, open_target, registry
-from gem_index.targets.parquet import ParquetTarget
+from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
 @pytest.fixture
@@ -110,6 +108,8 @@ class TestRegistry:
         found = {info.scheme: info for info in list_targets()}
         assert found["parquet"].installed
         assert found["parquet"].version
+        assert (found["parquet"].metadata, found["duckdb"].search) == ("any JSON", "exact")
+        assert all(info.search and info.metadata and info.replacement for info in found.values())
 
     def test_unknown_schemes_are_named_with_near_ones(self):
         with pytest.raises(UnknownNameError, match="did you mean parquet"):
@@ -126,22 +126,6 @@ def test_an_open_target_is_taken_and_stays_open(faq, url):
     assert faq.push(target).added == 20
     assert target.live().count() == 20
     assert faq.push(url).unchanged == 20
-
-
-def test_a_folder_of_others_is_left_alone(faq, tmp_path):
-    (tmp_path / "table").mkdir()
-    (tmp_path / "table/mine.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="holds other files; expected a new or empty folder"):
-        faq.push(f"parquet://{tmp_path}/table")
-    assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
-
-
-def test_a_file_is_not_a_folder(faq, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for dry_run in (True, False):
-        with pytest.raises(ConfigError, match="file is a file; expected a new or empty folder"):
-            faq.push(f"parquet://{tmp_path}/file", dry_run=dry_run)
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_dry_run_changes_nothing(faq, url, tmp_path):
@@ -207,43 +191,66 @@ def test_a_batch_is_bounded(faq, url, batch):
         faq.push(url, batch=batch)
 
 
-def test_files_are_readable_by_anybody(faq, url, tmp_path):
-    faq.push(url, batch=7)
-    faq.ingest([Document(id="d3", text="the river", metadata={"lang": "en"})])
+def test_kept_vectors_are_not_computed_again(faq, url, monkeypatch):
+    encoded = []
+    original = type(faq.encoder).encode
+
+    def encode(self, texts, **options):
+        encoded.extend(texts)
+        return original(self, texts, **options)
+
+    faq.ingest([Document(id="new", text="the river bank")])
+    monkeypatch.setattr(type(faq.encoder), "encode", encode)
     faq.push(url)
-    rows = pyarrow.parquet.read_table(tmp_path / "table/live").to_pylist()
-    assert sorted(row["id"] for row in rows) == sorted(f"d{i}" for i in range(20))
-    (changed,) = [row for row in rows if row["id"] == "d3"]
-    assert (changed["text"], json.loads(changed["metadata"])) == ("the river", {"lang": "en"})
+    assert encoded == ["the river bank"]
+    found = {document.id: document.vector for document in open_target(url).live().documents()}
+    texts = {document.id: document.text for document in faq.documents()}
+    assert found.keys() == texts.keys()
+    for identifier, text in texts.items():
+        np.testing.assert_allclose(found[identifier], faq.encoder.encode([text])[0], atol=1e-6)
 
 
-class TestFaiss:
-    """What a reader opens by the manifest."""
+def test_documents_are_new_to_a_table_that_nothing_was_sent_to(faq, url, monkeypatch):
+    seen = []
+    original = ParquetTable.upsert
 
-    def test_the_index_and_its_ids(self, faq, tmp_path):
-        faq.push(f"faiss://{tmp_path}/index")
-        faq.ingest([Document(id="d3", text="the river")])
-        faq.delete(["d7"])
-        faq.push(f"faiss://{tmp_path}/index")
-        live = tmp_path / "index/live"
-        names = json.loads((live / "_table.json").read_text())["index"]
-        index, ids = (
-            faiss.read_index(str(live / names["file"])),
-            json.loads((live / names["ids"]).read_text()),
-        )
-        assert sorted(ids) == sorted(f"d{i}" for i in range(20) if i != 7)
-        assert index.metric_type == faiss.METRIC_INNER_PRODUCT
-        scores, rows = index.search(faq.encoder.encode(["the river"]), 1)
-        assert ids[rows[0, 0]] == "d3"
-        assert scores[0, 0] == pytest.approx(1, abs=1e-5)
-        assert {path.suffix for path in live.iterdir()} == {".faiss", ".json", ".parquet"}
-        assert len(list(live.glob("index-*"))) == len(list(live.glob("ids-*"))) == 1
+    def upsert(self, batch):
+        seen.append(batch.new)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        original(self, batch)
 
-    @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ7"])
-    def test_a_factory_that_faiss_does_not_know(self, faq, tmp_path, factory):
-        with pytest.raises(ConfigError, match="FAISS makes no index"):
-            faq.push(f"faiss://{tmp_path}/index?factory={factory}")
-        assert not (tmp_path / "index").exists()
+    monkeypatch.setattr(ParquetTable, "upsert", upsert)
+    with pytest.raises(KeyboardInterrupt):
+        faq.push(url, batch=7)
+    faq.push(url, batch=7)
+    assert seen[:2] == [True, True]
+    assert not any(seen[2:])  # the push that was stopped may have sent them
+    faq.ingest([Document(id="new", text="a river bank")])
+    faq.refit()
+    del seen[2:]
+    faq.push(url, batch=7)
+    assert seen[2:] == [True] * 3
+
+
+def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        ParquetTarget, "unsupported", lambda _, fields: [n for n in fields if n == "x"]
+    )
+    faq.ingest([Document(id="odd", text="a river", metadata={"x": 1, "y": 2})])
+    for work in (
+        lambda: faq.push(url),
+        lambda: faq.push(url, dry_run=True),
+        lambda: embed_into(url, faq.encoder, faq.documents(), PushOptions()),
+    ):
+        with pytest.raises(
+            ConfigError, match="cannot store the field 'x' of the document 'odd', '?1"
+        ):
+            work()
+        assert not (tmp_path / "table").exists()
+    faq.push(url, drop_unsupported=True)
+    found = {document.id: document for document in open_target(url).live().documents()}
+    assert found["odd"].metadata == {"y": 2}
 
 
 class TestPull:
@@ -276,6 +283,15 @@ class TestEmbed:
         assert (report.collection, report.added, report.documents) == (None, 10, 10)
         again = embed_into(url, faq.encoder, documents[:4], PushOptions())
         assert (again.added, again.updated, again.unchanged) == (0, 4, 6)
+
+    def test_an_input_that_fails_leaves_nothing(self, faq, url, tmp_path):
+        def documents():
+            raise InputError("no such file")
+            yield
+
+        with pytest.raises(InputError):
+            embed_into(url, faq.encoder, documents(), PushOptions())
+        assert not (tmp_path / "table").exists()
 
     def test_other_tables_are_refused(self, faq, url, tmp_path):
         faq.push(url)

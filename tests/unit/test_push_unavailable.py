@@ -86,6 +86,20 @@ class TestRetries:
         assert len(calls) >= 3
         assert open_target(url).live().count() == 20
 
+    def test_documents_are_not_new_when_they_are_sent_again(self, faq, url, monkeypatch):
+        original, seen = ParquetTable.upsert, []
+
+        def fail(table, batch):
+            seen.append(batch.new)
+            original(table, batch)  # arrives, but the answer is lost
+            if len(seen) == 1:
+                raise TargetUnavailableError(url, "connection reset")
+
+        monkeypatch.setattr(ParquetTable, "upsert", fail)
+        assert faq.push(url).added == 20
+        assert seen == [True, False]
+        assert open_target(url).live().count() == 20
+
     def test_one_that_stays_away(self, faq, url, monkeypatch):
         original, calls = ParquetTable.upsert, []
 

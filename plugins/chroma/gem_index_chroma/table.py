@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,8 +12,9 @@ from chromadb import Collection
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets import TargetBatch
 from gem_index_chroma.connection import Connection
-from gem_index_chroma.metadata import changes, is_supported
+from gem_index_chroma.metadata import changes
 
 __all__ = ["CONFIGURATION", "ChromaTable"]
 
@@ -51,35 +52,41 @@ class ChromaTable:
         with self._connection.errors():
             self._collection.modify(name=name)
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields that Chroma would change, drop or refuse."""
-        return [name for name, value in metadata.items() if not is_supported(name, value)]
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, in requests of the size that Chroma takes."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = {document.id: document for document in documents}
-        for part in self._parts(latest.values()):
+        batch = TargetBatch.of(documents, self.schema)
+        for part in self._parts(batch):
             with self._connection.errors():
                 self._upsert(part)
 
-    def _upsert(self, documents: Sequence[TargetDocument]) -> None:
-        ids = [document.id for document in documents]
-        stored = self._collection.get(ids, include=["metadatas", "documents"])
+    def _upsert(self, batch: TargetBatch) -> None:
+        metadata = {} if batch.new else self._stored_metadata(batch)
+        changed: list[Any] = [
+            changes(metadata.get(identifier), new)
+            for identifier, new in zip(batch.ids, batch.metadata, strict=True)
+        ]
+        texts: list[Any] = batch.texts  # None means none
+        write = self._collection.add if batch.new else self._collection.upsert
+        write(
+            batch.ids,
+            embeddings=np.asarray(batch.vectors, np.float32),
+            documents=texts,
+            metadatas=changed,
+        )
+
+    def _stored_metadata(self, batch: TargetBatch) -> dict[str, Any]:
+        """Return the metadata that an upsert would keep, after documents are deleted whose texts it would keep."""
+        stored = self._collection.get(batch.ids, include=["metadatas", "documents"])
         metadata = dict(zip(stored["ids"], stored["metadatas"] or (), strict=True))
         texts = dict(zip(stored["ids"], stored["documents"] or (), strict=True))
-        # An upsert without a text keeps the old one.
-        bare = [d.id for d in documents if d.text is None and texts.get(d.id) is not None]
+        bare = [
+            identifier
+            for identifier, text in zip(batch.ids, batch.texts, strict=True)
+            if text is None and texts.get(identifier) is not None
+        ]
         if bare:
             self._collection.delete(bare)
-            metadata = {key: value for key, value in metadata.items() if key not in bare}
-        self._collection.upsert(
-            ids,
-            embeddings=np.array([document.vector for document in documents], np.float32),
-            documents=[document.text for document in documents],  # type: ignore[misc]  # None means none
-            metadatas=[changes(metadata.get(d.id), d.metadata) for d in documents],  # type: ignore[misc]
-        )
+        return {key: value for key, value in metadata.items() if key not in bare}
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents by id."""
@@ -127,23 +134,8 @@ class ChromaTable:
     def finish(self) -> None:
         """Do nothing: Chroma adds to its index by itself."""
 
-    def _parts(self, documents: Any) -> Iterator[list[TargetDocument]]:
+    def _parts(self, batch: TargetBatch) -> Iterator[TargetBatch]:
         """Split documents into requests."""
         with self._connection.errors():
             most = self._connection.client().get_max_batch_size()
-        part: list[TargetDocument] = []
-        size = 0
-        for document in documents:
-            length = _size(document)
-            if part and (len(part) >= most or size + length > _LONGEST_REQUEST):
-                yield part
-                part, size = [], 0
-            part.append(document)
-            size += length
-        if part:
-            yield part
-
-
-def _size(document: TargetDocument) -> int:
-    """Return about how many bytes a document takes in a request."""
-    return 6 * document.vector.size + 4 * len(document.text or "") + 4 * len(str(document.metadata))
+        return batch.parts(_LONGEST_REQUEST, bytes_of_a_number=6, most=most)

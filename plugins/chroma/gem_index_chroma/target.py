@@ -8,6 +8,7 @@ between the two requests there is no ``faq``; a push that was killed there is fi
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from chromadb.errors import NotFoundError
@@ -16,6 +17,7 @@ from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.embedding import GemEmbeddingFunction
+from gem_index_chroma.metadata import is_supported
 from gem_index_chroma.table import CONFIGURATION, ChromaTable
 
 __all__ = ["ChromaTarget"]
@@ -56,6 +58,10 @@ class ChromaTarget:
             )
         self._names = {"live": name, "staged": f"{name}__staged", "old": f"{name}__old"}
         self._connection = Connection(url)
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields that Chroma would change, drop or refuse."""
+        return [name for name, value in metadata.items() if not is_supported(name, value)]
 
     def live(self) -> ChromaTable | None:
         """Return the collection that readers see."""

@@ -53,12 +53,13 @@ class Database:
         with self._named_errors():
             return self._connection.execute(statement, list(values)).fetchall()
 
-    def insert(self, table: str, rows: Any) -> None:
-        """Insert or replace the rows of an Arrow table by one statement."""
+    def insert(self, table: str, rows: Any, *, replace: bool) -> None:
+        """Insert the rows of an Arrow table by one statement, or replace those with the same id."""
         with self._named_errors():
             self._connection.register("gem_batch", rows)
             try:
-                statement = f"INSERT OR REPLACE INTO {table} BY NAME SELECT * FROM gem_batch"  # noqa: S608
+                insert = "INSERT OR REPLACE" if replace else "INSERT"
+                statement = f"{insert} INTO {table} BY NAME SELECT * FROM gem_batch"  # noqa: S608
                 self._connection.execute(statement)
             finally:
                 self._connection.unregister("gem_batch")

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
-from gem_index.targets import SqlTable
+from gem_index import Neighbour, TargetSchema
+from gem_index.targets import SqlTable, TargetBatch
 from gem_index_duckdb.database import Database
 
 __all__ = ["DuckDbTable"]
@@ -42,19 +39,16 @@ class DuckDbTable(SqlTable):
             f"(id VARCHAR PRIMARY KEY, vector {self._type} NOT NULL, text VARCHAR, metadata JSON NOT NULL)"
         )
 
-    def store(self, documents: Sequence[TargetDocument]) -> None:
+    def store(self, batch: TargetBatch) -> None:
         """Insert or replace documents by one statement."""
-        vectors = np.array([document.vector for document in documents], np.float32)
+        vectors = np.asarray(batch.vectors, np.float32)
         columns = {
-            "id": pa.array([document.id for document in documents], pa.string()),
+            "id": pa.array(batch.ids, pa.string()),
             "vector": pa.FixedSizeListArray.from_arrays(vectors.ravel(), self.schema.dimension),
-            "text": pa.array([document.text for document in documents], pa.string()),
-            "metadata": pa.array(
-                [json.dumps(dict(each.metadata), ensure_ascii=False) for each in documents],
-                pa.string(),
-            ),
+            "text": pa.array(batch.texts, pa.string()),
+            "metadata": pa.array(batch.as_json, pa.string()),
         }
-        self._duckdb.insert(self._table, pa.table(columns))
+        self._duckdb.insert(self._table, pa.table(columns), replace=not batch.new)
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index import Neighbour, TargetDocument, TargetSchema, TargetUrl
-from gem_index.targets import FolderTarget, publish_file, read_manifest, write_manifest
+from gem_index.targets import FolderTable, FolderTarget, TargetBatch, create_manifest, publish_file
 from gem_index_elasticsearch.documents import (
     from_hit,
     index_body,
@@ -29,7 +29,7 @@ from gem_index_elasticsearch.target import index_name
 __all__ = ["BulkFilesTable", "BulkFilesTarget"]
 
 
-class BulkFilesTable:
+class BulkFilesTable(FolderTable):
     """Files of bulk actions, which the manifest names in their order.
 
     Parameters
@@ -40,25 +40,17 @@ class BulkFilesTable:
     """
 
     def __init__(self, folder: Path, index: str) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._index = index
-        self.schema, content = read_manifest(folder)
-        self._files: list[str] = content["files"]
+        self._files: list[str] = self._manifest["files"]
         self._place: dict[str, tuple[str, int]] | None = None
         self._vectors: tuple[list[str], npt.NDArray[np.float32]] | None = None
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
-        return unsupported(metadata)
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Write a file of ``index`` actions."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = {document.id: document for document in documents}
         self._append(
             part
-            for document in latest.values()
+            for document in TargetBatch.of(documents, self.schema)
             for part in (self._action("index", document.id), to_source(document))
         )
 
@@ -99,11 +91,9 @@ class BulkFilesTable:
         if not text:
             return
         name = f"{len(self._files) + 1:06}.ndjson"
-        with publish_file(self._folder / name) as file:
-            file.write(text.encode())
+        self.commit({"files": [*self._files, name]}, {name: text.encode()})
         self._files = [*self._files, name]
         self._place = self._vectors = None
-        write_manifest(self._folder, self.schema, {"files": self._files})
 
     def _actions(self, name: str) -> Iterator[tuple[str, Any]]:
         """Iterate over the keys of a file's actions, with their sources; None for a deletion."""
@@ -144,6 +134,10 @@ class BulkFilesTarget(FolderTarget[BulkFilesTable]):
         self._index = index_name(url)
         self._engine: type[Engine] = ENGINES[url.scheme]
 
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
+        return unsupported(metadata)
+
     def open_table(self, folder: Path) -> BulkFilesTable:
         """Return the table in a folder."""
         return BulkFilesTable(folder, self._index)
@@ -153,5 +147,5 @@ class BulkFilesTarget(FolderTarget[BulkFilesTable]):
         folder.mkdir(parents=True, exist_ok=True)
         with publish_file(folder / "index.json") as file:
             file.write(json.dumps(index_body(self._engine, schema), indent=2).encode())
-        write_manifest(folder, schema, {"files": []})
+        create_manifest(folder, schema, {"files": []})
         return BulkFilesTable(folder, self._index)

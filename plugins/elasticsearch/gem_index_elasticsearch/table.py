@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError, TargetUnavailableError
-from gem_index_elasticsearch.documents import from_hit, key_of, to_source, unsupported
+from gem_index.targets import TargetBatch
+from gem_index_elasticsearch.documents import from_hit, key_of, to_source
 from gem_index_elasticsearch.engines import Engine, cosine
 
 __all__ = ["IndexTable"]
@@ -42,18 +43,11 @@ class IndexTable:
         self._alias = alias
         self.schema = schema
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
-        return unsupported(metadata)
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents by ``_bulk``, in the translog of the server on return."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = {document.id: document for document in documents}
         self._bulk(
             {"_op_type": "index", "_id": key_of(each.id), "_source": to_source(each)}
-            for each in latest.values()
+            for each in TargetBatch.of(documents, self.schema)
         )
 
     def delete(self, ids: Sequence[str]) -> None:

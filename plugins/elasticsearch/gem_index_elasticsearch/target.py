@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index_elasticsearch.documents import index_body, schema_of
+from gem_index_elasticsearch.documents import index_body, schema_of, unsupported
 from gem_index_elasticsearch.engines import ENGINES
 from gem_index_elasticsearch.table import IndexTable
 
@@ -61,6 +62,10 @@ class IndexTarget:
         name = index_name(url)
         self._aliases = {"live": name, "staged": f"{name}-staged"}
         self._engine = ENGINES[url.scheme.partition("+")[0]](url)
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
+        return unsupported(metadata)
 
     def live(self) -> IndexTable | None:
         """Return the index that readers see."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets import TargetBatch
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.embedding import recorded_function
 
 __all__ = ["LanceDbTable", "arrow_schema", "read_schema"]
 
 _PAGE = 1000
-_INTEGERS = range(-(2**63), 2**63)
 _KEPT = timedelta(days=1)
 """Old versions of a table are deleted after this time; until then, what has one open can read it."""
 _WRITES = 500
@@ -63,38 +63,34 @@ class LanceDbTable:
         self._writes = 0
         self.schema = schema
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields with whole numbers of more than 64 bits: LanceDB stores those as floats."""
-        return [name for name, value in metadata.items() if not _fits(value)]
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, all of them in one version of the table."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = list({document.id: document for document in documents}.values())
-        if not latest:
+        batch = TargetBatch.of(documents, self.schema)
+        if not batch:
             return
-        vectors = np.array([document.vector for document in latest], np.float32)
+        vectors = np.array(batch.vectors, np.float32)
         # LanceDB would embed the texts itself if all vectors were missing. NaN is not missing, and stored as such.
         vectors[~vectors.any(axis=1)] = np.nan
-        metadata = [json.dumps(dict(d.metadata), ensure_ascii=False) for d in latest]
         schema = arrow_schema(self.schema)
         rows = pa.table(
             [
-                pa.array([document.id for document in latest], pa.string()),
+                pa.array(batch.ids, pa.string()),
                 pa.FixedSizeListArray.from_arrays(vectors.ravel(), self.schema.dimension),
-                pa.array([document.text for document in latest], pa.string()),
-                pa.ExtensionArray.from_storage(pa.json_(), pa.array(metadata, pa.string())),
+                pa.array(batch.texts, pa.string()),
+                pa.ExtensionArray.from_storage(pa.json_(), pa.array(batch.as_json, pa.string())),
             ],
             schema=schema,
         )
         with self._database.errors():
-            (
-                self._table.merge_insert("id")
-                .when_matched_update_all()
-                .when_not_matched_insert_all()
-                .execute(rows, on_bad_vectors="null")
-            )
+            if batch.new:
+                self._table.add(rows, on_bad_vectors="null")
+            else:
+                (
+                    self._table.merge_insert("id")
+                    .when_matched_update_all()
+                    .when_not_matched_insert_all()
+                    .execute(rows, on_bad_vectors="null")
+                )
             self._count_write()
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -191,11 +187,3 @@ def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[n
 def _quote(text: str) -> str:
     """Return a string of SQL; a quote is doubled, and nothing else has a meaning in it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _fits(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_fits, value.values()))
-    if isinstance(value, list):
-        return all(map(_fits, value))
-    return not isinstance(value, int) or value in _INTEGERS

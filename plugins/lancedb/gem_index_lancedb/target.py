@@ -7,14 +7,19 @@ can overwrite one: the rows of ``faq__staged`` become the next version of ``faq`
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
+from gem_index.targets import integers_within
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.table import LanceDbTable, arrow_schema, read_schema
 
 __all__ = ["LanceDbTarget"]
+
+_INTEGERS = range(-(2**63), 2**63)
 
 
 class LanceDbTarget:
@@ -52,6 +57,10 @@ class LanceDbTarget:
             )
         self._names = {"live": name, "staged": f"{name}__staged"}
         self._database = Database(path)
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields with whole numbers of more than 64 bits: LanceDB stores those as floats."""
+        return [name for name, value in metadata.items() if not integers_within(value, _INTEGERS)]
 
     def live(self) -> LanceDbTable | None:
         """Return the table that readers see."""

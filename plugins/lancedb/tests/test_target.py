@@ -163,7 +163,7 @@ class TestDocuments:
             "huge": 1e300, "tiny": 1e-320, "true": True, "null": None, "deep": {"a": [1, 2.0, "x", None, {"b": []}]},
             "": 1, "a.b": 2, "ключ'\"\x00": 3, "id": "my own", "vector": [1], "empty": {},
         }  # fmt: skip
-        assert filled.live().unsupported(metadata) == []
+        assert filled.unsupported(metadata) == []
         filled.live().upsert([document("east", **metadata)])
         found = next(each for each in filled.live().documents() if each.id == "east").metadata
         assert found == metadata
@@ -174,7 +174,7 @@ class TestDocuments:
 
     @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, [2**70 + 1], {"a": [{"b": 2**64}]}])
     def test_whole_numbers_that_lancedb_would_round(self, filled, value) -> None:
-        assert filled.live().unsupported({"good": 1, "bad": value}) == ["bad"]
+        assert filled.unsupported({"good": 1, "bad": value}) == ["bad"]
 
     def test_documents_are_of_one_version(self, target, monkeypatch) -> None:
         monkeypatch.setattr(table, "_PAGE", 2)

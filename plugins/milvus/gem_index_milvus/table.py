@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid5
@@ -13,13 +12,13 @@ from pymilvus import DataType, MilvusClient
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
+from gem_index.targets import TargetBatch
 from gem_index_milvus.database import Database, TooLargeError
 
 __all__ = ["MilvusTable", "primary_key", "read_schema"]
 
 _NAMESPACE = UUID("0f8a4ad3-7d8a-5b4c-8f3e-2f6c1d9be7a4")
 _LONGEST = 65_535  # bytes of a VARCHAR
-_LARGEST_JSON = 65_536  # bytes
 _LARGEST_K = 16_384
 _REQUEST = 16_000_000  # bytes; a server takes 64 MB
 _IDS = 5000  # of one request
@@ -84,25 +83,17 @@ class MilvusTable:
             consistency_level="Strong",
         )
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields with integers beyond 64 bits, and the largest ones while the metadata exceeds 65,536 bytes."""
-        refused = [name for name, value in metadata.items() if not _is_exact(value)]
-        kept = {name: value for name, value in metadata.items() if name not in refused}
-        while kept and _size(kept) > _LARGEST_JSON:
-            largest = max(kept, key=lambda name: _size({name: kept[name]}))
-            refused.append(largest)
-            del kept[largest]
-        return [name for name in metadata if name in refused]
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, in requests of at most 16 MB."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = list({document.id: document for document in documents}.values())
-        reasons = {document.id: reason for document in latest if (reason := _too_long(document))}
+        batch = TargetBatch.of(documents, self.schema)
+        reasons = {
+            identifier: reason
+            for identifier, text in zip(batch.ids, batch.texts, strict=True)
+            if (reason := _too_long(identifier, text))
+        }
         if reasons:
             raise RejectedDocumentsError(self._target, reasons)
-        for part in self._parts(latest):
+        for part in batch.parts(_REQUEST, bytes_of_a_number=4):
             self._send(part)
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -170,59 +161,34 @@ class MilvusTable:
             self._call("load_collection")
             self._loaded = True
 
-    def _parts(self, documents: Sequence[TargetDocument]) -> Iterator[list[TargetDocument]]:
-        """Divide documents into parts whose requests are small enough."""
-        part: list[TargetDocument] = []
-        held = 0
-        for document in documents:
-            strings = len(document.id.encode()) + len((document.text or "").encode())
-            size = strings + _size(document.metadata) + 4 * self.schema.dimension + 100
-            if part and held + size > _REQUEST:
-                yield part
-                part, held = [], 0
-            part.append(document)
-            held += size
-        if part:
-            yield part
-
-    def _send(self, documents: Sequence[TargetDocument]) -> None:
+    def _send(self, batch: TargetBatch) -> None:
         """Upsert documents by one request, or by halves where the server takes only smaller ones."""
         rows = [
             {
-                "pk": primary_key(document.id),
-                "id": document.id,
-                "vector": document.vector.tolist(),
-                "text": document.text,
-                "metadata": dict(document.metadata),
+                "pk": primary_key(identifier),
+                "id": identifier,
+                "vector": vector,
+                "text": text,
+                "metadata": dict(metadata),
             }
-            for document in documents
+            for identifier, vector, text, metadata in zip(
+                batch.ids, batch.vectors, batch.texts, batch.metadata, strict=True
+            )
         ]
         try:
-            self._call("upsert", data=rows)
+            self._call("insert" if batch.new else "upsert", data=rows)
         except TooLargeError as error:
-            if len(documents) == 1:
-                raise RejectedDocumentsError(self._target, {documents[0].id: str(error)}) from error
-            middle = len(documents) // 2
-            self._send(documents[:middle])
-            self._send(documents[middle:])
+            if len(batch) == 1:
+                raise RejectedDocumentsError(self._target, {batch.ids[0]: str(error)}) from error
+            middle = len(batch) // 2
+            self._send(batch[:middle])
+            self._send(batch[middle:])
 
 
-def _too_long(document: TargetDocument) -> str:
+def _too_long(identifier: str, text: str | None) -> str:
     """Return why Milvus cannot store a document; empty if it can."""
-    for name, value in (("id", document.id), ("text", document.text or "")):
+    for name, value in (("id", identifier), ("text", text or "")):
         size = len(value.encode())
         if size > _LONGEST:
             return f"its {name} has {size} bytes, and Milvus stores at most {_LONGEST}"
     return ""
-
-
-def _size(metadata: Mapping[str, Any]) -> int:
-    return len(json.dumps(dict(metadata), ensure_ascii=False).encode())
-
-
-def _is_exact(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_exact, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_is_exact, value))
-    return not isinstance(value, int) or -(2**63) <= value < 2**64

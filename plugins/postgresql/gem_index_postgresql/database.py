@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -27,6 +27,8 @@ _ADVICE = (
     ("no pg_hba.conf entry", "ask the server's administrator for access"),
     ("permission denied", "ask the database's owner for this right"),
     ("read-only", "connect to the primary server"),
+    ("already exists", "run the command again when the other program is done"),
+    ("duplicate key", "run the command again when the other program is done"),
     ("does not exist", "create it, or name another"),
     ("is not available", "install pgvector on the server"),
     ("extension", "ask an administrator to run: CREATE EXTENSION vector"),
@@ -108,7 +110,7 @@ class Database:
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def copy(self, statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    def copy(self, statement: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Send rows by COPY in the binary format."""
         with self.errors():
             connection = self.connection()

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector, Vector
+from psycopg.types.json import Jsonb
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index import Neighbour, TargetSchema
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import SqlTable
+from gem_index.targets import SqlTable, TargetBatch
 from gem_index_postgresql.database import Database
 
 __all__ = ["LARGEST", "PostgresqlTable"]
@@ -33,53 +33,55 @@ class PostgresqlTable(SqlTable):
     database : Database
     table : str
     schema : TargetSchema
-    kind : {"vector", "halfvec"}
-        The type of a new table's vectors.
-    index : {"hnsw", "exact"}
+    kind : {"vector", "halfvec"}, optional
+        The type of the vectors; of a new table ``vector`` by default.
+    index : {"hnsw", "exact"}, optional
+        HNSW by default.
     """
 
     vector_column = "vector::float4[]"
 
     def __init__(
-        self, database: Database, table: str, schema: TargetSchema, kind: str, index: str
+        self,
+        database: Database,
+        table: str,
+        schema: TargetSchema,
+        kind: str | None = None,
+        index: str | None = None,
     ) -> None:
         super().__init__(database, table, schema)
         self._postgresql = database
         self._kind = kind
         self._index = index
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields with numbers that ``jsonb`` would give back as integers: floats from 1e16."""
-        return [name for name, value in metadata.items() if _turns_into_integer(value)]
-
     def create(self) -> None:
         """Create the table; the caller has begun a transaction."""
-        dimension, largest = self.schema.dimension, LARGEST[self._kind]
-        if self._index == "hnsw" and dimension > largest:
+        kind = self._kind or "vector"
+        dimension, largest = self.schema.dimension, LARGEST[kind]
+        if self._index != "exact" and dimension > largest:
             raise ConfigError(
-                f"found vectors of {dimension} dimensions; expected at most {largest} for HNSW on the type {self._kind}; "
+                f"found vectors of {dimension} dimensions; expected at most {largest} for HNSW on the type {kind}; "
                 "use type=halfvec, or index=exact"
             )
         self._database.rows(
-            f"CREATE TABLE {self._table} (id text PRIMARY KEY, vector {self._kind}({dimension}) NOT NULL, "
+            f"CREATE TABLE {self._table} (id text PRIMARY KEY, vector {kind}({dimension}) NOT NULL, "
             "text text, metadata jsonb NOT NULL)"
         )
 
-    def store(self, documents: Sequence[TargetDocument]) -> None:
-        """Insert or replace documents: COPY into a temporary table, then one INSERT."""
-        self._refuse_zero_bytes(documents)
-        kind, database = self._existing_type(), self._postgresql
-        value = _VALUES[kind]
-        rows = [
-            (
-                document.id,
-                value(document.vector),
-                document.text,
-                json.dumps(dict(document.metadata), ensure_ascii=False),
-            )
-            for document in documents
-        ]
+    def store(self, batch: TargetBatch) -> None:
+        """Insert documents by COPY; those that may be there already through a temporary table and one INSERT."""
+        self._refuse_zero_bytes(batch)
+        kind, database = self._type_as_asked(), self._postgresql
+        vectors = map(_VALUES[kind], batch.vectors)
         columns = "(id, vector, text, metadata)"
+        if batch.new:
+            database.copy(
+                f"COPY {self._table} {columns} FROM STDIN WITH (FORMAT BINARY)",
+                ["text", kind, "text", "jsonb"],
+                zip(batch.ids, vectors, batch.texts, map(Jsonb, batch.metadata), strict=True),
+            )
+            return
+        rows = zip(batch.ids, vectors, batch.texts, batch.as_json, strict=True)
         with database.transaction():
             database.rows(
                 f"CREATE TEMPORARY TABLE gem_batch (id text, vector {kind}, text text, metadata text) ON COMMIT DROP"
@@ -121,6 +123,21 @@ class PostgresqlTable(SqlTable):
         )
         return bool(found)
 
+    def _type_as_asked(self) -> str:
+        """Return the type of the vectors; raise ConfigError if the URL asks for another table than there is."""
+        kind = self._existing_type()
+        if self._kind not in (None, kind):
+            raise ConfigError(
+                f"found vectors of the type {kind} in {self._table}; expected {self._kind}, as the URL says; "
+                "leave type= out, or push in full"
+            )
+        if self._index == "exact" and self._has_index():
+            raise ConfigError(
+                f"found an HNSW index on {self._table}; expected none with index=exact; "
+                "leave index= out, drop the index, or push in full"
+            )
+        return kind
+
     def _existing_type(self) -> str:
         """Return the type of the vectors of the table, which an earlier push may have chosen."""
         rows = self._database.rows(
@@ -134,23 +151,14 @@ class PostgresqlTable(SqlTable):
             )
         return name
 
-    def _refuse_zero_bytes(self, documents: Sequence[TargetDocument]) -> None:
+    def _refuse_zero_bytes(self, batch: TargetBatch) -> None:
         """Raise an error that names the documents that PostgreSQL's texts cannot hold."""
         bad = {
-            document.id: "holds a zero byte, which PostgreSQL does not store"
-            for document in documents
-            if "\0" in document.id
-            or "\0" in (document.text or "")
-            or "\\u0000" in json.dumps(dict(document.metadata))
+            identifier: "holds a zero byte, which PostgreSQL does not store"
+            for identifier, text, metadata in zip(
+                batch.ids, batch.texts, batch.as_json, strict=True
+            )
+            if "\0" in identifier or "\0" in (text or "") or "\\u0000" in metadata
         }
         if bad:
             raise RejectedDocumentsError(self._postgresql.name, bad)
-
-
-def _turns_into_integer(value: Any) -> bool:
-    """Tell whether a value holds a float that JSON writes with an exponent and ``jsonb`` without a fraction."""
-    if isinstance(value, Mapping):
-        return any(map(_turns_into_integer, value.values()))
-    if isinstance(value, list):
-        return any(map(_turns_into_integer, value))
-    return isinstance(value, float) and abs(value) >= 1e16

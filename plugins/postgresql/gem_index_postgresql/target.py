@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
@@ -66,6 +67,10 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
         # Unqualified names would also find tables in the other schemas of the search path.
         self.in_catalog = f"table_schema = {_literal(self._schema)} AND table_name = $1"
 
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return the fields with numbers that ``jsonb`` would give back as integers: floats from 1e16."""
+        return [name for name, value in metadata.items() if _turns_into_integer(value)]
+
     def opened(self) -> Database:
         """Return the database."""
         return self._database
@@ -95,9 +100,9 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
             self._database.rows(f"GRANT {privilege} ON {self.quoted(staged)} TO {name}{option}")
 
 
-def _choice(url: TargetUrl, name: str, choices: tuple[str, ...]) -> str:
-    value = url.options.get(name, choices[0])
-    if value not in choices:
+def _choice(url: TargetUrl, name: str, choices: tuple[str, ...]) -> str | None:
+    value = url.options.get(name)
+    if value is not None and value not in choices:
         raise ConfigError(
             f"found {name}={value!r:.80} in the target {url}; expected {' or '.join(choices)}"
         )
@@ -110,3 +115,12 @@ def _identifier(name: str) -> str:
 
 def _literal(value: str) -> str:
     return "'{}'".format(value.replace("'", "''"))
+
+
+def _turns_into_integer(value: Any) -> bool:
+    """Tell whether a value holds a float that JSON writes with an exponent and ``jsonb`` without a fraction."""
+    if isinstance(value, Mapping):
+        return any(map(_turns_into_integer, value.values()))
+    if isinstance(value, list):
+        return any(map(_turns_into_integer, value))
+    return isinstance(value, float) and abs(value) >= 1e16

@@ -152,6 +152,17 @@ class TestIndex:
         faq.push(f"{url}&index=exact&type=halfvec")
         assert faq.push(url).unchanged == 1
 
+    def test_options_that_contradict_the_table_are_refused(self, url, tmp_path) -> None:
+        faq = build(tmp_path / "home")
+        faq.push(url)
+        faq.ingest([Document(id="2", text="a bank")])
+        with pytest.raises(ConfigError, match="vectors of the type vector .*; expected halfvec"):
+            faq.push(f"{url}&type=halfvec")
+        with pytest.raises(ConfigError, match="found an HNSW index .*leave index= out"):
+            faq.push(f"{url}&index=exact")
+        assert faq.push(f"{url}&type=vector&index=hnsw").added == 1
+        assert faq.push(f"{url}&type=halfvec&index=exact", full=True).documents == 2
+
     def test_halfvec(self, connection, url, tmp_path) -> None:
         texts = ["a river", "the bank is closed", "how do I renew a visa?"]
         faq = build(tmp_path / "home", *[Document(id=text, text=text) for text in texts])
@@ -361,11 +372,9 @@ class TestServer:
         assert {name: type(value) for name, value in found.items()} == {
             name: type(value) for name, value in kept.items()
         }
-        assert table.unsupported(kept) == []
-        assert table.unsupported({"big": 1e16, "deep": {"a": [-1e308]}, "ok": 1.5}) == [
-            "big",
-            "deep",
-        ]
+        assert filled.unsupported(kept) == []
+        odd = {"big": 1e16, "deep": {"a": [-1e308]}, "ok": 1.5}
+        assert filled.unsupported(odd) == ["big", "deep"]
 
 
 class TestRefused:

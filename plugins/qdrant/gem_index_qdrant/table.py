@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from qdrant_client import models
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
+from gem_index.targets import TargetBatch
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
 __all__ = ["QdrantTable"]
@@ -51,16 +51,10 @@ class QdrantTable:
             )
         )
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields with integers beyond 64 bits, which a server would round."""
-        return [name for name, value in metadata.items() if not _is_exact(value)]
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, in requests of at most 16 MB; the server answers when they are stored."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = list({document.id: document for document in documents}.values())
-        for part in self._parts(latest):
+        batch = TargetBatch.of(documents, self.schema)
+        for part in batch.parts(_REQUEST, bytes_of_a_number=_NUMBER):
             self._send(part)
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -110,48 +104,27 @@ class QdrantTable:
     def finish(self) -> None:
         """Do nothing: a server builds its index by itself."""
 
-    def _parts(self, documents: Sequence[TargetDocument]) -> Iterator[list[TargetDocument]]:
-        """Divide documents into parts whose requests are small enough."""
-        part: list[TargetDocument] = []
-        held = 0
-        for document in documents:
-            size = len(json.dumps(_payload(document))) + _NUMBER * self.schema.dimension + 100
-            if part and held + size > _REQUEST:
-                yield part
-                part, held = [], 0
-            part.append(document)
-            held += size
-        if part:
-            yield part
-
-    def _send(self, documents: Sequence[TargetDocument]) -> None:
+    def _send(self, batch: TargetBatch) -> None:
         """Upsert documents by one request, or by halves where the server takes only smaller ones."""
         points = [
             models.PointStruct(
-                id=point_id(document.id),
-                vector=document.vector.tolist(),
-                payload=_payload(document),
+                id=point_id(identifier),
+                vector=vector,
+                payload={
+                    "id": identifier,
+                    **({} if text is None else {"text": text}),
+                    "metadata": dict(metadata),
+                },
             )
-            for document in documents
+            for identifier, vector, text, metadata in zip(
+                batch.ids, batch.vectors.tolist(), batch.texts, batch.metadata, strict=True
+            )
         ]
         try:
             self._database.call(lambda client: client.upsert(self.name, points, wait=True))
         except TooLargeError as error:
-            if len(documents) == 1:
-                raise RejectedDocumentsError(self._target, {documents[0].id: str(error)}) from error
-            middle = len(documents) // 2
-            self._send(documents[:middle])
-            self._send(documents[middle:])
-
-
-def _payload(document: TargetDocument) -> dict[str, Any]:
-    text = {} if document.text is None else {"text": document.text}
-    return {"id": document.id, **text, "metadata": dict(document.metadata)}
-
-
-def _is_exact(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_exact, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_is_exact, value))
-    return not isinstance(value, int) or -(2**63) <= value < 2**64
+            if len(batch) == 1:
+                raise RejectedDocumentsError(self._target, {batch.ids[0]: str(error)}) from error
+            middle = len(batch) // 2
+            self._send(batch[:middle])
+            self._send(batch[middle:])

@@ -92,7 +92,7 @@ def test_the_engine_rounds_the_integers_that_a_push_refuses(
     faq: Collection, shard: edge.EdgeShard, tmp_path: Path
 ) -> None:
     target = open_target(f"qdrant://{tmp_path}/db?collection=faq")
-    assert target.live().unsupported({"exact": 2**64 - 1, "rounded": 2**64 + 1}) == ["rounded"]
+    assert target.unsupported({"exact": 2**64 - 1, "rounded": 2**64 + 1}) == ["rounded"]
     target.close()
     name = "00000000-0000-0000-0000-000000000001"
     point = edge.Point(name, [1.0] * faq.encoder.dimension, {"a": 2**64 - 1, "b": 2**64 + 1})

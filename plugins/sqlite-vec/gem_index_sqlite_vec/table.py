@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets import TargetBatch
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
@@ -54,42 +54,39 @@ class SqliteVecTable:
         self._database.rows(f"DROP TABLE IF EXISTS {self._vectors}")
         self._database.rows(f"DROP TABLE IF EXISTS {self._documents}")
 
-    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return nothing: metadata is stored as JSON."""
-        return []
-
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, all of them in one transaction."""
-        for document in documents:
-            self.schema.check_vector(document.vector)
-        latest = list({document.id: document for document in documents}.values())
-        database, row = self._database, f"(SELECT rowid FROM {self._documents} WHERE id = ?)"
+        batch = TargetBatch.of(documents, self.schema)
+        database = self._database
         with database.transaction():
+            if not batch.new:
+                self._remove(batch.ids)
+            [(last,)] = database.rows(f"SELECT coalesce(max(rowid), 0) FROM {self._documents}")
+            rows = range(last + 1, last + 1 + len(batch))
             database.execute_many(
-                f"INSERT INTO {self._documents} (id, text, metadata) VALUES (?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata",
+                f"INSERT INTO {self._documents} (rowid, id, text, metadata) VALUES (?, ?, ?, ?)",
+                zip(rows, batch.ids, batch.texts, batch.as_json, strict=True),
+            )
+            database.execute_many(
+                f"INSERT INTO {self._vectors} (rowid, embedding) VALUES (?, ?)",
                 (
-                    (each.id, each.text, json.dumps(dict(each.metadata), ensure_ascii=False))
-                    for each in latest
+                    (row, vector.tobytes())
+                    for row, vector in zip(rows, batch.vectors.astype("<f4"), strict=True)
+                    if vector.any()
                 ),
-            )
-            # vec0 tables have no upsert
-            database.execute_many(
-                f"DELETE FROM {self._vectors} WHERE rowid = {row}", ((each.id,) for each in latest)
-            )
-            database.execute_many(
-                f"INSERT INTO {self._vectors} (rowid, embedding) VALUES ({row}, ?)",
-                ((each.id, _to_blob(each.vector)) for each in latest if each.vector.any()),
             )
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents, all of them in one transaction."""
         with self._database.transaction():
-            for identifier in ids:
-                for (row,) in self._database.rows(
-                    f"DELETE FROM {self._documents} WHERE id = ? RETURNING rowid", (identifier,)
-                ):
-                    self._database.rows(f"DELETE FROM {self._vectors} WHERE rowid = ?", (row,))
+            self._remove(ids)
+
+    def _remove(self, ids: Sequence[str]) -> None:
+        """Delete documents; the caller has begun a transaction."""
+        keys = [(identifier,) for identifier in ids]
+        row = f"(SELECT rowid FROM {self._documents} WHERE id = ?)"
+        self._database.execute_many(f"DELETE FROM {self._vectors} WHERE rowid = {row}", keys)
+        self._database.execute_many(f"DELETE FROM {self._documents} WHERE id = ?", keys)
 
     def count(self) -> int:
         """Return the number of documents."""

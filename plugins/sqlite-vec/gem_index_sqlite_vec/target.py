@@ -10,7 +10,9 @@ and ``faq_gem_2_vectors``; the views ``faq`` and ``faq_vectors`` show the live o
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
@@ -62,6 +64,10 @@ class SqliteVecTarget:
         self._notes = f'"{self._name}_gem"'
         # A dry run does not create the file.
         self._opened = Database(self._path) if self._path.exists() else None
+
+    def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
+        """Return nothing: metadata is stored as JSON."""
+        return []
 
     def live(self) -> SqliteVecTable | None:
         """Return the table that readers see."""
@@ -129,6 +135,10 @@ class SqliteVecTarget:
         """Return the open database; the file is created if it is missing."""
         if self._opened is None:
             self._opened = Database(self._path)
+        if self._opened.rows("SELECT 1 FROM sqlite_master WHERE name = 'target_documents'"):
+            raise ConfigError(
+                f"found gem-index's own database {self._path}; expected another file; choose another name"
+            )
         return self._opened
 
     def _find(self, state: str) -> SqliteVecTable | None:

@@ -217,6 +217,14 @@ class TestRefused:
                 collection.push(url, full=full)
         assert execute(path, "SELECT name FROM sqlite_master") == [("faq",)]
 
+    def test_the_database_of_a_home(self, tmp_path: Path) -> None:
+        home = Home(tmp_path / "home")
+        home.build("faq", [Document(id="1", text="a river")])
+        [database] = (tmp_path / "home").glob("*.sqlite3")
+        with pytest.raises(ConfigError, match="gem-index's own database .*; expected another file"):
+            home.collection("faq").push(f"sqlite-vec://{database}?table=faq")
+        assert home.verify() == []
+
     def test_a_file_that_is_not_a_database(self, path: Path, url: str) -> None:
         path.write_bytes(b"not a database, but long enough to be read as one" * 100)
         with pytest.raises(ConfigError, match="not a database; expected a SQLite database"):

@@ -1,0 +1,147 @@
+"""Documents in columns, as a push sends them: databases that take columns need no object for each document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, overload
+
+import numpy as np
+
+from gem_index.arrays import F32
+from gem_index.errors import ConfigError
+from gem_index.targets.protocol import TargetDocument, TargetSchema
+
+__all__ = ["TargetBatch"]
+
+_OVERHEAD = 100  # bytes of a document in a request beside its values: names and punctuation
+_BYTES_OF_A_CHARACTER = 6  # at most, as JSON escapes it
+
+
+class TargetBatch(Sequence[TargetDocument]):
+    """Documents with distinct ids; a sequence of :class:`TargetDocument`, which are made when they are asked for.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    vectors : float32 array (n, d)
+    texts : sequence of str, optional
+        None if texts are not stored.
+    metadata : sequence of mapping
+    as_json : sequence of str, optional
+        The metadata as JSON, if it is at hand.
+    new : bool
+        The table holds none of these documents for certain, so that they may be inserted instead of upserted.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        vectors: F32,
+        texts: Sequence[str | None] | None,
+        metadata: Sequence[Mapping[str, Any]],
+        *,
+        as_json: Sequence[str] | None = None,
+        new: bool = False,
+    ) -> None:
+        self.ids = list(ids)
+        self.vectors = vectors
+        self.texts: list[str | None] = [None] * len(self.ids) if texts is None else list(texts)
+        self.metadata = list(metadata)
+        self.new = new
+        self._json = None if as_json is None else list(as_json)
+
+    @classmethod
+    def of(cls, documents: Sequence[TargetDocument], schema: TargetSchema) -> Self:
+        """Return documents as a batch for a table; the last of two with the same id counts.
+
+        Raises
+        ------
+        ConfigError
+            If a vector does not have the table's dimension.
+        """
+        if isinstance(documents, cls):
+            batch = documents
+        else:
+            for document in documents:
+                schema.check_vector(document.vector)
+            latest = list({document.id: document for document in documents}.values())
+            batch = cls(
+                [document.id for document in latest],
+                np.array([document.vector for document in latest], np.float32).reshape(
+                    len(latest), schema.dimension
+                ),
+                [document.text for document in latest],
+                [document.metadata for document in latest],
+            )
+        if batch.vectors.shape != (len(batch), schema.dimension):
+            raise ConfigError(
+                f"found vectors of the shape {batch.vectors.shape}; "
+                f"expected {len(batch)} of {schema.dimension} numbers, the table's dimension"
+            )
+        return batch
+
+    @property
+    def as_json(self) -> list[str]:
+        """The metadata as JSON."""
+        if self._json is None:
+            self._json = [json.dumps(dict(each), ensure_ascii=False) for each in self.metadata]
+        return self._json
+
+    def sent(self) -> TargetBatch:
+        """Return the same documents, of which the table may hold some."""
+        return TargetBatch(
+            self.ids, self.vectors, self.texts, self.metadata, as_json=self.as_json, new=False
+        )
+
+    def parts(
+        self, largest: int, *, bytes_of_a_number: int, most: int | None = None
+    ) -> Iterator[TargetBatch]:
+        """Divide the documents into parts for requests.
+
+        Parameters
+        ----------
+        largest : int
+            Bytes of a request, at most; a document that is larger is a part of its own.
+        bytes_of_a_number : int
+            How many a vector's element takes.
+        most : int, optional
+            How many documents a request may hold.
+        """
+        begin = size = 0
+        fixed = bytes_of_a_number * self.vectors.shape[1] + _OVERHEAD
+        for place, (identifier, text, metadata) in enumerate(
+            zip(self.ids, self.texts, self.as_json, strict=True)
+        ):
+            characters = len(identifier) + len(text or "") + len(metadata)
+            length = fixed + _BYTES_OF_A_CHARACTER * characters
+            if place > begin and (size + length > largest or place - begin == most):
+                yield self[begin:place]
+                begin, size = place, 0
+            size += length
+        if len(self) > begin:
+            yield self[begin:]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> TargetDocument: ...
+    @overload
+    def __getitem__(self, place: slice) -> TargetBatch: ...
+    def __getitem__(self, place: int | slice) -> TargetDocument | TargetBatch:
+        if isinstance(place, slice):
+            return TargetBatch(
+                self.ids[place],
+                self.vectors[place],
+                self.texts[place],
+                self.metadata[place],
+                as_json=self.as_json[place],
+                new=self.new,
+            )
+        return TargetDocument(
+            self.ids[place], self.vectors[place], self.texts[place], self.metadata[place]
+        )
+
+    def __iter__(self) -> Iterator[TargetDocument]:
+        return map(TargetDocument, self.ids, self.vectors, self.texts, self.metadata)

@@ -1,0 +1,191 @@
+"""Folders as targets: Parquet files and FAISS, who may write to them, and what a damaged one says."""
+
+import json
+
+import faiss
+import numpy as np
+import pyarrow.parquet
+import pytest
+from filelock import FileLock
+
+from gem_index import Document, TargetDocument, TargetSchema
+from gem_index.errors import ConfigError
+from gem_index.targets import folder, open_target
+
+
+@pytest.fixture
+def faq(home, vectors_folder):
+    documents = [Document(id=f"d{i}", text=f"a visa number {i}") for i in range(20)]
+    home.build("faq", documents, vectors=str(vectors_folder), prior=0)
+    return home.collection("faq")
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"parquet://{tmp_path}/table"
+
+
+def test_a_folder_of_others_is_left_alone(faq, tmp_path):
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table/mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds other files; expected a new or empty folder"):
+        faq.push(f"parquet://{tmp_path}/table")
+    assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
+
+
+def test_a_file_is_not_a_folder(faq, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match="file is a file; expected a new or empty folder"):
+            faq.push(f"parquet://{tmp_path}/file", dry_run=dry_run)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_files_are_readable_by_anybody(faq, url, tmp_path):
+    faq.push(url, batch=7)
+    faq.ingest([Document(id="d3", text="the river", metadata={"lang": "en"})])
+    faq.push(url)
+    rows = pyarrow.parquet.read_table(tmp_path / "table/live").to_pylist()
+    assert sorted(row["id"] for row in rows) == sorted(f"d{i}" for i in range(20))
+    (changed,) = [row for row in rows if row["id"] == "d3"]
+    assert (changed["text"], json.loads(changed["metadata"])) == ("the river", {"lang": "en"})
+
+
+class TestTwoProgramsInOneFolder:
+    """One of them is refused, and the table stays whole."""
+
+    @pytest.mark.parametrize("scheme", ["parquet", "faiss"])
+    def test_a_table_that_was_written_meanwhile(self, tmp_path, scheme):
+        url = f"{scheme}://{tmp_path}/table"
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        open_target(url).create(schema)
+        one, other = open_target(url).live(), open_target(url).live()
+        vector = np.array([1, 0], np.float32)
+        one.upsert([TargetDocument("a", vector, "a", {})])
+        for work in (
+            lambda: other.upsert([TargetDocument("b", vector, "b", {})]),
+            lambda: other.delete(["a"]),
+        ):
+            with pytest.raises(
+                ConfigError, match="another program has written to .*run the command again"
+            ):
+                work()
+        one.upsert([TargetDocument("c", vector, "c", {})])
+        one.finish()
+        assert {document.id for document in open_target(url).live().documents()} == {"a", "c"}
+
+    def test_a_table_that_was_created_meanwhile(self, tmp_path):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        one, other = (open_target(f"parquet://{tmp_path}/table") for _ in range(2))
+        one.create(schema)
+        with pytest.raises(ConfigError, match="another program has created"):
+            other.create(schema)
+
+    def test_a_table_that_was_replaced_meanwhile(self, tmp_path):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        target = open_target(f"parquet://{tmp_path}/table")
+        target.create(schema)
+        held = target.live()
+        target.drop()
+        with pytest.raises(ConfigError, match="another program has written to"):
+            held.delete(["a"])
+
+    @pytest.mark.parametrize("method", ["documents", "delete"])
+    def test_a_file_that_another_program_replaced(self, tmp_path, method):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        target, vector = open_target(f"parquet://{tmp_path}/table"), np.array([1, 0], np.float32)
+        one = target.create(schema)
+        one.upsert([TargetDocument("a", vector, "a", {}), TargetDocument("b", vector, "b", {})])
+        reader = target.live()
+        one.delete(["b"])
+        with pytest.raises(
+            ConfigError, match="another program has written to .*run the command ag"
+        ):
+            list(reader.documents()) if method == "documents" else reader.delete(["a"])
+        assert [document.id for document in target.live().documents()] == ["a"]
+
+    @pytest.mark.parametrize("damage", ["junk", "missing", "schema", "files"])
+    def test_a_damaged_folder(self, tmp_path, damage):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        target, vector = open_target(f"parquet://{tmp_path}/table"), np.array([1, 0], np.float32)
+        target.create(schema).upsert([TargetDocument("a", vector, "a", {})])
+        live = tmp_path / "table/live"
+        [file], manifest = list(live.glob("*.parquet")), live / "_table.json"
+        content = json.loads(manifest.read_text())
+        if damage == "junk":
+            file.write_bytes(b"junk")
+        elif damage == "missing":
+            file.unlink()
+        else:
+            del content[damage]
+            manifest.write_text(json.dumps(content))
+        with pytest.raises(
+            ConfigError, match="is damaged.*; expected what a push wrote; push in full"
+        ):
+            list(target.live().documents())
+
+    def test_the_lock_is_waited_for(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(folder, "_WAIT", 0.1)
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        target = open_target(f"parquet://{tmp_path}/table")
+        table = target.create(schema)
+        with (
+            FileLock(tmp_path / "table/_lock"),
+            pytest.raises(ConfigError, match="another program writes to"),
+        ):
+            table.delete(["a"])
+        table.delete(["a"])
+
+
+class TestFaiss:
+    """What a reader opens by the manifest."""
+
+    def test_the_index_and_its_ids(self, faq, tmp_path):
+        faq.push(f"faiss://{tmp_path}/index")
+        faq.ingest([Document(id="d3", text="the river")])
+        faq.delete(["d7"])
+        faq.push(f"faiss://{tmp_path}/index")
+        live = tmp_path / "index/live"
+        names = json.loads((live / "_table.json").read_text())["index"]
+        index, ids = (
+            faiss.read_index(str(live / names["file"])),
+            json.loads((live / names["ids"]).read_text()),
+        )
+        assert sorted(ids) == sorted(f"d{i}" for i in range(20) if i != 7)
+        assert index.metric_type == faiss.METRIC_INNER_PRODUCT
+        scores, rows = index.search(faq.encoder.encode(["the river"]), 1)
+        assert ids[rows[0, 0]] == "d3"
+        assert scores[0, 0] == pytest.approx(1, abs=1e-5)
+        assert {path.suffix for path in live.iterdir()} == {".faiss", ".json", ".parquet"}
+        assert len(list(live.glob("index-*"))) == len(list(live.glob("ids-*"))) == 1
+
+    def test_a_factory_for_more_documents(self, faq, tmp_path):
+        with pytest.raises(
+            ConfigError, match="cannot train the index 'IVF50,Flat' with 20 vectors"
+        ):
+            faq.push(f"faiss://{tmp_path}/index?factory=IVF50,Flat")
+        assert faq.push(f"faiss://{tmp_path}/index").documents == 20
+
+    def test_another_factory_builds_another_index(self, faq, tmp_path):
+        url = f"faiss://{tmp_path}/index"
+
+        def kind():
+            live = tmp_path / "index/live"
+            names = json.loads((live / "_table.json").read_text())["index"]
+            return type(faiss.read_index(str(live / names["file"])))
+
+        faq.push(url)
+        assert kind() is faiss.IndexFlatIP
+        assert faq.push(f"{url}?factory=HNSW32").unchanged == 20
+        faq.ingest([Document(id="new", text="the river")])
+        faq.push(f"{url}?factory=HNSW32")
+        assert kind() is faiss.IndexHNSWFlat
+        faq.ingest([Document(id="newer", text="a bank")])
+        faq.push(url)  # the factory of the last push
+        assert kind() is faiss.IndexHNSWFlat
+
+    @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ7"])
+    def test_a_factory_that_faiss_does_not_know(self, faq, tmp_path, factory):
+        with pytest.raises(ConfigError, match="FAISS makes no index"):
+            faq.push(f"faiss://{tmp_path}/index?factory={factory}")
+        assert not (tmp_path / "index").exists()

@@ -1,0 +1,100 @@
+"""Documents in columns."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gem_index import TargetDocument, TargetSchema
+from gem_index.errors import ConfigError
+from gem_index.targets import TargetBatch, integers_within
+
+SCHEMA = TargetSchema(fingerprint="f", dimension=2, token="t")
+
+
+def document(name, x, text="t", **metadata):
+    return TargetDocument(name, np.array([x, 0], np.float32), text, metadata)
+
+
+def batch(count=5, **options):
+    ids = [f"d{i}" for i in range(count)]
+    vectors = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
+    return TargetBatch(ids, vectors, ids, [{"n": i} for i in range(count)], **options)
+
+
+def test_the_last_of_two_documents_with_the_same_id_counts():
+    found = TargetBatch.of([document("a", 1), document("b", 2), document("a", 3, n=1)], SCHEMA)
+    assert (found.ids, found.vectors[:, 0].tolist(), found.as_json) == (
+        ["a", "b"],
+        [3, 2],
+        ['{"n": 1}', "{}"],
+    )
+    assert not found.new
+
+
+def test_a_batch_is_taken_as_it_is():
+    given = batch(new=True)
+    assert TargetBatch.of(given, SCHEMA) is given
+    assert not TargetBatch.of([], SCHEMA)
+
+
+@pytest.mark.parametrize("documents", [[TargetDocument("a", np.zeros(3, np.float32))], batch()])
+def test_another_dimension_is_refused(documents):
+    wrong = TargetSchema(fingerprint="f", dimension=4, token="t")
+    with pytest.raises(ConfigError, match="expected .*4 numbers, the table's dimension"):
+        TargetBatch.of(documents, wrong)
+
+
+def test_documents_are_made_when_they_are_asked_for():
+    found = list(batch(2))
+    assert [(d.id, d.vector.tolist(), d.text, d.metadata) for d in found] == [
+        ("d0", [0, 1], "d0", {"n": 0}),
+        ("d1", [2, 3], "d1", {"n": 1}),
+    ]
+    assert batch()[-1].id == "d4"
+
+
+def test_parts_keep_what_is_known():
+    part = batch(as_json=[f'{{"n":{i}}}' for i in range(5)], new=True)[1:3]
+    assert (part.ids, part.as_json, part.new) == (["d1", "d2"], ['{"n":1}', '{"n":2}'], True)
+    assert not part.sent().new
+    assert part.sent().as_json == part.as_json
+
+
+def test_without_texts():
+    found = TargetBatch(["a"], np.zeros((1, 2), np.float32), None, [{}])
+    assert [each.text for each in found] == [None]
+
+
+def test_requests_are_bounded_by_bytes_and_by_number():
+    assert [part.ids for part in batch().parts(10**6, bytes_of_a_number=4, most=2)] == [
+        ["d0", "d1"],
+        ["d2", "d3"],
+        ["d4"],
+    ]
+    small = list(batch().parts(1, bytes_of_a_number=4))
+    assert [len(part) for part in small] == [1] * 5
+    everything = list(batch().parts(10**6, bytes_of_a_number=4))
+    assert [len(part) for part in everything] == [5]
+    largest = 1000
+    for part in batch(50).parts(largest, bytes_of_a_number=6):
+        sent = [
+            {"id": d.id, "vector": [0.123] * 2, "text": d.text, "metadata": d.metadata}
+            for d in part
+        ]
+        assert len(json.dumps(sent)) <= largest
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        (1, True),
+        (10, False),
+        (True, True),
+        (1e300, True),
+        ({"a": [1, {"b": 10}]}, False),
+        ("10", True),
+    ],
+)
+def test_integers_within(value, fits):
+    assert integers_within(value, range(10)) is fits
