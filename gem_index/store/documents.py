@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, CursorResult, delete, func, insert, select
+from sqlalchemy import Connection, CursorResult, delete, func, insert, select, true
+from sqlalchemy.exc import OperationalError
 
 from gem_index.documents import Document, content_hash
-from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
+from gem_index.errors import DuplicateIdError, ExistingIdError, FilterError, InputError
+from gem_index.quoting import quoted
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
-from gem_index.store.where import compile_where
+from gem_index.store.where import compile_where, fields_of
 from gem_index.text import WeightedText
 
 __all__ = ["DocumentRepository", "OnExisting", "UpsertCounts"]
@@ -25,6 +28,9 @@ OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
 """How to treat a document whose id is already stored."""
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
+
+_LIMITS = ("too large", "stack overflow", "too complex", "too many")
+"""Words of SQLite's messages about the size of a statement."""
 
 _STORED = (
     documents.c.seq,
@@ -227,16 +233,64 @@ class DocumentRepository:
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> npt.NDArray[np.int64]:
         """Return the seqs of the documents after a seq that a filter accepts, ascending."""
-        rows = self._connection.execute(
-            select(documents.c.seq)
-            .where(
-                self._mine,
-                documents.c.seq > after,
-                compile_where(where, documents.c.metadata),
-            )
-            .order_by(documents.c.seq)
+        query = select(documents.c.seq).where(
+            self._mine, documents.c.seq > after, compile_where(where, documents.c.metadata)
         )
-        return np.fromiter(rows.scalars(), dtype=np.int64)
+        try:
+            rows = self._connection.execute(query.order_by(documents.c.seq))
+            return np.fromiter(rows.scalars(), dtype=np.int64)
+        except OperationalError as error:
+            if not any(limit in str(error.orig) for limit in _LIMITS):
+                raise
+            raise FilterError(
+                f"the filter is more than SQLite takes: {error.orig}; expected fewer conditions, or shorter ones: "
+                "many values of one field go into $in"
+            ) from error
+
+    def ids_of(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+        """Return the ids of the documents with these seqs, in the same order; all must exist."""
+        found: dict[int, str] = {}
+        for begin in range(0, len(seqs), _BATCH):
+            wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH].tolist())
+            query = select(documents.c.seq, documents.c.document_id).where(self._mine, wanted)
+            found |= {row.seq: row.document_id for row in self._connection.execute(query)}
+        return [found[seq] for seq in seqs.tolist()]
+
+    def accepted(self, where: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+        """Return the seqs that a filter accepts, ascending.
+
+        Raises
+        ------
+        FilterError
+            If there are none, and no document has one of the fields.
+        """
+        found = self.matching(where)
+        if not len(found):
+            self.check_fields(where)
+        return found
+
+    def check_fields(self, where: Mapping[str, Any]) -> None:
+        """Check that documents have the fields of a filter that accepts none of them.
+
+        Raises
+        ------
+        FilterError
+            If no document has one of the fields; near names are named.
+        """
+        for name in fields_of(where):
+            if self.count() and not len(self.matching({name: {"$exists": True}})):
+                entries = func.json_each(documents.c.metadata).table_valued("key")
+                query = (
+                    select(entries.c.key).distinct().select_from(documents.join(entries, true()))
+                )
+                known = self._connection.scalars(query.where(self._mine)).all()
+                near = difflib.get_close_matches(name[:200], known, n=3) or sorted(known)[:8]
+                there = (
+                    f"the fields are {', '.join(map(quoted, near))}" if near else "there is none"
+                )
+                raise FilterError(
+                    f"no document has the field {quoted(name)} of the filter; expected one that is there: {there}"
+                )
 
     def texts(self, seqs: Sequence[int]) -> list[str]:
         """Return the texts of the documents with these seqs, in the same order; all must exist."""
@@ -261,20 +315,24 @@ class DocumentRepository:
 
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:
         """Return the documents with these seqs; missing documents are omitted."""
-        found: dict[int, StoredDocument] = {}
-        for begin in range(0, len(seqs), _BATCH):
-            rows = self._connection.execute(
-                select(*_STORED).where(
-                    self._mine, documents.c.seq.in_(seqs[begin : begin + _BATCH])
-                )
-            )
-            found |= {
-                seq: StoredDocument(
-                    seq=seq, document_id=name, text=_text(text, weights), metadata=metadata
-                )
-                for seq, name, text, metadata, weights in rows
-            }
-        return found
+        return {
+            seq: StoredDocument(seq=seq, document_id=name, text=text, metadata=metadata)
+            for seq, name, text, metadata in zip(*self.columns(seqs), strict=True)
+        }
+
+    def columns(self, seqs: Sequence[int]) -> tuple[list[int], list[str], list[str], list[str]]:
+        """Return seqs, ids, texts and metadata as JSON of the documents with these seqs; missing documents are omitted."""
+        rows = self._connection.exec_driver_sql(
+            "SELECT seq, document_id, text, metadata, weights FROM documents "
+            "WHERE collection_id = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq",
+            (self._collection_id, json.dumps([int(seq) for seq in seqs])),
+        ).all()
+        found, names, texts, metadata, weights = (
+            map(list, zip(*rows, strict=True)) if rows else ([],) * 5
+        )
+        if any(weights):
+            texts = [_text(*pair) for pair in zip(texts, weights, strict=True)]
+        return found, names, texts, metadata
 
     def weighted(self) -> bool:
         """Tell whether any document has a text with weights."""

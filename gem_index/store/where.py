@@ -1,10 +1,10 @@
-"""Translate metadata filters to SQL: equality, $in, $gt/$gte/$lt/$lte, $and/$or/$not."""
+"""Translate metadata filters to SQL: equality, comparisons, lists, patterns, $and/$or/$not."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -12,6 +12,8 @@ from sqlalchemy import (
     ColumnElement,
     Text,
     and_,
+    case,
+    exists,
     false,
     func,
     literal,
@@ -24,7 +26,7 @@ from sqlalchemy import (
 from gem_index.errors import FilterError
 from gem_index.quoting import quoted
 
-__all__ = ["compile_where"]
+__all__ = ["compile_where", "fields_of"]
 
 _COMPARISONS = {
     "$gt": lambda value, bound: value > bound,
@@ -32,11 +34,15 @@ _COMPARISONS = {
     "$lt": lambda value, bound: value < bound,
     "$lte": lambda value, bound: value <= bound,
 }
+_OPERATORS = ", ".join(
+    ["$eq", "$ne", "$in", "$nin", *_COMPARISONS, "$exists", "$contains", "$like"]
+)
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
 _MOST_PARTS = 500  # in total; SQLite accepts conditions up to a depth of 1000
 _MOST_VALUES = 100_000  # of $in
 _DEEPEST = 50
+_ZERO = r"\u0000"  # as JSON writes a zero byte
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -49,8 +55,14 @@ def compile_where(
     ----------
     where : mapping
         ``{"lang": "en", "year": {"$gte": 2020}}``: every entry must hold. A field compares with a JSON value of the same
-        kind; a field that is missing equals None and nothing else. ``{"$and": [...]}``, ``{"$or": [...]}`` and
-        ``{"$not": {...}}`` combine filters.
+        kind; a field that is missing equals None and nothing else, and a list equals each of its members. ``author.name``
+        is the field ``name`` of the object ``author``, unless a document has a field of that whole name. No filter accepts
+        a document whose metadata holds a zero byte.
+
+        Operators: ``$eq``, ``$ne``, ``$in``, ``$nin``, ``$gt``, ``$gte``, ``$lt``, ``$lte``; ``$exists`` (True or False);
+        ``$contains``, a member of a list or a part of a string; ``$like``, a whole string, ASCII letters in either case, in
+        which ``%`` stands for any characters, ``_`` for one, and a backslash takes this meaning from the next.
+        ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
     metadata : Column
         The column with the JSON text.
     depth : int
@@ -76,7 +88,12 @@ def compile_where(
         raise FilterError(
             f"the filter holds more than {_MOST_PARTS} conditions; expected fewer: many values of one field go into $in"
         )
-    return and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
+    found = and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
+    if depth:
+        return found
+    # SQLite's functions of JSON end a text at a zero byte, so that others would seem equal. Without its escaped backslashes
+    # a JSON text holds the escape of a zero byte only where there is one.
+    return and_(func.instr(func.replace(metadata, r"\\", ""), _ZERO) == 0, found)
 
 
 def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnElement[bool]:
@@ -102,7 +119,27 @@ def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnEle
     return and_(*(field.condition(operator, operand) for operator, operand in value.items()))
 
 
+def fields_of(where: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields in a filter that :func:`compile_where` takes, each once, in order.
+
+    Those that are only asked whether they exist are left out.
+    """
+    found: dict[str, None] = {}
+    for key, value in where.items():
+        if key in ("$and", "$or"):
+            found |= dict.fromkeys(name for part in value for name in fields_of(part))
+        elif key == "$not":
+            found |= dict.fromkeys(fields_of(value))
+        elif not isinstance(value, Mapping) or set(value) != {"$exists"}:
+            found[key] = None
+    return list(found)
+
+
 def _refuse_surrogates(text: object) -> None:
+    if isinstance(text, str) and "\0" in text:
+        raise FilterError(
+            f"the filter holds {quoted(text)} with a zero byte; expected none: metadata with zero bytes is not searched"
+        )
     try:
         if isinstance(text, str):
             text.encode()
@@ -135,30 +172,71 @@ class _Field:
     def __init__(self, key: str, metadata: Column[str]) -> None:
         _refuse_surrogates(key)
         self._key = key
-        path = f'$."{key}"'
-        self._value: ColumnElement[Any] = func.json_extract(metadata, path)
-        self._type = func.coalesce(func.json_type(metadata, path), "null", type_=Text)
+        paths = [f'$."{key}"']
+        if "." in key:
+            paths.append("$" + "".join(f'."{part}"' for part in key.split(".")))
+        self._value: ColumnElement[Any] = _first(func.json_extract, metadata, paths)
+        self._held: ColumnElement[Any] = _first(func.json_type, metadata, paths)
+        self._type = func.coalesce(self._held, "null", type_=Text)
 
     def condition(self, operator: str, operand: Any) -> ColumnElement[bool]:
-        if operator == "$in":
+        if operator == "$eq":
+            return self.equals(operand)
+        if operator == "$ne":
+            return not_(self.equals(operand))
+        if operator == "$exists":
+            if not isinstance(operand, bool):
+                raise FilterError(
+                    f"$exists on {quoted(self._key)} is {quoted(operand)}; expected true or false"
+                )
+            return self._held.is_not(None) if operand else self._held.is_(None)
+        if operator in ("$contains", "$like"):
+            return self._text(operator, operand)
+        if operator in ("$in", "$nin"):
             if not isinstance(operand, Sequence) or isinstance(operand, str):
                 raise FilterError(
-                    f"$in on {quoted(self._key)} holds {quoted(operand)}; expected a list"
+                    f"{operator} on {quoted(self._key)} holds {quoted(operand)}; expected a list"
                 )
             if len(operand) > _MOST_VALUES:
                 raise FilterError(
-                    f"$in on {quoted(self._key)} holds {len(operand)} values; expected at most {_MOST_VALUES}"
+                    f"{operator} on {quoted(self._key)} holds {len(operand)} values; expected at most {_MOST_VALUES}"
                 )
-            return self._among(operand)
+            among = self._among(operand)
+            return among if operator == "$in" else not_(among)
         if operator not in _COMPARISONS:
             raise FilterError(
-                f"the operator on {quoted(self._key)} is {quoted(operator)}; expected $in, {', '.join(_COMPARISONS)}"
+                f"the operator on {quoted(self._key)} is {quoted(operator)}; expected {_OPERATORS}"
             )
         if isinstance(operand, bool) or not isinstance(operand, int | float | str):
             raise FilterError(
                 f"{operator} on {quoted(self._key)} compares with {quoted(operand)}; expected a number or a string"
             )
         return self._guard(operand, _COMPARISONS[operator](self._value, self._bind(operand)))
+
+    def _text(self, operator: str, operand: Any) -> ColumnElement[bool]:
+        """Look into a string, or for a member of a list."""
+        if operator == "$contains" and not isinstance(operand, str):
+            return self._members(operand)
+        if not isinstance(operand, str):
+            raise FilterError(
+                f"{operator} on {quoted(self._key)} looks for {quoted(operand)}; expected a string"
+            )
+        if operator == "$like":
+            return self._guard(operand, self._value.like(self._bind(operand), escape="\\"))
+        inside = self._guard(operand, func.instr(self._value, self._bind(operand)) > 0)
+        return or_(inside, self._members(operand))
+
+    def _members(self, value: Any) -> ColumnElement[bool]:
+        """Look for a member of a list."""
+        return self._any_member(lambda found, kind: self._same(value, found, kind))
+
+    def _any_member(
+        self, condition: Callable[[ColumnElement[Any], ColumnElement[Any]], ColumnElement[bool]]
+    ) -> ColumnElement[bool]:
+        """Tell whether a member of a list meets a condition on its value and kind; CASE spares the other documents."""
+        table = func.json_each(self._value).table_valued("value", "type")
+        found = exists().select_from(table).where(condition(table.c.value, table.c.type))
+        return case((self._type == "array", found), else_=false())
 
     def _among(self, values: Sequence[Any]) -> ColumnElement[bool]:
         """Compare with many values: one table of texts and one of numbers, as one condition per value would be too deep."""
@@ -174,28 +252,54 @@ class _Field:
         parts = [self.equals(value) for value in {repr(value): value for value in rest}.values()]
         for kind, listed in (("", texts), (0.0, [_sqlite_number(n) for n in numbers])):
             table = func.json_each(json.dumps([n for n in listed if n == n and n not in _INFINITE]))
-            found = self._value.in_(select(table.table_valued("value").c.value))
-            parts.append(self._guard(kind, found))
+            wanted = select(table.table_valued("value").c.value)
+            parts.append(self._guard(kind, self._value.in_(wanted)))
+            kinds = _kinds(kind)
+            parts.append(
+                self._any_member(
+                    lambda found, of, kinds=kinds, wanted=wanted: and_(  # type: ignore[misc]
+                        of.in_(kinds), found.in_(wanted)
+                    )
+                )
+            )
         return or_(false(), *parts)
 
     def equals(self, value: Any) -> ColumnElement[bool]:
+        return or_(self._same(value, self._value, self._type), self._members(value))
+
+    def _same(
+        self, value: Any, found: ColumnElement[Any], kind: ColumnElement[Any]
+    ) -> ColumnElement[bool]:
+        """Compare a value of a document with one of the filter, by kind and content."""
         if value is None:
-            return self._type == "null"
+            return kind == "null"
         if isinstance(value, bool):
-            return self._type == ("true" if value else "false")
+            return kind == ("true" if value else "false")
         if not isinstance(value, int | float | str):
             raise FilterError(
                 f"{quoted(self._key)} is compared with {quoted(value)}; expected a string, a number, a boolean or null"
             )
-        return self._guard(value, self._value == self._bind(value))
+        return func.coalesce(and_(kind.in_(_kinds(value)), found == self._bind(value)), false())
 
     def _guard(self, value: float | str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-        kinds = ("text",) if isinstance(value, str) else ("integer", "real")
-        return func.coalesce(and_(self._type.in_(kinds), condition), false())
+        return func.coalesce(and_(self._type.in_(_kinds(value)), condition), false())
 
     def _bind(self, value: float | str) -> ColumnElement[Any]:
         _refuse_surrogates(value)
         return literal(value if isinstance(value, str) else _sqlite_number(value))
+
+
+def _first(
+    function: Callable[..., ColumnElement[Any]], metadata: Column[str], paths: Sequence[str]
+) -> ColumnElement[Any]:
+    """Return what a function of JSON finds under the first path that there is."""
+    found = [function(metadata, path) for path in paths]
+    return found[0] if len(found) == 1 else func.coalesce(*found)
+
+
+def _kinds(value: float | str) -> tuple[str, ...]:
+    """Return SQLite's names of the JSON types that compare with a value."""
+    return ("text",) if isinstance(value, str) else ("integer", "real")
 
 
 def _sqlite_number(value: float) -> float:

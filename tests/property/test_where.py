@@ -1,6 +1,7 @@
 """Metadata filters in SQL against the same filters in plain Python."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Column, MetaData, Table, Text, create_engine, insert, select
 
 from gem_index.errors import FilterError
-from gem_index.store.where import compile_where
+from gem_index.store.where import compile_where, fields_of
 
 MISSING = object()
 
@@ -24,13 +25,29 @@ def plain_entry(key, value, metadata):
         return any(plain_match(part, metadata) for part in value)
     if key == "$not":
         return not plain_match(value, metadata)
-    found = metadata.get(key)
+    found = plain_value(key, metadata)
     if not isinstance(value, dict):
         return plain_equal(found, value)
     return all(plain_condition(operator, operand, found) for operator, operand in value.items())
 
 
+def plain_value(key, metadata):
+    """The field of that name, else the one inside objects; None stands for a missing one but for $exists."""
+    if key in metadata:
+        return metadata[key]
+    found = metadata
+    for part in key.split("."):
+        found = found.get(part, MISSING) if isinstance(found, dict) else MISSING
+    return found
+
+
 def plain_equal(a, b):
+    if isinstance(a, list):
+        return any(plain_same(member, b) for member in a)
+    return plain_same(None if a is MISSING else a, b)
+
+
+def plain_same(a, b):
     if isinstance(a, bool) or isinstance(b, bool) or a is None or b is None:
         return a is b
     return isinstance(a, str) == isinstance(b, str) and not isinstance(a, list | dict) and a == b
@@ -39,6 +56,20 @@ def plain_equal(a, b):
 def plain_condition(operator, operand, found):
     if operator == "$in":
         return any(plain_equal(found, value) for value in operand)
+    if operator == "$nin":
+        return not plain_condition("$in", operand, found)
+    if operator in ("$eq", "$ne"):
+        return plain_equal(found, operand) is (operator == "$eq")
+    if operator == "$exists":
+        return (found is not MISSING) is operand
+    if operator == "$contains":
+        if isinstance(found, list):
+            return any(plain_same(member, operand) for member in found)
+        return isinstance(found, str) and isinstance(operand, str) and operand in found
+    if operator == "$like":
+        pattern = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in operand)
+        flags = re.IGNORECASE | re.ASCII | re.DOTALL
+        return isinstance(found, str) and re.fullmatch(pattern, found, flags) is not None
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         return False
     if isinstance(found, str) != isinstance(operand, str):
@@ -52,14 +83,21 @@ def plain_condition(operator, operand, found):
     }[operator]
 
 
-keys = st.sampled_from(["a", "b", "c d", "e.f", "$x"[1:], "\u00e9"])
+keys = st.sampled_from(["a", "b", "e", "c d", "e.f", "e.b", "$x"[1:], "\u00e9"])
 numbers = st.integers(-5, 5) | st.sampled_from([0.5, 2.0, -1.5, 10**12])
 strings = st.sampled_from(["", "x", "y", "10", "2", "\u00e9", "\U00010000", "it's"])
 scalars = st.none() | st.booleans() | numbers | strings
-values = scalars | st.lists(scalars, max_size=2)
+values = (
+    scalars
+    | st.lists(scalars, max_size=2)
+    | st.dictionaries(st.sampled_from(["f", "b"]), scalars | st.lists(scalars, max_size=2))
+)
 conditions = (
     scalars
-    | st.fixed_dictionaries({"$in": st.lists(scalars, max_size=3)})
+    | st.dictionaries(st.sampled_from(["$in", "$nin"]), st.lists(scalars, max_size=3), min_size=1)
+    | st.dictionaries(st.sampled_from(["$eq", "$ne", "$contains"]), scalars, min_size=1)
+    | st.fixed_dictionaries({"$exists": st.booleans()})
+    | st.fixed_dictionaries({"$like": st.sampled_from(["%", "_", "x%", "X", "%0", "", "I%S"])})
     | st.dictionaries(
         st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), numbers | strings, min_size=1, max_size=2
     )
@@ -99,6 +137,46 @@ def test_equals_plain_python(where, rows):
     assert matching(where, rows) == [row for row in rows if plain_match(where, row)]
 
 
+def test_zero_bytes_are_not_searched():
+    """SQLite's functions of JSON end a text at a zero byte."""
+    rows = [{"z": "p\0q"}, {"z": "p"}, {"z": ["p\0q"]}, {"y\0z": 1}, {"z": "p\\\0"}]
+    assert matching({"z": "p"}, rows) == rows[1:2]
+    assert matching({"$not": {"z": "q"}}, rows) == rows[1:2]
+    written = [{"z": r"\u0000"}, {"z": r"a\\u0000"}]  # a backslash, and the letters
+    for row in written:
+        assert matching(row, [*rows, *written]) == [row]
+    for where in ({"z": "p\0q"}, {"z": {"$in": ["\0"]}}, {"z": {"$contains": "\0"}}, {"z\0": 1}):
+        with pytest.raises(FilterError, match="zero byte|without quotes"):
+            compile_where(where, TABLE.c.metadata)
+
+
+def test_fields_of_a_filter():
+    where = {"a": 1, "$or": [{"b.c": 1}, {"$not": {"a": 2, "d": {"$gt": 1}}}]}
+    assert fields_of(where) == ["a", "b.c", "d"]
+
+
+def test_lists_texts_and_objects():
+    rows = [
+        {"tags": ["visa", "law"], "author": {"name": "Ann Lee"}, "title": "Renew a visa"},
+        {"tags": "visa", "author.name": "Bo"},
+        {"tags": [1, True, None]},
+        {"tags": None},
+        {},
+    ]
+    assert matching({"tags": "visa"}, rows) == rows[:2]
+    assert matching({"tags": {"$in": ["law", 1]}}, rows) == [rows[0], rows[2]]
+    assert matching({"tags": {"$nin": ["visa"]}}, rows) == rows[2:]
+    assert matching({"tags": {"$contains": "is"}}, rows) == rows[1:2]
+    assert matching({"tags": {"$contains": True}}, rows) == rows[2:3]
+    assert matching({"tags": {"$exists": False}}, rows) == rows[4:]
+    assert matching({"tags": None}, rows) == rows[2:]
+    assert matching({"author.name": {"$like": "ann%"}}, rows) == rows[:1]
+    assert matching({"author.name": "Bo"}, rows) == rows[1:2]
+    percent = [{"x": "50%"}, {"x": "500"}]
+    assert matching({"x": {"$like": r"50\%"}}, percent) == percent[:1]
+    assert matching({"title": {"$contains": "visa"}}, rows) == rows[:1]
+
+
 def test_worked_example():
     rows = [
         {"lang": "en", "year": 2020},
@@ -120,7 +198,10 @@ def test_worked_example():
     [
         ([], "the filter is"),
         ({"$nor": []}, "the filter names '\\$nor'"),
-        ({"a": {"$like": "x"}}, "the operator on 'a' is '\\$like'; expected \\$in, \\$gt"),
+        ({"a": {"$regex": "x"}}, "the operator on 'a' is '\\$regex'; expected \\$eq, .*\\$gt"),
+        ({"a": {"$like": 1}}, "\\$like on 'a' looks for 1; expected a string"),
+        ({"a": {"$exists": 1}}, "\\$exists on 'a' is 1; expected true or false"),
+        ({"a": {"$contains": [1]}}, "'a' is compared with"),
         ({"a": {"$in": "x"}}, "expected a list"),
         ({"a": {"$gt": True}}, "expected a number or a string"),
         ({"a": {"$gt": None}}, "expected a number or a string"),

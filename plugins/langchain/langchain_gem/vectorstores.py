@@ -17,7 +17,6 @@ from gem_index import Collection, Home, ProgressOption, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
 from langchain_gem.embeddings import GemEmbeddings
-from langchain_gem.filters import as_where
 
 __all__ = ["GemVectorStore", "search"]
 
@@ -188,7 +187,7 @@ class GemVectorStore(VectorStore):
         if ids is not None and filter is not None:
             raise TypeError("found ids and a filter; expected one of them")
         if ids is None:
-            ids = [document.id for document in self._collection.documents(as_where(filter))]
+            ids = [document.id for document in self._collection.documents(filter)]
         self._collection.delete(ids)
         return True
 
@@ -300,7 +299,7 @@ def search(
     A text without words finds nothing, while the collection itself raises an error: a chain can continue without results.
     """
     try:
-        hits = collection.search(query, k, as_where(filter), **options)
+        hits = collection.search(query, k, filter, **options)
     except EmptyTextError:
         return []
     return [

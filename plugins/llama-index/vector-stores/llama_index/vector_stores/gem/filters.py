@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from llama_index.core.vector_stores.types import (
@@ -21,14 +22,21 @@ _ORDERED = {
     FilterOperator.LT: "$lt",
     FilterOperator.LTE: "$lte",
 }
-_SUPPORTED = ["==", "!=", *(operator.value for operator in _ORDERED), "in", "nin"]
+_MEMBERS = {FilterOperator.ANY: "$or", FilterOperator.ALL: "$and"}
+_WITHIN = (FilterOperator.CONTAINS, FilterOperator.TEXT_MATCH)
+_SUPPORTED = [
+    *("==", "!=", *(operator.value for operator in _ORDERED), "in", "nin"),
+    *(operator.value for operator in (*_MEMBERS, *_WITHIN)),
+    FilterOperator.TEXT_MATCH_INSENSITIVE.value,
+]
 
 
 def as_where(filters: MetadataFilters | None) -> dict[str, Any]:
     """Translate LlamaIndex's filters.
 
     ``!=`` and ``nin`` accept everything that ``==`` and ``in`` do not accept, also a node without the field. None equals
-    null or a missing field.
+    null or a missing field. A list equals each of its members; ``any``, ``all`` and ``contains`` look for members,
+    ``contains`` and ``text_match`` for a part of a text.
 
     Parameters
     ----------
@@ -38,7 +46,7 @@ def as_where(filters: MetadataFilters | None) -> dict[str, Any]:
     Raises
     ------
     FilterError
-        If an operator looks inside a list or a text: a collection compares whole values.
+        If a collection has no such operator.
     """
     if filters is None or not filters.filters:
         return {}
@@ -61,9 +69,19 @@ def _comparison(condition: MetadataFilter) -> dict[str, Any]:
     if operator in (FilterOperator.IN, FilterOperator.NIN):
         among = {key: {"$in": value}}
         return among if operator == FilterOperator.IN else {"$not": among}
+    if operator in _MEMBERS and isinstance(value, list):
+        return {_MEMBERS[operator]: [{key: {"$eq": member}} for member in value]}
+    if operator in _WITHIN:
+        return {key: {"$contains": value}}
+    if operator == FilterOperator.TEXT_MATCH_INSENSITIVE and isinstance(value, str):
+        return {key: {"$like": f"%{_literal(value)}%"}}
     if operator not in _ORDERED:
         raise FilterError(
-            f"the operator on {key!r} is {operator.value!r}; expected one of {', '.join(_SUPPORTED)}: "
-            "a collection compares whole values, and does not look inside lists or texts"
+            f"the operator on {key!r} is {operator.value!r} with {value!r:.60}; expected one of {', '.join(_SUPPORTED)}"
         )
     return {key: {_ORDERED[operator]: value}}
+
+
+def _literal(text: str) -> str:
+    """Return a pattern of ``$like`` that stands for the text itself."""
+    return re.sub(r"([\\%_])", r"\\\1", text)
