@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from gem_index.collection import Collection, building
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.building import CollectionChoice, as_not_indexed
+from gem_index.collection.collection import Documents
 from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.writing import upsert
@@ -29,12 +30,11 @@ from gem_index.home.registration import register_paths
 from gem_index.home.vector_library import VectorLibrary
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
-from gem_index.reading import DocumentReader
+from gem_index.reading import LINE, DocumentReader, documents_from
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
-from gem_index.text import check_texts
 
 __all__ = ["Home"]
 
@@ -216,8 +216,11 @@ class Home:
     def build(
         self,
         name: str,
-        documents: Iterable[Document],
+        documents: Documents,
         *,
+        id: str | None = None,
+        text: str | Sequence[str] | None = None,
+        metadata: Sequence[str] | None = None,
         vectors: str | None = None,
         config: ConfigLike | None = None,
         prior: float | None = None,
@@ -234,9 +237,9 @@ class Home:
         name, vectors, config, prior, index
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
             own where they are given; another index kind is taken from now on.
-        documents : iterable of Document
-            Read once. The choices of a :class:`~gem_index.reading.DocumentReader` are kept for what is added later
-            (:attr:`Collection.reading`).
+        documents, id, text, metadata
+            As for :meth:`Collection.ingest`. Named fields, and the choices of a
+            :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -250,11 +253,17 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        check_texts(documents, "documents")
+        given = documents_from(documents, id=id, text=text, metadata=metadata)
         choice = CollectionChoice(vectors=vectors, config=config, prior=prior, index=index)
-        reading = documents.choices if isinstance(documents, DocumentReader) else None
+        reading = None
+        if isinstance(documents, DocumentReader):
+            reading = documents.choices
+        elif id is not None or text is not None:
+            texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
+            reading = DocumentReader([], id_field=id, text_fields=texts).choices
         with self._workspace.write_lock(), reporting(progress, "store") as show:
-            watched = counted(documents, "store", show)
+            total = len(documents) if isinstance(documents, Sized) else None
+            watched = counted(given, "store", show, total)
             if self._find(name) is None:
                 return self._build_new(name, watched, choice, reading, show)
             access = self._access(name)

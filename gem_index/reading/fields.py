@@ -1,0 +1,132 @@
+"""From the fields of a record to a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from gem_index.documents import Document
+from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.quoting import quoted
+from gem_index.text import WeightedText, check_weight
+
+__all__ = ["LINE", "FieldNames", "Fields"]
+
+Fields: TypeAlias = dict[str, Any]
+
+LINE = "text"
+"""The field that holds a line of plain text."""
+
+
+@dataclass(frozen=True)
+class FieldNames:
+    """Which fields hold the id, the text and the metadata.
+
+    Parameters
+    ----------
+    id : str, optional
+        By default ``id`` if a record has it, else the record's place.
+    text : sequence of str
+        Several are joined by a blank line; ``NAME*2`` counts twice.
+    metadata : sequence of str, optional
+        All other fields by default.
+
+    Raises
+    ------
+    ConfigError
+        If the weight of a text field is not a number from 0.01 to 100.
+    """
+
+    id: str | None = None
+    text: Sequence[str] = (LINE,)
+    metadata: Sequence[str] | None = None
+    weighted: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weighted", tuple(_text_field(named) for named in self.text))
+
+    def document(
+        self, source: str, place: int, fields: Mapping[str, Any], fallback: str
+    ) -> Document:
+        """Return the document of a record.
+
+        Parameters
+        ----------
+        source : str
+        place : int
+            Of the record in its source, for errors.
+        fields : mapping
+        fallback : str
+            The id of a record that has none.
+
+        Raises
+        ------
+        RecordError
+            If a field is missing or not of its type.
+        """
+        text = self.text_of(source, place, fields)
+        name = self.id or "id"
+        if name in fields:
+            identifier = fields[name]
+        elif self.id is None:
+            identifier = fallback
+        else:
+            raise RecordError(source, place, _missing(name, fields, "id"))
+        used = {name, *(key for key, _ in self.weighted)}
+        names = (
+            [key for key in fields if key not in used] if self.metadata is None else self.metadata
+        )
+        for key in names:
+            if key not in fields:
+                raise RecordError(source, place, _missing(key, fields, "metadata"))
+        try:
+            return Document(id=identifier, text=text, metadata={key: fields[key] for key in names})
+        except InputError as error:
+            raise RecordError(source, place, str(error)) from error
+
+    def text_of(self, source: str, place: int, fields: Mapping[str, Any]) -> str:
+        """Return the text of a record; raises like :meth:`document`."""
+        present = [
+            (key, fields[key], weight)
+            for key, weight in self.weighted
+            if fields.get(key) is not None
+        ]
+        if not present:
+            raise RecordError(source, place, _missing(self.weighted[0][0], fields, "text"))
+        for key, value, _ in present:
+            if not isinstance(value, str):
+                raise RecordError(
+                    source,
+                    place,
+                    f"the field {quoted(key)} is {quoted(value, 40)}; expected a string",
+                )
+        return WeightedText.joined([(value, weight) for _, value, weight in present])
+
+
+def _text_field(named: str) -> tuple[str, float]:
+    """Return the name and weight of ``NAME`` or ``NAME*WEIGHT``.
+
+    Raises
+    ------
+    ConfigError
+        If the weight is not a number from 0.01 to 100.
+    """
+    name, star, weight = named.rpartition("*")
+    if not star:
+        return named, 1.0
+    try:
+        number: object = float(weight)
+    except ValueError:
+        number = weight
+    try:
+        return name, check_weight(number, f"the weight of the text field {quoted(name)}")
+    except InputError as error:
+        raise ConfigError(f"{error} (write a field name with an asterisk as NAME*1)") from error
+
+
+def _missing(wanted: str, fields: Mapping[str, Any], kind: str) -> str:
+    if wanted in fields:
+        return f"the field {quoted(wanted)} is null; expected a string"
+    found = ", ".join(map(quoted, list(fields)[:8])) or "nothing"
+    return f"no field {quoted(wanted)}, found {found}; expected it, or name the field that holds the {kind}"

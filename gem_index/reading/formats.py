@@ -1,0 +1,229 @@
+"""The formats of files of records."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+from gem_index.errors import InputError, MissingExtraError, RecordError
+from gem_index.files import open_input
+from gem_index.json_input import JsonError, parse_json
+from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.reading.fields import LINE, Fields
+
+__all__ = ["FORMATS", "Record", "plain", "read_json_lines", "read_objects"]
+
+Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
+
+
+def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:
+    """Iterate over (line, value) of a file of JSON lines; ``-`` is standard input, blank lines are left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; RecordError if a line is not JSON.
+    """
+    with open_input(name) as file:
+        for line, text, problem in _lines(file, max_record_bytes):
+            if problem or text is None:
+                raise RecordError(name, line, problem)
+            if not text.strip():
+                continue
+            try:
+                yield line, parse_json(text.strip())
+            except JsonError as error:
+                raise RecordError(name, line, f"the line {error}") from error
+
+
+def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields]]:
+    """Iterate over (line, object) of a file of JSON lines; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; RecordError if a line is not a JSON object.
+    """
+    for line, value in read_json_lines(name, max_record_bytes):
+        if not isinstance(value, dict):
+            raise RecordError(
+                name, line, f"found a JSON {type(value).__name__}; expected one JSON object a line"
+            )
+        yield line, value
+
+
+def _lines(
+    file: io.BufferedReader, limit: int, encoding: str = "UTF-8"
+) -> Iterator[tuple[int, str | None, str]]:
+    """Yield (line, text, problem) for each line; text is None if the line is too long.
+
+    Bytes that are not UTF-8 are reported as a problem and become lone surrogates in the text, so that the quotes and
+    delimiters around them are still found.
+    """
+    number = 0
+    while raw := file.readline(limit + 1):
+        number += 1
+        if len(raw) > limit:
+            length = len(raw)
+            while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
+                length += len(raw)
+            problem = (
+                f"the line has {length} bytes; expected at most {limit}: "
+                "split it, or raise GEM_INDEX_MAX_RECORD_BYTES"
+            )
+            yield number, None, problem
+            continue
+        codec = "utf-8-sig" if number == 1 else "utf-8"
+        try:
+            yield number, raw.decode(codec), ""
+        except UnicodeDecodeError as error:
+            problem = f"byte {error.start + 1} is not {encoding}; expected {encoding} text: name the file's encoding"
+            yield number, raw.decode(codec, "surrogateescape"), problem
+
+
+def _read_text(_name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit, encoding):
+        yield number, problem if problem or text is None else {LINE: text.strip()}
+
+
+def _read_json_lines(
+    _name: str, file: io.BufferedReader, limit: int, encoding: str
+) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit, encoding):
+        if problem or text is None:
+            yield number, problem
+        elif text.strip():
+            yield number, _json_object(text)
+
+
+def _json_object(text: str) -> Fields | str:
+    try:
+        value = parse_json(text.strip())
+    except JsonError as error:
+        return f"the line {error}"
+    if not isinstance(value, dict):
+        return f"found a JSON {type(value).__name__}; expected one JSON object a line"
+    return value
+
+
+def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
+    def read(name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
+        problems: list[str] = []
+        last = 0
+
+        def decoded() -> Iterator[str]:
+            nonlocal last
+            for last, text, problem in _lines(file, limit, encoding):
+                if text is None:
+                    # The following rows depend on this line's quotes, so there is no safe place to continue.
+                    raise RecordError(name, last, problem)
+                problems.extend([problem] if problem else [])
+                yield text
+
+        rows = csv.reader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
+        header: list[str] | None = None
+        while True:
+            problems.clear()
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                problems.append(f"not a table row ({error}); expected a header and quoted fields")
+                row = [""]
+            if row is None:
+                return
+            if not row:
+                continue  # a blank line
+            if header is None:
+                if problems:
+                    raise RecordError(name, last, problems[0])  # all rows depend on it
+                header = row
+            elif problems:
+                yield last, problems[0]
+            elif len(row) != len(header):
+                yield last, f"found {len(row)} columns; expected {len(header)} as in the header"
+            else:
+                yield last, dict(zip(header, row, strict=True))
+
+    return read
+
+
+def _read_parquet(
+    name: str, file: io.BufferedReader, _limit: int, _encoding: str
+) -> Iterator[Record]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError("reading Parquet", "parquet") from error
+    try:
+        # Parquet is read from its end; a stream must be read completely first.
+        table = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
+        row = 0
+        for batch in table.iter_batches(batch_size=4096):
+            for place in range(batch.num_rows):
+                row += 1
+                yield row, _parquet_row(batch, place)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{quoted_path(name)} is not Parquet: {quoted_error(error)}; expected an undamaged Parquet file"
+        ) from error
+
+
+def _parquet_row(batch: Any, place: int) -> Fields | str:
+    """Return the fields of a row, or the problem with it."""
+    fields: Fields = {}
+    for key, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            fields[key] = plain(column[place].as_py())
+        except (ValueError, OverflowError, TypeError, LookupError) as error:
+            return (
+                f"the field {quoted(key)} of type {column.type} has an unsupported value ({quoted_error(error)}); "
+                "expected text, a number, a date or a list of these"
+            )
+    return fields
+
+
+def plain(value: object) -> object:
+    """Convert a value of a table to a JSON value.
+
+    Raises
+    ------
+    ValueError
+        If JSON has no such value.
+    """
+    if hasattr(value, "tolist"):  # a value or an array of NumPy
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat() if value == value else None
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # tables of numbers write missing values as NaN
+    if type(value).__name__ == "NAType":  # of pandas
+        return None
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise ValueError(f"a {type(value).__name__}")
+
+
+FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str], Iterable[Record]]] = {
+    "jsonl": _read_json_lines,
+    "csv": _read_separated(",", csv.QUOTE_MINIMAL),
+    "tsv": _read_separated("\t", csv.QUOTE_NONE),
+    "txt": _read_text,
+    "parquet": _read_parquet,
+}
+"""Reader of each input format; the key is the ending of the file's name."""
