@@ -1,4 +1,4 @@
-"""Commands on collections: build, add, delete, search, refit, status, verify, drop."""
+"""Commands on collections: build, add, search, refit, status, verify, drop."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from gem_index.errors import FilterError
 from gem_index.text import WeightedText
 from gem_index_cli.context import (
     AsJson,
     AsJsonLines,
+    CollectionName,
     ConfigOptions,
     InputOptions,
     Inputs,
@@ -21,24 +21,22 @@ from gem_index_cli.context import (
     progress_bar,
     takes,
 )
+from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import (
     print_json,
     print_json_lines,
     print_results,
     print_table,
     say,
-    visible,
 )
 
 __all__ = ["register"]
-
-Name = Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")]
 
 
 @takes(options=InputOptions, config=ConfigOptions)
 def build(
     context: typer.Context,
-    collection: Name,
+    collection: CollectionName,
     inputs: Inputs,
     options: InputOptions,
     config: ConfigOptions,
@@ -87,7 +85,7 @@ def build(
 @takes(options=InputOptions)
 def add(
     context: typer.Context,
-    collection: Name,
+    collection: CollectionName,
     inputs: Inputs,
     options: InputOptions,
     as_json: AsJson = False,
@@ -124,27 +122,9 @@ def _print_ingest(report: Any, skipped: int, as_json: bool) -> None:
     )
 
 
-def delete(
-    context: typer.Context,
-    collection: Name,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the documents.")],
-    as_json: AsJson = False,
-) -> None:
-    """Delete documents by id; exit 1 if none of them was there."""
-    report = home_of(context).collection(collection).delete(ids)
-    if as_json:
-        print_json({"deleted": report.deleted, "missing": list(report.missing)})
-    else:
-        say(f"{report.deleted} deleted.")
-        if report.missing:
-            say(f"Not there: {visible(', '.join(report.missing))}")
-    if not report.deleted:
-        raise typer.Exit(1)
-
-
 def search(
     context: typer.Context,
-    collection: Name,
+    collection: CollectionName,
     query: Annotated[str, typer.Argument(help="What to search for.")],
     k: Annotated[
         int | None,
@@ -163,12 +143,7 @@ def search(
     fusion: Annotated[
         str, typer.Option(help="How hybrid combines the two: weighted or rrf.")
     ] = "weighted",
-    where: Annotated[
-        str | None,
-        typer.Option(
-            help='Metadata filter as JSON, such as \'{"lang": "en"}\'.', show_default=False
-        ),
-    ] = None,
+    where: Where = None,
     rerank: Annotated[
         bool,
         typer.Option(
@@ -191,7 +166,7 @@ def search(
         .search(
             query,
             k,
-            _parsed(where),
+            parsed_filter(where),
             mode=mode,
             min_score=min_score,
             fusion=fusion,
@@ -213,15 +188,7 @@ def search(
         print_results(found)
 
 
-def _parsed(where: str | None) -> Any:
-    if where is None:
-        return None
-    from gem_index.json_input import read_json
-
-    return read_json(where, "--where", error=FilterError)
-
-
-def refit(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
+def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
     """Fit a collection's model on its present texts and encode them again."""
     found = home_of(context).collection(collection)
     with progress_bar("fit") as progress:
@@ -309,7 +276,7 @@ def verify(
 
 def drop(
     context: typer.Context,
-    collection: Name,
+    collection: CollectionName,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -346,7 +313,7 @@ def compact(
 
 def export(
     context: typer.Context,
-    collection: Name,
+    collection: CollectionName,
     output: Annotated[Path, typer.Option("-o", "--output", help="A .jsonl or .parquet file.")],
     as_json: AsJson = False,
 ) -> None:
@@ -388,7 +355,7 @@ def backup(
         say(f"The home is in {folder}: use it with --home, or copy it back.")
 
 
-def drift(context: typer.Context, collection: Name, as_json: AsJson = False) -> None:
+def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
     """Measure how far the texts have moved from those the model was fitted on, and whether to refit."""
     with progress_bar("fit") as progress:
         found = home_of(context).collection(collection).drift(progress=progress)
@@ -404,7 +371,7 @@ def drift(context: typer.Context, collection: Name, as_json: AsJson = False) -> 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (build, add, search, delete, refit, status, drift, verify):
+    for command in (build, add, search, refit, status, drift, verify):
         app.command()(command)
     for command in (compact, export, backup, drop):
         app.command()(command)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "AsJsonLines",
+    "CollectionName",
     "ConfigOptions",
     "EncoderOptions",
     "InputOptions",
@@ -89,6 +90,9 @@ def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorate
 
 
+CollectionName = Annotated[
+    str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 AsJsonLines = Annotated[
     bool, typer.Option("--jsonl", help="Print JSON for programs, an object a line.")
@@ -133,7 +137,10 @@ class InputOptions:
         ),
     ] = None
     on_error: Annotated[
-        str, typer.Option(help="On a bad record: stop (nothing is stored) or skip it and go on.")
+        str,
+        typer.Option(
+            help="On a bad record: stop (nothing is stored in a home) or skip it and go on."
+        ),
     ] = "stop"
 
     def reader(self, names: list[str], kept: Mapping[str, Any] | None = None) -> DocumentReader:

@@ -21,7 +21,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "visa form 27b" --why',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
     ),
-    "delete": ("gem-index delete faq 17 42",),
+    "delete": (
+        "gem-index delete faq 17 42",
+        'gem-index delete faq --where \'{"year": {"$lt": 2015}}\'',
+    ),
+    "show": ("gem-index show faq visa",),
+    "list": (
+        "gem-index list faq --limit 5",
+        'gem-index list faq --where \'{"tags": "law"}\' --jsonl',
+    ),
+    "count": (
+        "gem-index count faq",
+        'gem-index count faq --where \'{"topic": {"$exists": false}}\'',
+    ),
+    "neighbours": ("gem-index neighbours faq visa -k 5",),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
     "drift": ("gem-index drift faq",),

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from gem_index import Explanation, MatchedWord, MatchExplanation
+    from gem_index import Document, Explanation, MatchedWord, MatchExplanation
     from gem_index.evaluate.tables import Evaluation
     from gem_index.gem.combined import CombinedExplanation
 
 __all__ = [
+    "print_document",
     "print_evaluation",
     "print_explanation",
     "print_json",
@@ -130,6 +131,16 @@ def _table(
     for row in cells:
         table.add_row(*(row[column] for column in columns))
     return table
+
+
+def print_document(document: Document) -> None:
+    """Print a document: its id, its metadata, a line a field, and its text."""
+    say(visible(document.id))
+    for name, value in document.metadata.items():
+        say(f"  {visible(name)}: {visible(json.dumps(value, ensure_ascii=False))}")
+    say()
+    for line in str(document.text).splitlines():
+        say(visible(line.expandtabs()))
 
 
 def print_results(results: Sequence[Any], title: str = "") -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from gem_index.collection.counts import Counts, count_documents
 from gem_index.collection.filters import FilterCache
-from gem_index.collection.view import ViewCache
+from gem_index.collection.view import StaleStateError, View, ViewCache
 from gem_index.errors import UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.store.documents import DocumentRepository
@@ -95,6 +95,12 @@ class CollectionAccess:
         with self.workspace.write_lock(), self.workspace.database.writing() as connection:
             yield self.rows(connection)
 
+    @contextmanager
+    def noting(self) -> Iterator[CollectionRows]:
+        """Yield the rows in a transaction for what concerns no files: without the home's lock and the sweep after it."""
+        with self.workspace.database.writing() as connection:
+            yield self.rows(connection)
+
     def rows(self, connection: Connection) -> CollectionRows:
         """Return the rows in the caller's transaction."""
         names = CollectionRepository(connection)
@@ -107,6 +113,15 @@ class CollectionAccess:
                 "make one with: gem-index build NAME FILE",
             )
         return CollectionRows(connection, record)
+
+    def view(self) -> View:
+        """Return the view of the newest state."""
+        while True:
+            with self.reading() as rows:
+                try:
+                    return self.views.at(rows.connection, rows.record)
+                except StaleStateError:
+                    continue  # another thread has seen a newer one
 
     def encoder(self, rows: CollectionRows | None = None) -> Encoder:
         """Return the encoder of the collection's model; it is opened once and cached."""

@@ -6,18 +6,21 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.searching import Hit, Search, SearchRequest
 from gem_index.collection.view import StaleStateError
 from gem_index.collection.why import explain_hit
+from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import rerank
+from gem_index.quoting import quoted
 from gem_index.store.records import StoredDocument
 
-__all__ = ["RERANKED", "answer", "answer_reranked"]
+__all__ = ["RERANKED", "answer", "answer_reranked", "neighbours_of"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,6 +73,35 @@ def answer_reranked(
     )
 
 
+def neighbours_of(
+    access: CollectionAccess,
+    document_id: str | int,
+    k: int,
+    where: Mapping[str, Any] | None,
+) -> SearchResults:
+    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.neighbours`."""
+    SearchRequest("k", k, where, "dense", None, "weighted")  # checks k
+    [identifier] = check_ids([document_id])
+    with access.reading() as rows:
+        seqs = rows.documents.seqs_of([identifier])
+        if not seqs:
+            raise InputError(
+                f"the collection {access.name} has no document {quoted(identifier)}; expected an id that it holds"
+            )
+        [stored] = rows.documents.by_seq(list(seqs.values())).values()
+        encoder = access.encoder(rows)
+    [vector] = encoder.encode([stored.text])
+    if not vector.any():
+        raise InputError(
+            f"the document {quoted(identifier)} holds no word; expected one with words, which has neighbours"
+        )
+    asked = SearchRequest(
+        vector, k + 1, where, "dense", None, "weighted", fingerprint=encoder.fingerprint
+    )
+    found = answer(access, asked)
+    return SearchResults([hit for hit in found if hit.id != identifier][:k])
+
+
 def _search_once(
     access: CollectionAccess, asked: SearchRequest
 ) -> tuple[list[Hit], Mapping[int, StoredDocument], Encoder]:
@@ -82,6 +114,8 @@ def _search_once(
             allowed = access.filters.matching(
                 documents, asked.where, rows.record.directory, rows.record.last_seq
             )
+            if not len(allowed):
+                documents.check_fields(asked.where)
         search = Search(view, documents, asked, allowed)
         try:
             best = search.best()

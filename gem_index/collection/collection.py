@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.answering import answer, answer_reranked
+from gem_index.collection.answering import answer, answer_reranked, neighbours_of
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
 from gem_index.collection.results import (
@@ -31,17 +31,20 @@ from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted_error
+from gem_index.reading import documents_from
 from gem_index.store.database import FORK_GATE
 from gem_index.store.documents import OnExisting
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
-from gem_index.text import check_texts
 
-__all__ = ["Collection"]
+__all__ = ["Collection", "Documents"]
 
 _READ_AT_ONCE = 2000
+
+Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
+"""What :func:`gem_index.reading.documents_from` takes."""
 
 
 class Collection:
@@ -87,8 +90,11 @@ class Collection:
 
     def ingest(
         self,
-        documents: Iterable[Document],
+        documents: Documents,
         *,
+        id: str | None = None,
+        text: str | Sequence[str] | None = None,
+        metadata: Sequence[str] | None = None,
         on_existing: OnExisting = "replace",
         progress: ProgressOption = None,
     ) -> IngestReport:
@@ -99,8 +105,17 @@ class Collection:
 
         Parameters
         ----------
-        documents : iterable of Document
-            Read once.
+        documents : iterable
+            Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
+            :func:`gem_index.reading.documents_from`.
+        id : str, optional
+            The field or column of the id; by default that of :attr:`reading`, else ``id``, and a hash of the text where
+            there is none.
+        text : str or sequence of str, optional
+            That of the text, by default that of :attr:`reading`, else ``text``; several are joined by a blank line, and
+            ``NAME*2`` counts twice.
+        metadata : sequence of str, optional
+            Those of the metadata; all others by default.
         on_existing : {"replace", "keep", "refuse"}
             What to do with a document whose id is stored already; a kept one counts as unchanged.
         progress : bool or callable, optional
@@ -117,16 +132,43 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
-        check_texts(documents, "documents")
+        kept = self.reading
+        given = documents_from(
+            documents,
+            id=id or kept.get("id_field"),
+            text=text or kept.get("text_fields"),
+            metadata=metadata,
+        )
         lock = self._access.workspace.write_lock()
         with lock, reporting(progress, "store") as show:
-            report = writing.upsert(self._access, counted(documents, "store", show), on_existing)
+            total = len(documents) if isinstance(documents, Sized) else None
+            watched = counted(given, "store", show, total)
+            report = writing.upsert(self._access, watched, on_existing)
             writing.shorten_tail(self._access, show)
         return report
 
-    def delete(self, ids: Iterable[str | int]) -> DeleteReport:
-        """Delete documents by id, in one transaction; they are not found by any search that begins afterwards."""
-        return writing.delete(self._access, ids)
+    def delete(
+        self,
+        ids: Iterable[str | int] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+    ) -> DeleteReport:
+        """Delete documents, in one transaction; they are not found by any search that begins afterwards.
+
+        Parameters
+        ----------
+        ids : iterable of str or int, optional
+        where : mapping, optional
+            A filter as for :meth:`search`, instead of the ids.
+
+        Raises
+        ------
+        InputError
+            If neither is given, or both; an empty filter does not name all documents.
+        FilterError
+            If the filter is not of the documented form.
+        """
+        return writing.delete(self._access, ids, where)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -202,7 +244,8 @@ class Collection:
             If the package for the database is not installed.
         """
         # Imported here because a process that searches does not push.
-        from gem_index.collection.pushing import PushOptions, push
+        from gem_index.collection.pushing import push
+        from gem_index.collection.sending import PushOptions
 
         options = PushOptions(
             full=full,
@@ -303,6 +346,25 @@ class Collection:
         asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
         return (answer_reranked if rerank else answer)(self._access, asked, why)
 
+    def neighbours(
+        self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
+    ) -> SearchResults:
+        """Return the documents nearest in meaning to one of the collection, without itself, best first.
+
+        Parameters
+        ----------
+        document_id : str or int
+        k : int
+        where : mapping, optional
+            A filter as for :meth:`search`.
+
+        Raises
+        ------
+        InputError
+            If there is no such document, its text holds no word, or k is below 1.
+        """
+        return neighbours_of(self._access, document_id, k, where)
+
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
         wanted = check_ids(ids)
@@ -330,7 +392,7 @@ class Collection:
             with FORK_GATE.passing():
                 documents = self._access.rows(connection).documents
                 seqs = (
-                    documents.seqs() if where is None or where == {} else documents.matching(where)
+                    documents.seqs() if where is None or where == {} else documents.accepted(where)
                 )
             for begin in range(0, len(seqs), _READ_AT_ONCE):
                 batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
@@ -343,7 +405,7 @@ class Collection:
         with self._access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
-            return len(rows.documents.matching(where))
+            return len(rows.documents.accepted(where))
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None

@@ -143,17 +143,19 @@ class View:
         texts_of: Callable[[Ids], list[str]],
     ) -> npt.NDArray[np.float32]:
         """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`nearest`."""
-        found = np.empty(len(seqs), dtype=np.float32)
-        in_tail = members(seqs, self.tail_ids)
-        found[in_tail] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[in_tail])] @ query
-        rest = seqs[~in_tail]
-        if len(rest):
-            assert self.snapshot is not None
-            if self.snapshot.kind.exact:
-                rows = self.snapshot.index.take(np.searchsorted(self.snapshot.ids, rest))
-            else:
-                rows = self.encoder.encode(texts_of(rest))
-            found[~in_tail] = rows @ query
+        return np.asarray(self.vectors(seqs, texts_of) @ query)
+
+    def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
+        """Return the vectors (n, d) of documents, by ascending seq: those at hand, the others encoded from their texts."""
+        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
+        missing = ~members(seqs, self.tail_ids)
+        found[~missing] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[~missing])]
+        if self.snapshot is not None and self.snapshot.kind.exact and missing.any():
+            held = missing & members(seqs, self.snapshot.ids)
+            found[held] = self.snapshot.index.take(np.searchsorted(self.snapshot.ids, seqs[held]))
+            missing &= ~held
+        if missing.any():
+            found[missing] = self.encoder.encode(texts_of(seqs[missing]))
         return found
 
     def match_weights(self, terms: Sequence[str]) -> dict[str, float]:

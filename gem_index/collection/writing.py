@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
-from typing import get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.models import open_unfitted, record_of
@@ -52,11 +52,21 @@ def upsert(
     )
 
 
-def delete(access: CollectionAccess, ids: Iterable[str | int]) -> DeleteReport:
-    """Delete documents by id, in one transaction."""
-    wanted = check_ids(ids)
+def delete(
+    access: CollectionAccess,
+    ids: Iterable[str | int] | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> DeleteReport:
+    """Delete documents by id or by a filter, in one transaction; see :meth:`gem_index.Collection.delete`."""
+    if (ids is None) == (where is None) or where == {}:
+        raise InputError(
+            "found neither ids nor a filter, or both; expected the one or the other that names the documents to delete"
+        )
+    wanted = check_ids(ids or ())
     with access.workspace.write_lock():
         with access.writing() as rows:
+            if where is not None:
+                wanted = rows.documents.ids_of(rows.documents.accepted(where))
             missing = rows.documents.delete(wanted)
         shorten_tail(access)
     return DeleteReport(len(wanted) - len(missing), tuple(missing))

@@ -1,0 +1,179 @@
+"""Commands on the documents of a collection: show, list, count, delete, neighbours."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError, FilterError, InputError
+from gem_index_cli.context import AsJson, AsJsonLines, CollectionName, home_of
+from gem_index_cli.output import (
+    print_document,
+    print_json,
+    print_json_lines,
+    print_results,
+    print_table,
+    say,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from gem_index import Document
+
+__all__ = ["Where", "parsed_filter", "register"]
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")]
+Where = Annotated[
+    str | None,
+    typer.Option(help='Metadata filter as JSON, such as \'{"lang": "en"}\'.', show_default=False),
+]
+
+_LISTED = 20
+_BEGINNING = 200  # characters of a text in a list
+
+
+def parsed_filter(where: str | None) -> Any:
+    """Return the value of ``--where``."""
+    if where is None:
+        return None
+    from gem_index.json_input import read_json
+
+    return read_json(where, "--where", error=FilterError)
+
+
+def show(
+    context: typer.Context, collection: CollectionName, identifier: Id, as_json: AsJson = False
+) -> None:
+    """Show a document: its text and metadata."""
+    found = home_of(context).collection(collection)
+    documents = found.get([identifier])
+    if not documents:
+        raise InputError(
+            f"the collection {found.name} has no document {identifier!r:.80}; expected an id that it holds: "
+            f"gem-index list {found.name}"
+        )
+    if as_json:
+        print_json(_fields(documents[0]))
+    else:
+        print_document(documents[0])
+
+
+def list_documents(
+    context: typer.Context,
+    collection: CollectionName,
+    where: Where = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="How many, in the order of their last change. Default: 20, or all with --json or --jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
+) -> None:
+    """List documents, all or those that a filter accepts."""
+    if limit is not None and limit < 1:
+        raise ConfigError(f"--limit is {limit}; expected a whole number of at least 1")
+    limit = None if limit is None else min(limit, sys.maxsize)
+    found = home_of(context).collection(collection)
+    accepted = parsed_filter(where)
+    if as_json or as_json_lines:
+        rows = (_fields(document) for document in islice(found.documents(accepted), limit))
+        if as_json_lines:
+            print_json_lines(rows)
+        else:
+            print_json(list(rows))
+        return
+    shown = limit or _LISTED
+    documents = list(islice(found.documents(accepted), shown))
+    if not documents:
+        say("No document is accepted." if accepted else f"{found.name} holds no documents.")
+        return
+    print_table(
+        ("id", "text", "metadata"),
+        [
+            (each.id, " ".join(each.text[:_BEGINNING].split()), each.metadata_json)
+            for each in documents
+        ],
+    )
+    if len(documents) == shown and (more := found.count(accepted) - shown) > 0:
+        say(f"{more} more: --limit {shown + more}")
+
+
+def count(
+    context: typer.Context, collection: CollectionName, where: Where = None, as_json: AsJson = False
+) -> None:
+    """Count documents, all or those that a filter accepts."""
+    found = home_of(context).collection(collection)
+    number = found.count(parsed_filter(where))
+    if as_json:
+        print_json({"collection": found.name, "documents": number})
+    else:
+        say(str(number))
+
+
+def delete(
+    context: typer.Context,
+    collection: CollectionName,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Ids of the documents.")
+    ] = None,
+    where: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete documents by id, or those that a filter accepts; exit 1 if none of them was there."""
+    report = home_of(context).collection(collection).delete(ids or None, where=parsed_filter(where))
+    if as_json:
+        print_json({"deleted": report.deleted, "missing": list(report.missing)})
+    else:
+        say(f"{report.deleted} deleted.")
+        if report.missing:
+            say(f"Not there: {visible(', '.join(report.missing))}")
+    if not report.deleted:
+        raise typer.Exit(1)
+
+
+def neighbours(
+    context: typer.Context,
+    collection: CollectionName,
+    identifier: Id,
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    where: Where = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
+) -> None:
+    """Find the documents nearest in meaning to one of the collection."""
+    from dataclasses import asdict
+
+    found = home_of(context).collection(collection).neighbours(identifier, k, parsed_filter(where))
+    if not (as_json or as_json_lines):
+        print_results(found)
+        return
+    hits = [asdict(hit) for hit in found]
+    for hit in hits:
+        del hit["why"]
+    print_json_lines(hits) if as_json_lines else print_json(hits)
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "text": str(document.text),
+        "metadata": dict(document.metadata),
+    }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    for name, command in (
+        ("show", show),
+        ("list", list_documents),
+        ("count", count),
+        ("delete", delete),
+        ("neighbours", neighbours),
+    ):
+        app.command(name)(command)

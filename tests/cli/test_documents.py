@@ -1,0 +1,102 @@
+"""Commands on documents: show, list, count, delete, neighbours."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def notes(gem, tmp_path):
+    rows = [
+        {"id": "visa", "text": "how do I renew a visa", "tags": ["law", "travel"], "year": 2020},
+        {"id": "work", "text": "a work visa for a year", "tags": ["law"], "year": 2024},
+        {"id": "tea", "text": "a cup of green tea", "author": {"name": "Ann"}},
+        {"id": "odd", "text": "line one\n\x1b[31mred", "tags": None},
+    ]
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert gem("build", "notes", path).status == 0
+
+
+def ids(answer):
+    return [document["id"] for document in answer.json]
+
+
+def test_show(gem, notes):
+    assert gem("show", "notes", "visa", "--json").json == {
+        "id": "visa",
+        "text": "how do I renew a visa",
+        "metadata": {"tags": ["law", "travel"], "year": 2020},
+    }
+    assert gem("show", "notes", "visa").out == (
+        'visa\n  tags: ["law", "travel"]\n  year: 2020\n\nhow do I renew a visa\n'
+    )
+    assert gem("show", "notes", "odd").out.endswith("\nline one\n\\x1b[31mred\n")
+    missing = gem("show", "notes", "vis\x1b")
+    assert missing.status == 2
+    assert missing.err.startswith("Error: the collection notes has no document 'vis\\x1b'; exp")
+
+
+def test_list(gem, notes):
+    assert ids(gem("list", "notes", "--json")) == ["visa", "work", "tea", "odd"]
+    assert ids(gem("list", "notes", "--limit", "2", "--json")) == ["visa", "work"]
+    assert ids(gem("list", "notes", "--where", '{"tags": "travel"}', "--json")) == ["visa"]
+    lines = gem("list", "notes", "--jsonl").out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["visa", "work", "tea", "odd"]
+    shown = gem("list", "notes", "--limit", "3").out
+    assert "a cup of green tea" in shown
+    assert shown.endswith("1 more: --limit 4\n")
+    assert "more:" not in gem("list", "notes").out
+    assert len(gem("list", "notes", "--limit", str(10**20), "--json").json) == 4
+    refused = gem("list", "notes", "--limit", "0")
+    assert (refused.status, "--limit is 0; expected" in refused.err) == (2, True)
+    assert gem("list", "notes", "--where", '{"year": 1}').out == "No document is accepted.\n"
+
+
+def test_count(gem, notes):
+    assert gem("count", "notes").out == "4\n"
+    where = '{"author.name": {"$like": "a%"}}'
+    assert gem("count", "notes", "--where", where, "--json").json == {
+        "collection": "notes",
+        "documents": 1,
+    }
+
+
+def test_a_field_that_no_document_has(gem, notes):
+    for command in (
+        ["count", "notes"],
+        ["list", "notes"],
+        ["delete", "notes"],
+        ["search", "notes", "visa"],
+        ["neighbours", "notes", "visa"],
+    ):
+        answer = gem(*command, "--where", '{"yaer": 2020}')
+        assert answer.status == 2
+        assert "no document has the field 'yaer' of the filter; expected one" in answer.err
+        assert "'year'" in answer.err
+    assert gem("count", "notes", "--where", '{"yaer": {"$exists": true}}').out == "0\n"
+    assert gem("search", "notes", "visa", "--where", '{"year": 1}').out == "Nothing was found.\n"
+
+
+def test_delete_by_filter(gem, notes):
+    where = '{"year": {"$lt": 2022}}'
+    assert gem("delete", "notes", "--where", where, "--json").json == {"deleted": 1, "missing": []}
+    assert gem("delete", "notes", "--where", where).status == 1
+    assert ids(gem("list", "notes", "--json")) == ["work", "tea", "odd"]
+    for arguments in ([], ["tea", "--where", where], ["--where", "{}"]):
+        refused = gem("delete", "notes", *arguments)
+        assert refused.status == 2
+        assert "found neither ids nor a filter, or both" in refused.err
+    assert gem("count", "notes").out == "3\n"
+
+
+def test_neighbours(gem, notes):
+    found = gem("neighbours", "notes", "visa", "-k", "2", "--json").json
+    assert found[0]["id"] == "work"
+    assert {hit["id"] for hit in found} < {"work", "tea", "odd"}
+    assert len(found) == 2
+    assert "a work visa" in gem("neighbours", "notes", "visa").out
+    only = gem("neighbours", "notes", "visa", "--where", '{"author": {"$exists": true}}', "--jsonl")
+    assert [json.loads(line)["id"] for line in only.out.splitlines()] == ["tea"]
+    assert gem("neighbours", "notes", "none").status == 2
+    assert gem("neighbours", "notes", "visa", "-k", "0").status == 2
