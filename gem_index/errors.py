@@ -9,6 +9,7 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     ├── InputError                 the user's input is wrong
     │   ├── ConfigError            a configuration value that GEM or a collection cannot take
     │   ├── RecordError            one line or row of an input file (carries file and line)
+    │   ├── UnreadableFileError    one file of a folder (carries the file)
     │   ├── EmptyTextError         a query without any word
     │   ├── FilterError            a ``where`` that is not of the documented form
     │   ├── VectorFormatError      a file of word vectors that is damaged or of another format
@@ -38,7 +39,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gem_index.quoting import quoted, quoted_error
+from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = [
     "CommitError",
@@ -65,6 +66,7 @@ __all__ = [
     "TargetChangedError",
     "TargetUnavailableError",
     "UnknownNameError",
+    "UnreadableFileError",
     "VectorFormatError",
 ]
 
@@ -114,6 +116,23 @@ class RecordError(InputError):
         super().__init__(f"{name} line {line}: {problem}")
         self.source = source
         self.line = line
+        self.problem = problem
+
+
+class UnreadableFileError(InputError):
+    """One file of a folder cannot be read.
+
+    Parameters
+    ----------
+    source : str
+        The file.
+    problem : str
+        What was found, what was expected, what to do.
+    """
+
+    def __init__(self, source: str, problem: str) -> None:
+        super().__init__(f"{quoted_path(source)} was not read: {problem}")
+        self.source = source
         self.problem = problem
 
 
@@ -300,6 +319,7 @@ class MissingExtraError(InputError):
         super().__init__(
             f"{feature} needs the optional extra {extra!r}: pip install 'gem-index[{extra}]'"
         )
+        self.feature = feature
         self.extra = extra
 
 

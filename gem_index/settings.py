@@ -37,6 +37,12 @@ class Settings:
     lock_timeout: float = 60.0
     """Seconds to wait while another process writes to the home."""
 
+    file_memory: int = 2 << 30
+    """Bytes of memory that reading one file of a folder may take."""
+
+    file_seconds: float = 60.0
+    """Seconds that reading one file of a folder, or one page of an archive, may take."""
+
 
 def available_threads() -> int:
     """Return how many processors this process may use."""
@@ -76,5 +82,7 @@ _VARIABLES: dict[str, tuple[Callable[[str], Any], Callable[[Any], bool], str]] =
     "threads": (int, lambda n: 1 <= n <= 1024, "a whole number from 1 to 1024"),
     "max_record_bytes": (int, lambda n: n >= 1024, "a whole number of at least 1024"),
     "synchronous": (str, lambda text: text in ("full", "normal"), "full or normal"),
+    "file_memory": (int, lambda n: n >= 256 << 20, "a whole number of at least 268435456"),
+    "file_seconds": (float, lambda n: 0 < n < math.inf, "seconds, more than 0"),
     "lock_timeout": (float, lambda n: 0 <= n < math.inf, "seconds, at least 0"),
 }

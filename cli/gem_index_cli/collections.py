@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from gem_index_cli.context import (
     CollectionName,
     ConfigOptions,
     InputOptions,
-    Inputs,
     home_of,
     progress_bar,
     takes,
@@ -29,16 +28,35 @@ from gem_index_cli.output import (
     print_table,
     say,
 )
+from gem_index_cli.sources import (
+    SourceOptions,
+    Sources,
+    naming_duplicates,
+    print_unread,
+    skipped_in,
+)
+
+if TYPE_CHECKING:
+    from gem_index import IngestReport
+    from gem_index.reading import Inputs as ReaderInputs
 
 __all__ = ["register"]
 
+Prune = Annotated[
+    bool,
+    typer.Option(
+        "--prune", help="Delete documents that are no longer in the folder or the database."
+    ),
+]
 
-@takes(options=InputOptions, config=ConfigOptions)
+
+@takes(options=InputOptions, sources=SourceOptions, config=ConfigOptions)
 def build(
     context: typer.Context,
     collection: CollectionName,
-    inputs: Inputs,
+    inputs: Sources,
     options: InputOptions,
+    sources: SourceOptions,
     config: ConfigOptions,
     vectors: Annotated[
         str | None,
@@ -54,6 +72,7 @@ def build(
             show_default=False,
         ),
     ] = None,
+    prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a searchable collection of the texts in some files, with a model fitted on them.
@@ -61,18 +80,20 @@ def build(
     A collection that exists takes the texts in by id and is fitted again.
     """
     home = home_of(context)
-    kept = home.collection(collection).reading if collection in home else None
-    reader = options.reader(inputs, kept)
-    with progress_bar("store") as progress, reader.naming_duplicates():
+    readers = sources.inputs(
+        inputs, options, home.collection(collection) if collection in home else None
+    )
+    with progress_bar("store") as progress, naming_duplicates(readers):
         report = home.build(
             collection,
-            reader,
+            readers,
             vectors=vectors or config.vectors,
             config=config.config(),
             index=index,
+            prune=prune,
             progress=progress,
         )
-    _print_ingest(report, reader.skipped, as_json)
+    _print_ingest(report, readers, as_json)
     if not as_json:
         status = home.collection(collection).status()
         say(
@@ -82,26 +103,30 @@ def build(
         say(f'Search it: gem-index search {collection} "your question"')
 
 
-@takes(options=InputOptions)
+@takes(options=InputOptions, sources=SourceOptions)
 def add(
     context: typer.Context,
     collection: CollectionName,
-    inputs: Inputs,
+    inputs: Sources,
     options: InputOptions,
+    sources: SourceOptions,
+    prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
     """Add texts to a collection, or replace those whose id exists; the model is not changed.
 
-    Fields are read as they were for build unless options name others.
+    Fields and folders are read as they were for build unless options say otherwise. Of a folder only files are read that are
+    new or have changed.
     """
     found = home_of(context).collection(collection)
-    reader = options.reader(inputs, found.reading)
-    with reader.naming_duplicates():
-        report = found.ingest(reader)
-    _print_ingest(report, reader.skipped, as_json)
+    readers = sources.inputs(inputs, options, found)
+    with progress_bar("store") as progress, naming_duplicates(readers):
+        report = found.ingest(readers, prune=prune, progress=progress)
+    _print_ingest(report, readers, as_json)
 
 
-def _print_ingest(report: Any, skipped: int, as_json: bool) -> None:
+def _print_ingest(report: IngestReport, readers: ReaderInputs, as_json: bool) -> None:
+    skipped = skipped_in(readers)
     if as_json:
         print_json(
             {
@@ -109,6 +134,7 @@ def _print_ingest(report: Any, skipped: int, as_json: bool) -> None:
                 "added": report.added,
                 "updated": report.updated,
                 "unchanged": report.unchanged,
+                "deleted": report.deleted,
                 "skipped": skipped,
                 "documents": report.documents,
                 "fingerprint": report.fingerprint,
@@ -118,8 +144,9 @@ def _print_ingest(report: Any, skipped: int, as_json: bool) -> None:
         return
     say(
         f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{skipped} skipped; {report.documents} documents now."
+        f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
+    print_unread(readers)
 
 
 def search(

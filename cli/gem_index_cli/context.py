@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from gem_index import EncoderChoice, GemConfig, GemEncoder, Home
@@ -33,6 +33,7 @@ __all__ = [
     "State",
     "check_target",
     "home_of",
+    "report_skipped",
     "takes",
 ]
 
@@ -143,6 +144,19 @@ class InputOptions:
         ),
     ] = "stop"
 
+    @property
+    def skips(self) -> bool:
+        """Whether bad records and files are left out.
+
+        Raises
+        ------
+        ConfigError
+            If the option is neither stop nor skip.
+        """
+        if self.on_error not in ("stop", "skip"):
+            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
+        return self.on_error == "skip"
+
     def reader(self, names: list[str], kept: Mapping[str, Any] | None = None) -> DocumentReader:
         """Return the reader of some files.
 
@@ -164,14 +178,12 @@ class InputOptions:
                     f"Note: the collection was built with another {option}: {_listed(before)}.",
                     file=sys.stderr,
                 )
-        if self.on_error not in ("stop", "skip"):
-            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
         return DocumentReader(
             names,
             format=self.input_format,
             id_field=self.id_field or kept.get("id_field"),
             text_fields=tuple(self.text_field or kept.get("text_fields", ("text",))),
-            on_problem=_report_skipped if self.on_error == "skip" else None,
+            on_problem=report_skipped if self.skips else None,
             max_record_bytes=load_settings().max_record_bytes,
             encoding=self.encoding,
         )
@@ -181,7 +193,8 @@ def _listed(value: str | list[str]) -> str:
     return value if isinstance(value, str) else ", ".join(value)
 
 
-def _report_skipped(problem: RecordError) -> None:
+def report_skipped(problem: InputError) -> None:
+    """Print a record or a file that is left out."""
     print(f"Skipped: {problem}", file=sys.stderr)  # noqa: T201 - results go to standard output, this does not
 
 

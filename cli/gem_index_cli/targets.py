@@ -13,12 +13,12 @@ from gem_index_cli.context import (
     ConfigOptions,
     EncoderOptions,
     InputOptions,
-    Inputs,
     home_of,
     progress_bar,
     takes,
 )
 from gem_index_cli.output import print_json, print_table, say
+from gem_index_cli.sources import SourceOptions, Sources
 
 if TYPE_CHECKING:
     from gem_index import PushReport
@@ -103,11 +103,12 @@ def pull(
         say(f"{report.collection}: {report.documents} documents, {report.added} of them new.")
 
 
-@takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions)
+@takes(options=InputOptions, sources=SourceOptions, config=ConfigOptions, encoder=EncoderOptions)
 def embed(
     context: typer.Context,
-    inputs: Inputs,
+    inputs: Sources,
     options: InputOptions,
+    sources: SourceOptions,
     config: ConfigOptions,
     encoder: EncoderOptions,
     to: Annotated[
@@ -128,7 +129,7 @@ def embed(
     found = encoder.encoder(context, config)
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     with progress_bar("embed") as progress:
-        report = embed_into(to, found, options.reader(inputs), asked, progress)
+        report = embed_into(to, found, sources.inputs(inputs, options), asked, progress)
     _print(report, as_json)
 
 

@@ -17,6 +17,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.store.sources import SourceRepository
 from gem_index.store.workspace import Workspace
 
 __all__ = ["CollectionAccess", "CollectionRows"]
@@ -38,6 +39,11 @@ class CollectionRows:
     def documents(self) -> DocumentRepository:
         """The collection's documents."""
         return DocumentRepository(self.connection, self.record.id)
+
+    @property
+    def sources(self) -> SourceRepository:
+        """The folders and queries that it is filled from."""
+        return SourceRepository(self.connection, self.record.id)
 
     def model(self) -> ModelRecord:
         """Return the collection's model as it is stored."""

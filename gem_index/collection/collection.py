@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from gem_index.collection.results import (
     SearchResults,
 )
 from gem_index.collection.searching import Query, SearchRequest
+from gem_index.collection.sources import parts_of
 from gem_index.collection.status import status_of
 from gem_index.collection.verification import problems_of
 from gem_index.documents import Document, check_ids
@@ -31,11 +33,10 @@ from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted_error
-from gem_index.reading import documents_from
 from gem_index.store.database import FORK_GATE
-from gem_index.store.documents import OnExisting
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
+from gem_index.store.upsert import OnExisting
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
 
@@ -96,6 +97,7 @@ class Collection:
         text: str | Sequence[str] | None = None,
         metadata: Sequence[str] | None = None,
         on_existing: OnExisting = "replace",
+        prune: bool = False,
         progress: ProgressOption = None,
     ) -> IngestReport:
         """Add documents, or replace those whose id exists and whose content differs.
@@ -107,7 +109,9 @@ class Collection:
         ----------
         documents : iterable
             Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
-            :func:`gem_index.reading.documents_from`.
+            :func:`gem_index.reading.documents_from`. Of a
+            :class:`~gem_index.reading.FolderReader` only new or changed files are read, of a
+            :class:`~gem_index.reading.QueryReader` with ``since`` only such rows.
         id : str, optional
             The field or column of the id; by default that of :attr:`reading`, else ``id``, and a hash of the text where
             there is none.
@@ -118,6 +122,8 @@ class Collection:
             Those of the metadata; all others by default.
         on_existing : {"replace", "keep", "refuse"}
             What to do with a document whose id is stored already; a kept one counts as unchanged.
+        prune : bool
+            Delete documents that came from the folder or the query and are no longer there.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -128,12 +134,14 @@ class Collection:
         ExistingIdError
             If ``on_existing`` is ``refuse`` and an id is stored already.
         ConfigError
-            If ``on_existing`` is none of the three.
+            If ``on_existing`` is none of the three, or ``prune`` is asked for something else than a folder or a query.
+        InputError
+            If a document would replace one that came from another folder or query.
         HomeBusyError
             If another process keeps writing for too long.
         """
         kept = self.reading
-        given = documents_from(
+        parts = parts_of(
             documents,
             id=id or kept.get("id_field"),
             text=text or kept.get("text_fields"),
@@ -142,8 +150,8 @@ class Collection:
         lock = self._access.workspace.write_lock()
         with lock, reporting(progress, "store") as show:
             total = len(documents) if isinstance(documents, Sized) else None
-            watched = counted(given, "store", show, total)
-            report = writing.upsert(self._access, watched, on_existing)
+            watched = partial(counted, stage="store", progress=show, total=total)
+            report = writing.upsert(self._access, parts, on_existing, prune=prune, watched=watched)
             writing.shorten_tail(self._access, show)
         return report
 
@@ -283,6 +291,12 @@ class Collection:
         with self._access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
+
+    @property
+    def sources(self) -> dict[str, Mapping[str, Any]]:
+        """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
+        with self._access.reading() as rows:
+            return {source.location: source.options for source in rows.sources.all()}
 
     # ----------------------------------------------------------------- reading
 

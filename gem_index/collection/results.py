@@ -58,12 +58,13 @@ class SearchResults(list[SearchResult]):
 
 @dataclass(frozen=True)
 class IngestReport:
-    """The counts of an ingest; every counted document is durable."""
+    """The counts of an ingest; every counted document is durable, and those ``deleted`` are gone."""
 
     collection: str
     added: int
     updated: int
     unchanged: int
+    deleted: int
     documents: int
     fingerprint: str
     seconds: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from gem_index.collection.access import CollectionAccess
@@ -12,12 +12,13 @@ from gem_index.collection.models import open_unfitted, record_of
 from gem_index.collection.publish import publish
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.results import DeleteReport, IngestReport
+from gem_index.collection.sources import Part, Watched, take_in
 from gem_index.collection.texts import CollectionTexts
-from gem_index.documents import Document, check_ids
+from gem_index.documents import check_ids
 from gem_index.errors import ConfigError, GemIndexError, InputError
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.store.documents import OnExisting
+from gem_index.store.upsert import OnExisting
 
 __all__ = ["compact", "delete", "refit", "shorten_tail", "upsert"]
 
@@ -28,7 +29,12 @@ _TAIL_SHARE = 0.05
 
 
 def upsert(
-    access: CollectionAccess, documents: Iterable[Document], on_existing: OnExisting = "replace"
+    access: CollectionAccess,
+    parts: Sequence[Part],
+    on_existing: OnExisting = "replace",
+    *,
+    prune: bool = False,
+    watched: Watched = iter,
 ) -> IngestReport:
     """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.ingest`."""
     if on_existing not in get_args(OnExisting):
@@ -37,7 +43,9 @@ def upsert(
         )
     started = time.monotonic()
     with access.writing() as rows:
-        changed = rows.documents.upsert(documents, on_existing)
+        writing = rows.documents.upserting(on_existing)
+        deleted = take_in(rows, parts, writing, prune, watched)
+        changed = writing.counts
         # read before the commit: a failure after it would make stored documents look rejected
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
@@ -46,6 +54,7 @@ def upsert(
         added=changed.added,
         updated=changed.updated,
         unchanged=changed.unchanged,
+        deleted=deleted,
         documents=total,
         fingerprint=fingerprint,
         seconds=time.monotonic() - started,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +14,8 @@ from gem_index.collection.building import CollectionChoice, as_not_indexed
 from gem_index.collection.collection import Documents
 from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
+from gem_index.collection.sources import parts_of
 from gem_index.collection.writing import upsert
-from gem_index.documents import Document
 from gem_index.errors import (
     GemIndexError,
     HomeBusyError,
@@ -30,7 +31,7 @@ from gem_index.home.registration import register_paths
 from gem_index.home.vector_library import VectorLibrary
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
-from gem_index.reading import LINE, DocumentReader, documents_from
+from gem_index.reading import LINE, DocumentReader, Inputs
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord
@@ -225,6 +226,7 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
+        prune: bool = False,
         progress: ProgressOption = None,
     ) -> IngestReport:
         """Build a collection from documents and fit it on them; an existing one is updated and refitted.
@@ -237,7 +239,7 @@ class Home:
         name, vectors, config, prior, index
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
             own where they are given; another index kind is taken from now on.
-        documents, id, text, metadata
+        documents, id, text, metadata, prune
             As for :meth:`Collection.ingest`. Named fields, and the choices of a
             :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
         progress : bool or callable, optional
@@ -253,27 +255,30 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        given = documents_from(documents, id=id, text=text, metadata=metadata)
+        parts = parts_of(documents, id=id, text=text, metadata=metadata)
         choice = CollectionChoice(vectors=vectors, config=config, prior=prior, index=index)
         reading = None
-        if isinstance(documents, DocumentReader):
-            reading = documents.choices
-        elif id is not None or text is not None:
+        for reader in Inputs.of(documents):
+            if isinstance(reader, DocumentReader):
+                reading = reader.choices
+        if reading is None and (id is not None or text is not None):
             texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
             reading = DocumentReader([], id_field=id, text_fields=texts).choices
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             total = len(documents) if isinstance(documents, Sized) else None
-            watched = counted(given, "store", show, total)
+            watched = partial(counted, stage="store", progress=show, total=total)
             if self._find(name) is None:
-                return self._build_new(name, watched, choice, reading, show)
+                store = partial(upsert, parts=parts, watched=watched)
+                return self._build_new(name, store, choice, reading, show)
             access = self._access(name)
             building.check_agreement(access, choice)
-            return _finish(access, upsert(access, watched), reading, index, show)
+            report = upsert(access, parts, prune=prune, watched=watched)
+            return _finish(access, report, reading, index, show)
 
     def _build_new(
         self,
         name: str,
-        documents: Iterable[Document],
+        store: Callable[[CollectionAccess], IngestReport],
         choice: CollectionChoice,
         reading: dict[str, Any] | None,
         progress: Progress | None,
@@ -281,7 +286,7 @@ class Home:
         with register_paths(self._workspace, self.vectors, choice.specs) as specs:
             access = building.create(self._workspace, name, specs, choice)
             try:
-                report = upsert(access, documents)
+                report = store(access)
             except BaseException as error:
                 self._discard(name, error)
                 raise

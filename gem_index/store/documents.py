@@ -1,31 +1,28 @@
-"""Repository of a collection's documents: upsert by id, delete, follow changes, read."""
+"""Repository of a collection's documents: upsert, delete, follow changes, read."""
 
 from __future__ import annotations
 
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Any, Literal, TypeAlias
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, CursorResult, delete, func, insert, select, true
+from sqlalchemy import Connection, CursorResult, delete, func, select, true
 from sqlalchemy.exc import OperationalError
 
 from gem_index.documents import Document, content_hash
-from gem_index.errors import DuplicateIdError, ExistingIdError, FilterError, InputError
+from gem_index.errors import FilterError
 from gem_index.quoting import quoted
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
+from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
 from gem_index.store.where import compile_where, fields_of
 from gem_index.text import WeightedText
 
-__all__ = ["DocumentRepository", "OnExisting", "UpsertCounts"]
-
-OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
-"""How to treat a document whose id is already stored."""
+__all__ = ["DocumentRepository"]
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
@@ -39,15 +36,6 @@ _STORED = (
     documents.c.metadata,
     documents.c.weights,
 )
-
-
-@dataclass
-class UpsertCounts:
-    """The result of an upsert, in numbers of documents."""
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
 
 
 class DocumentRepository:
@@ -64,72 +52,17 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- writing
 
+    def upserting(self, on_existing: OnExisting = "replace") -> Upsert:
+        """Return an upsert that takes documents from several sources."""
+        return Upsert(self._connection, self._collection_id, on_existing)
+
     def upsert(
         self, items: Iterable[Document], on_existing: OnExisting = "replace"
     ) -> UpsertCounts:
-        """Add documents; an existing one is replaced if its content differs, kept unchanged, or refused.
-
-        Raises
-        ------
-        DuplicateIdError
-            If an id occurs twice; the caller's transaction then rolls back.
-        ExistingIdError
-            If an id exists and ``on_existing`` is "refuse".
-        """
-        counts = UpsertCounts()
-        first_new = 1 + int(self._connection.scalar(select(func.max(documents.c.seq))) or 0)
-        unchanged = bytearray(first_new // 8 + 1)  # one bit for each earlier seq
-        iterator = iter(items)
-        while batch := list(islice(iterator, _BATCH)):
-            self._upsert_batch(batch, first_new, unchanged, counts, on_existing)
-        return counts
-
-    def _upsert_batch(
-        self,
-        batch: Sequence[Document],
-        first_new: int,
-        unchanged: bytearray,
-        counts: UpsertCounts,
-        on_existing: OnExisting,
-    ) -> None:
-        for document in batch:
-            if not isinstance(document, Document):
-                raise InputError(f"found a {type(document).__name__}; expected a Document")
-        present = self._find([document.id for document in batch])
-        seen: set[str] = set()
-        replaced: list[int] = []
-        rows: list[dict[str, Any]] = []
-        for document in batch:
-            seq, content_hash = present.get(document.id, (None, None))
-            if document.id in seen or (
-                seq is not None and (seq >= first_new or unchanged[seq >> 3] >> (seq & 7) & 1)
-            ):
-                raise DuplicateIdError(document.id)
-            seen.add(document.id)
-            if seq is not None and on_existing == "refuse":
-                raise ExistingIdError(document.id)
-            if seq is not None and (on_existing == "keep" or content_hash == document.content_hash):
-                unchanged[seq >> 3] |= 1 << (seq & 7)
-                counts.unchanged += 1
-                continue
-            if seq is None:
-                counts.added += 1
-            else:
-                counts.updated += 1
-                replaced.append(seq)
-            rows.append(
-                {
-                    "collection_id": self._collection_id,
-                    "document_id": document.id,
-                    "text": document.text,
-                    "metadata": document.metadata_json,
-                    "content_hash": document.content_hash,
-                    "weights": document.weights_json,
-                }
-            )
-        self._bury(replaced)
-        if rows:
-            self._connection.execute(insert(documents), rows)
+        """Write documents that come from no source; see :meth:`Upsert.take`."""
+        upsert = self.upserting(on_existing)
+        upsert.take(items)
+        return upsert.counts
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete documents by id; return the ids that the collection does not hold."""
@@ -139,25 +72,16 @@ class DocumentRepository:
             batch = wanted[begin : begin + _BATCH]
             present = self._find(batch)
             missing += [identifier for identifier in batch if identifier not in present]
-            self._bury([seq for seq, _ in present.values()])
+            bury(self._connection, self._collection_id, list(present.values()))
         return missing
 
-    def _find(self, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    def _find(self, ids: Sequence[str]) -> dict[str, int]:
         rows = self._connection.execute(
-            select(documents.c.document_id, documents.c.seq, documents.c.content_hash).where(
+            select(documents.c.document_id, documents.c.seq).where(
                 self._mine, documents.c.document_id.in_(ids)
             )
         )
-        return {identifier: (seq, content_hash) for identifier, seq, content_hash in rows}
-
-    def _bury(self, seqs: Sequence[int]) -> None:
-        if not seqs:
-            return
-        self._connection.execute(delete(documents).where(documents.c.seq.in_(seqs)))
-        self._connection.execute(
-            insert(tombstones),
-            [{"collection_id": self._collection_id, "seq": seq} for seq in seqs],
-        )
+        return {row.document_id: row.seq for row in rows}
 
     # --------------------------------------------------------------- changes
 
@@ -247,6 +171,13 @@ class DocumentRepository:
                 "many values of one field go into $in"
             ) from error
 
+    def ids_from(self, source_id: int) -> list[str]:
+        """Return the ids of the documents that came from a source, ascending."""
+        query = select(documents.c.document_id).where(
+            self._mine, documents.c.source_id == source_id
+        )
+        return sorted(self._connection.scalars(query))
+
     def ids_of(self, seqs: npt.NDArray[np.int64]) -> list[str]:
         """Return the ids of the documents with these seqs, in the same order; all must exist."""
         found: dict[int, str] = {}
@@ -309,8 +240,7 @@ class DocumentRepository:
         """Return the seqs of the documents with these ids; missing documents are omitted."""
         found: dict[str, int] = {}
         for begin in range(0, len(ids), _BATCH):
-            present = self._find(ids[begin : begin + _BATCH])
-            found |= {identifier: seq for identifier, (seq, _) in present.items()}
+            found |= self._find(ids[begin : begin + _BATCH])
         return found
 
     def by_seq(self, seqs: Sequence[int]) -> dict[int, StoredDocument]:

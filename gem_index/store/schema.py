@@ -20,17 +20,19 @@ __all__ = [
     "HEAD_REVISION",
     "collections",
     "documents",
+    "files",
     "metadata",
     "model_parts",
     "models",
     "snapshots",
+    "sources",
     "target_documents",
     "targets",
     "tombstones",
     "vector_sources",
 ]
 
-HEAD_REVISION = "0004"
+HEAD_REVISION = "0005"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -149,6 +151,7 @@ documents = Table(
     Column("metadata", Text, nullable=False),  # JSON
     Column("content_hash", LargeBinary, nullable=False),
     Column("weights", Text),  # JSON: lengths and weights of its fields; NULL for a plain text
+    Column("source_id", Integer),  # the row of sources that it came from; NULL if from none of them
     UniqueConstraint("collection_id", "document_id"),
     Index(None, "collection_id", "seq"),
     sqlite_autoincrement=True,
@@ -192,4 +195,32 @@ target_documents = Table(
     Column("target_id", Integer, ForeignKey("targets.id", ondelete="CASCADE"), primary_key=True),
     Column("document_id", Text, primary_key=True),
     Column("seq", Integer, nullable=False),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    # a folder or a query that a collection is filled from, and what is remembered to read only what has changed
+    Column("id", Integer, primary_key=True),
+    Column(
+        "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("location", Text, nullable=False),  # without credentials
+    Column("options", Text, nullable=False),  # JSON: how it is read
+    Column("since", Text),  # JSON: the highest value of a query's column; NULL if there is none
+    UniqueConstraint("collection_id", "location"),
+    sqlite_autoincrement=True,  # documents refer to it, also to one that is gone
+)
+
+files = Table(
+    "files",
+    metadata,
+    # a file of a folder as it was when its documents were stored
+    Column("source_id", Integer, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("size", Integer, nullable=False),
+    Column("modified", Integer, nullable=False),  # nanoseconds since 1970
+    Column("sha256", Text, nullable=False),
+    Column("documents", Integer, nullable=False),
+    Column("version", Integer, nullable=False),  # of the code that read it
 )

@@ -88,6 +88,7 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
         "added": 5,
         "updated": 0,
         "unchanged": 0,
+        "deleted": 0,
         "skipped": 0,
         "documents": 5,
     }
@@ -345,9 +346,9 @@ def test_vectors(gem, vectors_folder, tmp_path):
 
 
 def test_database(gem):
-    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0004"}
-    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0004"}
-    assert gem("db", "current").out == "0004 (newest: 0004)\n"
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0005"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0005"}
+    assert gem("db", "current").out == "0005 (newest: 0005)\n"
 
 
 def test_skipping_bad_lines_reports_them(gem, tmp_path):

@@ -58,6 +58,7 @@ def test_migrations_make_exactly_the_tables(path):
         ("snapshots", ("collection_id",)),
         ("documents", ("collection_id", "document_id")),
         ("targets", ("collection_id", "url", "staged")),
+        ("sources", ("collection_id", "location")),
     }
     assert keys == {
         ("collections", "model_id", "models", None),
@@ -67,8 +68,10 @@ def test_migrations_make_exactly_the_tables(path):
         ("tombstones", "collection_id", "collections", "CASCADE"),
         ("targets", "collection_id", "collections", "CASCADE"),
         ("target_documents", "target_id", "targets", "CASCADE"),
+        ("sources", "collection_id", "collections", "CASCADE"),
+        ("files", "source_id", "sources", "CASCADE"),
     }
-    assert counted == {"collections", "documents", "tombstones"}
+    assert counted == {"collections", "documents", "sources", "tombstones"}
 
 
 def test_pragmas(path):
@@ -90,7 +93,7 @@ def test_a_newer_database_is_refused_by_name(path):
         connection.execute(text("UPDATE alembic_version SET version_num = '0999'"))
     with pytest.raises(
         DatabaseVersionError,
-        match="has the schema 0999, this gem-index knows up to 0004; .*upgrade",
+        match="has the schema 0999, this gem-index knows up to 0005; .*upgrade",
     ):
         Database(path)
     with sqlite3.connect(path) as connection:

@@ -1,0 +1,180 @@
+"""Write documents by id: add new ones, replace those whose content differs, leave the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from gem_index.documents import Document
+from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
+from gem_index.store.schema import documents, tombstones
+
+__all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
+
+OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
+"""How to treat a document whose id is already stored."""
+
+_BATCH = 2000  # well below SQLite's limit on bound values in one statement
+
+
+class ForeignDocumentError(InputError):
+    """A document would replace one that came from another source."""
+
+    def __init__(self, document_id: str, source_id: int) -> None:
+        super().__init__(document_id)
+        self.document_id = document_id
+        self.source_id = source_id
+
+
+@dataclass
+class UpsertCounts:
+    """The result of an upsert, in numbers of documents."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True)
+class _Stored:
+    seq: int
+    content_hash: bytes
+    source_id: int | None
+
+
+class Upsert:
+    """One upsert into a collection, of documents from one source or several.
+
+    Parameters
+    ----------
+    connection : Connection
+    collection_id : int
+    on_existing : {"replace", "keep", "refuse"}
+
+    Attributes
+    ----------
+    counts : UpsertCounts
+    """
+
+    def __init__(
+        self, connection: Connection, collection_id: int, on_existing: OnExisting = "replace"
+    ) -> None:
+        self._connection = connection
+        self._collection_id = collection_id
+        self._on_existing = on_existing
+        self._first_new = 1 + int(connection.scalar(select(func.max(documents.c.seq))) or 0)
+        self._unchanged = bytearray(self._first_new // 8 + 1)  # one bit for each earlier seq
+        self.counts = UpsertCounts()
+
+    def take(
+        self,
+        items: Iterable[Document],
+        source_id: int | None = None,
+        replaceable: Iterable[int] = (),
+    ) -> None:
+        """Write documents.
+
+        Parameters
+        ----------
+        items : iterable of Document
+        source_id : int, optional
+            The source they come from.
+        replaceable : iterable of int
+            Other sources whose documents they may replace.
+
+        Raises
+        ------
+        DuplicateIdError
+            If an id occurs twice, in this call or an earlier one; the caller's transaction then rolls back.
+        ExistingIdError
+            If an id exists and ``on_existing`` is "refuse".
+        ForeignDocumentError
+            If an id exists and its document came from another source.
+        """
+        mine = None if source_id is None else {None, source_id, *replaceable}
+        iterator = iter(items)
+        while batch := list(islice(iterator, _BATCH)):
+            self._take(batch, source_id, mine)
+
+    def _take(
+        self, batch: Sequence[Document], source_id: int | None, mine: set[int | None] | None
+    ) -> None:
+        for document in batch:
+            if not isinstance(document, Document):
+                raise InputError(f"found a {type(document).__name__}; expected a Document")
+        present = self._find([document.id for document in batch])
+        seen: set[str] = set()
+        replaced: list[int] = []
+        claimed: list[int] = []
+        rows: list[dict[str, Any]] = []
+        for document in batch:
+            stored = present.get(document.id)
+            if document.id in seen or (stored is not None and self._written(stored.seq)):
+                raise DuplicateIdError(document.id)
+            seen.add(document.id)
+            if stored is not None and self._on_existing == "refuse":
+                raise ExistingIdError(document.id)
+            if stored is not None and mine is not None and stored.source_id not in mine:
+                assert stored.source_id is not None
+                raise ForeignDocumentError(document.id, stored.source_id)
+            if stored is not None and (
+                self._on_existing == "keep" or stored.content_hash == document.content_hash
+            ):
+                self._unchanged[stored.seq >> 3] |= 1 << (stored.seq & 7)
+                self.counts.unchanged += 1
+                if source_id is not None and stored.source_id != source_id:
+                    claimed.append(stored.seq)
+                continue
+            if stored is None:
+                self.counts.added += 1
+            else:
+                self.counts.updated += 1
+                replaced.append(stored.seq)
+            rows.append(
+                {
+                    "collection_id": self._collection_id,
+                    "document_id": document.id,
+                    "text": document.text,
+                    "metadata": document.metadata_json,
+                    "content_hash": document.content_hash,
+                    "weights": document.weights_json,
+                    "source_id": source_id,
+                }
+            )
+        bury(self._connection, self._collection_id, replaced)
+        if claimed:
+            mark = update(documents).where(documents.c.seq.in_(claimed))
+            self._connection.execute(mark.values(source_id=source_id))
+        if rows:
+            self._connection.execute(insert(documents), rows)
+
+    def _written(self, seq: int) -> bool:
+        return seq >= self._first_new or bool(self._unchanged[seq >> 3] >> (seq & 7) & 1)
+
+    def _find(self, ids: Sequence[str]) -> dict[str, _Stored]:
+        columns = (
+            documents.c.document_id,
+            documents.c.seq,
+            documents.c.content_hash,
+            documents.c.source_id,
+        )
+        rows = self._connection.execute(
+            select(*columns).where(
+                documents.c.collection_id == self._collection_id, documents.c.document_id.in_(ids)
+            )
+        )
+        return {identifier: _Stored(*rest) for identifier, *rest in rows}
+
+
+def bury(connection: Connection, collection_id: int, seqs: Sequence[int]) -> None:
+    """Delete documents by seq, each leaving a tombstone."""
+    if not seqs:
+        return
+    connection.execute(delete(documents).where(documents.c.seq.in_(seqs)))
+    connection.execute(
+        insert(tombstones), [{"collection_id": collection_id, "seq": seq} for seq in seqs]
+    )
