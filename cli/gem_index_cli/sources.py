@@ -117,8 +117,8 @@ class SourceOptions:
 
     def _is_folder(self, name: str) -> bool:
         """Tell whether an input is a folder, or one file that is read as those of a folder are."""
+        from gem_index.converting import kind_of
         from gem_index.files import user_path
-        from gem_index.reading.folders import kind_of
 
         if name != "-" and os.path.isdir(user_path(name)):  # noqa: PTH112 - False for a name that no file can have
             return True

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from gem_index.collection.access import CollectionRows
+from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import sha256_of_file
 from gem_index.quoting import quoted
 from gem_index.reading import FolderReader, Inputs, QueryReader, documents_from
-from gem_index.reading.folders import ARCHIVES, READING_VERSION, FoundFile, ReadFile, kind_of
+from gem_index.reading.folders import ReadFile
+from gem_index.reading.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
 from gem_index.store.upsert import ForeignDocumentError, Upsert
 
@@ -85,7 +87,7 @@ def _take_folder(
     reader.adopt(source.options)
     rows.sources.keep(source.id, reader.choices)
     known = rows.sources.files(source.id)
-    present = _Present(rows.documents.ids_from(source.id))
+    present = _Present(rows.documents.ids_from(source.id), known)
     seen: set[str] = set()
     read: list[ReadFile] = []
     fresh: set[str] = set()
@@ -145,20 +147,20 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 
 class _Present:
-    """The ids of the documents that a folder has in the collection, by file."""
+    """The ids of the documents that a folder has in the collection, by file; ``files`` are the paths that it knows."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
+    def __init__(self, ids: Sequence[str], files: Container[str]) -> None:
         self._ids = ids
+        self._files = files
 
     def of(self, path: str) -> list[str]:
         """Return those of a file: its path, or ``path#entry`` for each entry of an archive."""
         if kind_of(path) in ARCHIVES:
             begin = bisect_left(self._ids, f"{path}#")
             end = bisect_left(self._ids, f"{path}$", begin)  # the character after #
-        else:
-            begin = bisect_left(self._ids, path)
-            end = begin + int(self._ids[begin : begin + 1] == [path])
-        return list(self._ids[begin:end])
+            return [name for name in self._ids[begin:end] if name not in self._files]
+        begin = bisect_left(self._ids, path)
+        return [path] if self._ids[begin : begin + 1] == [path] else []
 
 
 def _take_query(

@@ -89,7 +89,9 @@ class QueryReader:
     def database(self) -> str:
         """The database, without user and password."""
         kind = self._url.drivername.partition("+")[0]
-        shown = self._url.set(drivername=kind, username=None, password=None, query={})
+        shown = sa.URL.create(
+            kind, host=self._url.host, port=self._url.port, database=self._url.database
+        )
         return PREFIX + shown.render_as_string()
 
     @property

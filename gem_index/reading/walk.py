@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from gem_index.reading.folders.pages import kind_of
+from gem_index.converting.pages import kind_of
 
 __all__ = ["FoundFile", "files_of"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.reading.folders.pages import Page
 
 __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
 
@@ -75,7 +75,7 @@ class ConverterProcess:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", "gem_index.reading.folders.worker", *self._arguments],
+                [sys.executable, "-m", "gem_index.converting.worker", *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

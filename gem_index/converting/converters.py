@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.policy
 import io
 import json
@@ -17,9 +18,9 @@ from email.parser import BytesParser
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reading.folders.pages import Page
 
 __all__ = ["convert"]
 
@@ -38,7 +39,7 @@ def convert(path: Path, kind: str, encoding: str | None = None) -> Iterator[Page
     ----------
     path : Path
     kind : str
-        One of the values of :data:`~gem_index.reading.folders.pages.KINDS`.
+        One of the values of :data:`~gem_index.converting.pages.KINDS`.
     encoding : str, optional
         Of text files: a name of Python's, or ``auto`` to detect it; UTF-8 by default.
 
@@ -444,14 +445,15 @@ def _mbox(path: Path, _encoding: str | None) -> Pages:
         assert isinstance(message, EmailMessage)
         return message
 
-    box = mailbox.mbox(path, factory=parsed, create=False)  # type: ignore[arg-type]
     seen: set[str] = set()
-    for number, message in enumerate(box, 1):
-        key = _header(message, "message-id").strip().strip("<>")[:300]  # type: ignore[arg-type]
-        if not key or key in seen:
-            key = f"{key}:{number}" if key else str(number)
-        seen.add(key)
-        yield _mail_page(message, key)  # type: ignore[arg-type]
+    with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
+        for number, message in enumerate(box, 1):
+            assert isinstance(message, EmailMessage)
+            key = _header(message, "message-id").strip().strip("<>")[:300]
+            if not key or key in seen:
+                key = f"{key}:{number}" if key else str(number)
+            seen.add(key)
+            yield _mail_page(message, key)
 
 
 def _ipynb(path: Path, _encoding: str | None) -> Pages:

@@ -14,9 +14,9 @@ import warnings
 from pathlib import Path
 from typing import Any, TextIO
 
+from gem_index.converting.converters import convert
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted_error
-from gem_index.reading.folders.converters import convert
 
 __all__ = ["main"]
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError, UnreadableFileError
 from gem_index.files import user_path
 from gem_index.quoting import quoted_error, quoted_path
-from gem_index.reading.folders.pages import ARCHIVES, Page, kind_of
-from gem_index.reading.folders.processes import ConversionError, ConverterPool
-from gem_index.reading.folders.walk import FoundFile, files_of
+from gem_index.reading.walk import FoundFile, files_of
 from gem_index.settings import load_settings
 
 __all__ = ["FolderReader", "ReadFile"]

@@ -1,0 +1,115 @@
+"""Folders, documents and databases as inputs of the commands."""
+
+import json
+import sqlite3
+
+import pytest
+
+from tests.folder_files import WRITERS
+
+
+@pytest.fixture
+def notes(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "visa.md").write_text("# Visa\n\nHow do I renew a visa?\n")
+    (root / "bank.txt").write_text("The bank opens at nine.\nIt closes at five.\n")
+    return root
+
+
+def test_a_folder_is_built_added_and_pruned(gem, notes):
+    built = gem("build", "notes", notes, "--json")
+    assert (built.json["added"], built.json["deleted"]) == (2, 0)
+    assert gem("search", "notes", "renew a visa", "--json").json[0]["id"] == "visa.md"
+    (notes / "bank.txt").unlink()
+    assert gem("add", "notes", notes, "--json").json["unchanged"] == 1
+    pruned = gem("add", "notes", notes, "--prune")
+    assert pruned.out == "notes: 0 added, 0 updated, 1 unchanged, 1 deleted, 0 skipped; 1 documents now.\n"
+
+
+def test_patterns_are_remembered_and_others_said(gem, notes):
+    gem("build", "notes", notes, "--glob", "*.md")
+    assert gem("add", "notes", notes, "--json").json == gem("add", "notes", notes, "--json").json | {
+        "seconds": pytest.approx(0, abs=60)
+    }
+    assert gem("count", "notes").out.split()[0] == "1"
+    other = gem("add", "notes", notes, "--glob", "*.txt")
+    assert other.err == "Note: the folder was read with another --glob: *.md.\n"
+    assert gem("count", "notes").out.split()[0] == "2"
+
+
+def test_a_named_text_file_is_lines_or_one_document(gem, notes):
+    gem("build", "lines", notes / "bank.txt")
+    assert gem("count", "lines").out.split()[0] == "2"
+    gem("build", "whole", notes / "bank.txt", "--whole")
+    assert gem("list", "whole", "--json").json[0]["text"] == "The bank opens at nine.\nIt closes at five."
+
+
+def test_a_named_document(gem, notes, tmp_path):
+    WRITERS["a.docx"](tmp_path / "a.docx", "The text of it.")
+    gem("build", "one", tmp_path / "a.docx", notes / "visa.md")
+    assert [each["id"] for each in gem("list", "one", "--json").json] == ["a.docx", "visa.md"]
+
+
+def test_files_that_cannot_be_read(gem, notes):
+    (notes / "bad.pdf").write_bytes(b"not a PDF")
+    (notes / "empty.md").write_text("")
+    stopped = gem("build", "notes", notes)
+    assert stopped.status == 2
+    assert stopped.err.startswith(f"Error: {notes}/bad.pdf was not read: it cannot be opened: ")
+    assert gem("status", "--json").json["collections"] == []
+    skipped = gem("build", "notes", notes, "--on-error", "skip")
+    assert skipped.err.startswith(f"Skipped: {notes}/bad.pdf was not read: ")
+    assert "2 added, 0 updated, 0 unchanged, 1 skipped; 2 documents now." in skipped.out
+    assert "Without text, and not stored: empty.md." in skipped.out
+
+
+def test_a_database(gem, tmp_path):
+    path = tmp_path / "faq.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table faq (number integer, body text, changed integer)")
+        connection.execute("insert into faq values (1, 'How do I renew a visa?', 1), (2, 'The bank', 2)")
+    connection.close()
+    url = f"sql:sqlite:///{path}"
+    read = ("--id-field", "number", "--text-field", "body")
+    query = ("--query", "select * from faq", "--since", "changed")
+    assert gem("build", "faq", url, *query, *read, "--json").json["added"] == 2
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into faq values (3, 'Parcels', 3)")
+        connection.execute("delete from faq where number = 1")
+    connection.close()
+    again = gem("add", "faq", url, "--prune", "--json").json
+    assert (again["added"], again["unchanged"], again["deleted"]) == (1, 1, 1)
+
+
+def test_embed_takes_folders(gem, notes, tmp_path):
+    report = gem("embed", notes, "--to", f"parquet://{tmp_path}/out", "--json").json
+    assert report["added"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("{records}", "--glob", "*.md"), "found --glob and no input that takes it; expected a folder"),
+        (("{records}", "--gitignore"), "found --gitignore and no input that takes it; expected a folder"),
+        (("{notes}", "--query", "select 1"), "found --query and no input that takes it; expected sql:URL"),
+        (("{notes}", "--since", "a"), "found --since and no input that takes it; expected sql:URL"),
+        (("{records}", "--prune"), "found --prune with an input that is neither a folder nor a database"),
+        (("{notes}/none.md",), "there is no folder"),
+        (("{notes}", "--glob", "*.pdf"), "holds no file that matches the patterns; expected at least one"),
+        (("sql:sqlite:////none/none.sqlite", "--query", "select 1"), "cannot be read: unable to open database file"),
+        (("sql:sqlite://",), "the collection knows no query of sql:sqlite://; expected --query"),
+        (("{notes}", "--on-error", "explode"), "--on-error is 'explode'; expected stop or skip"),
+        (("{notes}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
+    ],
+)
+def test_bad_options(gem, notes, tmp_path, arguments, message):
+    records = tmp_path / "r.jsonl"
+    records.write_text(json.dumps({"id": "1", "text": "a record"}) + "\n")
+    gem("build", "faq", records)
+    named = [each.format(records=records, notes=notes) for each in arguments]
+    failed = gem("add", "faq", *named)
+    assert failed.status == 2
+    assert message in failed.err
+    assert failed.err.count("\n") == 1
+    assert gem("count", "faq").out.split()[0] == "1"
