@@ -24,9 +24,10 @@ GUIDES = [ROOT / "README.md", TUTORIAL, *sorted(DOCS.glob("howto/[a-z]*.md"))]
 NOT_RUN = {
     "gem-index vectors add glove.840B.300d": "downloads 2 GB",
     "gem-index vectors add glove.840B.300d --from glove.840B.300d.zip": "needs what was downloaded",
+    "gem-index watch notes notes": "runs until it is interrupted",
     "gem-index eval transfer SentEval/data/downstream": "needs the eight data sets of SentEval",
 }
-"""What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py)."""
+"""What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py, test_sources.py)."""
 
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
@@ -72,6 +73,7 @@ def write_files(path: Path) -> None:
     """Write the files that a page shows to the current directory."""
     for block in blocks(path.read_text(encoding="utf-8")):
         if block.file is not None:
+            Path(block.file).parent.mkdir(exist_ok=True)
             Path(block.file).write_text(block.text, encoding="utf-8")
 
 
@@ -92,6 +94,7 @@ class PageRun:
         language, printed = "", ""
         for block in [*blocks(self.page), Block("end", None, "", (0, 0))]:
             if block.file is not None:
+                Path(block.file).parent.mkdir(exist_ok=True)
                 Path(block.file).write_text(block.text, encoding="utf-8")
             elif block.language == "text":
                 assert language, f"{self.path.name}: nothing prints\n{block.text}"

@@ -29,10 +29,13 @@ from gem_index_cli.output import (
     say,
 )
 from gem_index_cli.sources import (
-    SourceOptions,
+    FolderOptions,
+    QueryOptions,
     Sources,
+    Whole,
     naming_duplicates,
     print_unread,
+    readers_of,
     skipped_in,
 )
 
@@ -50,13 +53,14 @@ Prune = Annotated[
 ]
 
 
-@takes(options=InputOptions, sources=SourceOptions, config=ConfigOptions)
+@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions, config=ConfigOptions)
 def build(
     context: typer.Context,
     collection: CollectionName,
     inputs: Sources,
     options: InputOptions,
-    sources: SourceOptions,
+    folders: FolderOptions,
+    queries: QueryOptions,
     config: ConfigOptions,
     vectors: Annotated[
         str | None,
@@ -72,6 +76,7 @@ def build(
             show_default=False,
         ),
     ] = None,
+    whole: Whole = None,
     prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,8 +85,13 @@ def build(
     A collection that exists takes the texts in by id and is fitted again.
     """
     home = home_of(context)
-    readers = sources.inputs(
-        inputs, options, home.collection(collection) if collection in home else None
+    readers = readers_of(
+        inputs,
+        options,
+        folders,
+        queries,
+        whole=whole,
+        collection=home.collection(collection) if collection in home else None,
     )
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = home.build(
@@ -103,13 +113,15 @@ def build(
         say(f'Search it: gem-index search {collection} "your question"')
 
 
-@takes(options=InputOptions, sources=SourceOptions)
+@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions)
 def add(
     context: typer.Context,
     collection: CollectionName,
     inputs: Sources,
     options: InputOptions,
-    sources: SourceOptions,
+    folders: FolderOptions,
+    queries: QueryOptions,
+    whole: Whole = None,
     prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
@@ -119,7 +131,7 @@ def add(
     new or have changed.
     """
     found = home_of(context).collection(collection)
-    readers = sources.inputs(inputs, options, found)
+    readers = readers_of(inputs, options, folders, queries, whole=whole, collection=found)
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = found.ingest(readers, prune=prune, progress=progress)
     _print_ingest(report, readers, as_json)

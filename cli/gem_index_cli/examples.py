@@ -13,8 +13,15 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "build": (
         "gem-index build faq questions.jsonl",
         "gem-index build faq posts.csv --id-field number --text-field subject --text-field body",
+        "gem-index build notes ~/notes --exclude drafts/",
+        "gem-index build faq sql:postgresql://me@host/db --query 'SELECT id, text FROM faq'",
     ),
-    "add": ("gem-index add faq more-questions.csv", "gem-index add faq old.txt --encoding cp1252"),
+    "add": (
+        "gem-index add faq more-questions.csv",
+        "gem-index add faq old.txt --encoding cp1252",
+        "gem-index add notes ~/notes --prune",
+    ),
+    "watch": ("gem-index watch notes", "gem-index watch notes ~/notes --glob '*.md'"),
     "search": (
         'gem-index search faq "how do I renew a visa?" -k 5',
         'gem-index search faq "renew a visa" --where \'{"year": {"$gte": 2020}}\' --json',

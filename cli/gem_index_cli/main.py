@@ -14,7 +14,17 @@ import typer.core
 
 from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
 from gem_index.quoting import quoted_error, quoted_path
-from gem_index_cli import collections, database, demo, documents, evaluate, models, targets, vectors
+from gem_index_cli import (
+    collections,
+    database,
+    demo,
+    documents,
+    evaluate,
+    models,
+    targets,
+    vectors,
+    watching,
+)
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
 
@@ -53,6 +63,7 @@ collections.register(app)
 documents.register(app)
 models.register(app)
 targets.register(app)
+watching.register(app)
 app.add_typer(vectors.app, name="vectors")
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, InputError
 from gem_index_cli.context import InputOptions, report_skipped
 from gem_index_cli.output import say, visible
 
 if TYPE_CHECKING:
     from gem_index import Collection
-    from gem_index.reading import Inputs
+    from gem_index.reading import FolderReader, Inputs, QueryReader
 
-__all__ = ["SourceOptions", "Sources", "naming_duplicates", "print_unread", "skipped_in"]
+__all__ = [
+    "FolderOptions",
+    "QueryOptions",
+    "Sources",
+    "Whole",
+    "naming_duplicates",
+    "print_unread",
+    "readers_of",
+    "skipped_in",
+]
 
 Sources = Annotated[
     list[str],
@@ -30,10 +39,19 @@ Sources = Annotated[
     ),
 ]
 
+Whole = Annotated[
+    bool | None,
+    typer.Option(
+        "--whole/--lines",
+        help="A named .txt file is one document, or a text a line (the default).",
+        show_default=False,
+    ),
+]
+
 
 @dataclass(frozen=True)
-class SourceOptions:
-    """How folders and databases are read."""
+class FolderOptions:
+    """How folders are read."""
 
     glob: Annotated[
         list[str] | None,
@@ -53,14 +71,41 @@ class SourceOptions:
             help="Look for changed files by their content. Default: by size and time.",
         ),
     ] = False
-    whole: Annotated[
-        bool | None,
-        typer.Option(
-            "--whole/--lines",
-            help="A named .txt file is one document, or a text a line (the default).",
-            show_default=False,
-        ),
-    ] = None
+
+    def reader(
+        self,
+        name: str,
+        encoding: str | None,
+        on_problem: Callable[[InputError], None] | None,
+        collection: Collection | None,
+    ) -> FolderReader:
+        """Return the reader of a folder; it is said if the collection was filled from it with other options."""
+        from gem_index.reading import FolderReader
+
+        reader = FolderReader(
+            name,
+            glob=tuple(self.glob or ()),
+            exclude=tuple(self.exclude or ()),
+            gitignore=self.gitignore,
+            checksum=self.checksum,
+            encoding=encoding,
+            on_problem=on_problem,
+        )
+        before = {} if collection is None else collection.sources.get(reader.location, {})
+        for option, value in before.items():
+            if reader.choices.get(option) not in (None, value):
+                shown = ", ".join(value) if isinstance(value, list) else value
+                print(  # noqa: T201
+                    f"Note: the folder was read with another --{option}: {visible(str(shown))}.",
+                    file=sys.stderr,
+                )
+        return reader
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """How databases are read."""
+
     query: Annotated[
         str | None, typer.Option(help="What to read from a database: a SELECT statement.")
     ] = None
@@ -69,63 +114,13 @@ class SourceOptions:
         typer.Option(help="A column that grows with each change: only new rows are read."),
     ] = None
 
-    def inputs(
-        self, names: list[str], options: InputOptions, collection: Collection | None = None
-    ) -> Inputs:
-        """Return the readers of the inputs.
-
-        Parameters
-        ----------
-        names : list of str
-        options : InputOptions
-        collection : Collection, optional
-            It remembers how its inputs were read.
-
-        Raises
-        ------
-        ConfigError
-            If an option is given and nothing among the inputs takes it.
-        """
-        from gem_index.reading import FolderReader, Inputs, QueryReader
-
-        before = {} if collection is None else collection.sources
-        records: list[str] = []
-        readers: list[Any] = []
-        for name in names:
-            if name.startswith("sql:"):
-                readers.append(self._query_reader(name, options))
-            elif self._is_folder(name):
-                reader = FolderReader(
-                    name,
-                    glob=tuple(self.glob or ()),
-                    exclude=tuple(self.exclude or ()),
-                    gitignore=self.gitignore,
-                    checksum=self.checksum,
-                    encoding=options.encoding,
-                    on_problem=report_skipped if options.skips else None,
-                )
-                _say_changes(reader.choices, before.get(reader.location, {}))
-                readers.append(reader)
-            else:
-                records.append(name)
-        kinds = {type(reader) for reader in readers}
-        self._check(FolderReader in kinds, QueryReader in kinds)
-        if records:
-            kept = None if collection is None else collection.reading
-            readers.insert(0, options.reader(records, kept))
-        return Inputs(readers)
-
-    def _is_folder(self, name: str) -> bool:
-        """Tell whether an input is a folder, or one file that is read as those of a folder are."""
-        from gem_index.converting import kind_of
-        from gem_index.files import user_path
-
-        if name != "-" and os.path.isdir(user_path(name)):  # noqa: PTH112 - False for a name that no file can have
-            return True
-        kind = kind_of(name)
-        return kind is not None and (kind != "text" or bool(self.whole))
-
-    def _query_reader(self, name: str, options: InputOptions) -> Any:
+    def reader(
+        self,
+        name: str,
+        options: InputOptions,
+        on_problem: Callable[[InputError], None] | None,
+    ) -> QueryReader:
+        """Return the reader of a database."""
         from gem_index.reading import QueryReader
 
         return QueryReader(
@@ -134,30 +129,76 @@ class SourceOptions:
             id_field=options.id_field or "id",
             text_fields=tuple(options.text_field or ("text",)),
             since=self.since,
-            on_problem=report_skipped if options.skips else None,
+            on_problem=on_problem,
         )
 
-    def _check(self, folders: bool, databases: bool) -> None:
-        for option, given, there, wanted in (
-            ("--glob", self.glob, folders, "a folder"),
-            ("--exclude", self.exclude, folders, "a folder"),
-            ("--gitignore", self.gitignore, folders, "a folder"),
-            ("--checksum", self.checksum, folders, "a folder"),
-            ("--query", self.query, databases, "sql:URL"),
-            ("--since", self.since, databases, "sql:URL"),
-        ):
-            if given and not there:
-                raise ConfigError(f"found {option} and no input that takes it; expected {wanted}")
+
+def readers_of(
+    names: list[str],
+    options: InputOptions,
+    folders: FolderOptions,
+    queries: QueryOptions,
+    *,
+    whole: bool | None = None,
+    collection: Collection | None = None,
+) -> Inputs:
+    """Return the readers of some inputs.
+
+    Parameters
+    ----------
+    names : list of str
+    options : InputOptions
+    folders : FolderOptions
+    queries : QueryOptions
+    whole : bool, optional
+        Whether a named ``.txt`` file is one document.
+    collection : Collection, optional
+        It remembers how its inputs were read.
+
+    Raises
+    ------
+    ConfigError
+        If an option is given and nothing among the inputs takes it.
+    """
+    from gem_index.reading import Inputs
+
+    on_problem = report_skipped if options.skips else None
+    records: list[str] = []
+    readers: list[Any] = []
+    found: set[type] = set()
+    for name in names:
+        if name.startswith("sql:"):
+            readers.append(queries.reader(name, options, on_problem))
+            found.add(QueryOptions)
+        elif _is_read_as_folder(name, whole, collection):
+            readers.append(folders.reader(name, options.encoding, on_problem, collection))
+            found.add(FolderOptions)
+        else:
+            records.append(name)
+    for group, wanted in ((folders, "a folder"), (queries, "sql:URL")):
+        for option in fields(group):
+            if getattr(group, option.name) and type(group) not in found:
+                raise ConfigError(
+                    f"found --{option.name} and no input that takes it; expected {wanted}"
+                )
+    if records:
+        kept = None if collection is None else collection.reading
+        readers.insert(0, options.reader(records, kept))
+    return Inputs(readers)
 
 
-def _say_changes(given: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    for name, value in before.items():
-        if given.get(name) not in (None, value):
-            shown = ", ".join(value) if isinstance(value, list) else value
-            print(  # noqa: T201
-                f"Note: the folder was read with another --{name}: {visible(str(shown))}.",
-                file=sys.stderr,
-            )
+def _is_read_as_folder(name: str, whole: bool | None, collection: Collection | None) -> bool:
+    """Tell whether an input is a folder, or one file that is read as those of a folder are."""
+    from gem_index.converting import kind_of
+    from gem_index.files import user_path
+
+    path = user_path(name)
+    if name != "-" and os.path.isdir(path):  # noqa: PTH112 - False for a name that no file can have
+        return True
+    kind = kind_of(name)
+    if kind == "text" and whole is None:
+        return collection is not None and os.path.realpath(path) in collection.sources
+    return kind is not None and (kind != "text" or bool(whole))
 
 
 @contextmanager

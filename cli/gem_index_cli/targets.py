@@ -18,7 +18,7 @@ from gem_index_cli.context import (
     takes,
 )
 from gem_index_cli.output import print_json, print_table, say
-from gem_index_cli.sources import SourceOptions, Sources
+from gem_index_cli.sources import FolderOptions, QueryOptions, Sources, Whole, readers_of
 
 if TYPE_CHECKING:
     from gem_index import PushReport
@@ -103,17 +103,25 @@ def pull(
         say(f"{report.collection}: {report.documents} documents, {report.added} of them new.")
 
 
-@takes(options=InputOptions, sources=SourceOptions, config=ConfigOptions, encoder=EncoderOptions)
+@takes(
+    options=InputOptions,
+    folders=FolderOptions,
+    queries=QueryOptions,
+    config=ConfigOptions,
+    encoder=EncoderOptions,
+)
 def embed(
     context: typer.Context,
     inputs: Sources,
     options: InputOptions,
-    sources: SourceOptions,
+    folders: FolderOptions,
+    queries: QueryOptions,
     config: ConfigOptions,
     encoder: EncoderOptions,
     to: Annotated[
         str, typer.Option("--to", metavar="URL", help="The table, such as parquet:///folder.")
     ],
+    whole: Whole = None,
     batch: Batch = 1000,
     no_texts: NoTexts = False,
     drop_unsupported: Drop = False,
@@ -126,10 +134,11 @@ def embed(
     from gem_index.collection.embedding import embed_into
     from gem_index.collection.sending import PushOptions
 
+    readers = readers_of(inputs, options, folders, queries, whole=whole)
     found = encoder.encoder(context, config)
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     with progress_bar("embed") as progress:
-        report = embed_into(to, found, sources.inputs(inputs, options), asked, progress)
+        report = embed_into(to, found, readers, asked, progress)
     _print(report, as_json)
 
 

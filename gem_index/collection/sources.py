@@ -85,7 +85,8 @@ def _take_folder(
 ) -> int:
     source = rows.sources.find(reader.location) or rows.sources.add(reader.location)
     reader.adopt(source.options)
-    rows.sources.keep(source.id, reader.choices)
+    if source.options != reader.choices:
+        rows.sources.keep(source.id, reader.choices)
     known = rows.sources.files(source.id)
     present = _Present(rows.documents.ids_from(source.id), known)
     seen: set[str] = set()

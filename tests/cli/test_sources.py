@@ -1,7 +1,10 @@
 """Folders, documents and databases as inputs of the commands."""
 
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -24,14 +27,17 @@ def test_a_folder_is_built_added_and_pruned(gem, notes):
     (notes / "bank.txt").unlink()
     assert gem("add", "notes", notes, "--json").json["unchanged"] == 1
     pruned = gem("add", "notes", notes, "--prune")
-    assert pruned.out == "notes: 0 added, 0 updated, 1 unchanged, 1 deleted, 0 skipped; 1 documents now.\n"
+    assert (
+        pruned.out
+        == "notes: 0 added, 0 updated, 1 unchanged, 1 deleted, 0 skipped; 1 documents now.\n"
+    )
 
 
 def test_patterns_are_remembered_and_others_said(gem, notes):
     gem("build", "notes", notes, "--glob", "*.md")
-    assert gem("add", "notes", notes, "--json").json == gem("add", "notes", notes, "--json").json | {
-        "seconds": pytest.approx(0, abs=60)
-    }
+    assert gem("add", "notes", notes, "--json").json == gem(
+        "add", "notes", notes, "--json"
+    ).json | {"seconds": pytest.approx(0, abs=60)}
     assert gem("count", "notes").out.split()[0] == "1"
     other = gem("add", "notes", notes, "--glob", "*.txt")
     assert other.err == "Note: the folder was read with another --glob: *.md.\n"
@@ -42,7 +48,10 @@ def test_a_named_text_file_is_lines_or_one_document(gem, notes):
     gem("build", "lines", notes / "bank.txt")
     assert gem("count", "lines").out.split()[0] == "2"
     gem("build", "whole", notes / "bank.txt", "--whole")
-    assert gem("list", "whole", "--json").json[0]["text"] == "The bank opens at nine.\nIt closes at five."
+    assert (
+        gem("list", "whole", "--json").json[0]["text"]
+        == "The bank opens at nine.\nIt closes at five."
+    )
 
 
 def test_a_named_document(gem, notes, tmp_path):
@@ -68,7 +77,9 @@ def test_a_database(gem, tmp_path):
     path = tmp_path / "faq.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("create table faq (number integer, body text, changed integer)")
-        connection.execute("insert into faq values (1, 'How do I renew a visa?', 1), (2, 'The bank', 2)")
+        connection.execute(
+            "insert into faq values (1, 'How do I renew a visa?', 1), (2, 'The bank', 2)"
+        )
     connection.close()
     url = f"sql:sqlite:///{path}"
     read = ("--id-field", "number", "--text-field", "body")
@@ -90,14 +101,32 @@ def test_embed_takes_folders(gem, notes, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("{records}", "--glob", "*.md"), "found --glob and no input that takes it; expected a folder"),
-        (("{records}", "--gitignore"), "found --gitignore and no input that takes it; expected a folder"),
-        (("{notes}", "--query", "select 1"), "found --query and no input that takes it; expected sql:URL"),
+        (
+            ("{records}", "--glob", "*.md"),
+            "found --glob and no input that takes it; expected a folder",
+        ),
+        (
+            ("{records}", "--gitignore"),
+            "found --gitignore and no input that takes it; expected a folder",
+        ),
+        (
+            ("{notes}", "--query", "select 1"),
+            "found --query and no input that takes it; expected sql:URL",
+        ),
         (("{notes}", "--since", "a"), "found --since and no input that takes it; expected sql:URL"),
-        (("{records}", "--prune"), "found --prune with an input that is neither a folder nor a database"),
+        (
+            ("{records}", "--prune"),
+            "found --prune with an input that is neither a folder nor a database",
+        ),
         (("{notes}/none.md",), "there is no folder"),
-        (("{notes}", "--glob", "*.pdf"), "holds no file that matches the patterns; expected at least one"),
-        (("sql:sqlite:////none/none.sqlite", "--query", "select 1"), "cannot be read: unable to open database file"),
+        (
+            ("{notes}", "--glob", "*.pdf"),
+            "holds no file that matches the patterns; expected at least one",
+        ),
+        (
+            ("sql:sqlite:////none/none.sqlite", "--query", "select 1"),
+            "cannot be read: unable to open database file",
+        ),
         (("sql:sqlite://",), "the collection knows no query of sql:sqlite://; expected --query"),
         (("{notes}", "--on-error", "explode"), "--on-error is 'explode'; expected stop or skip"),
         (("{notes}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
@@ -113,3 +142,62 @@ def test_bad_options(gem, notes, tmp_path, arguments, message):
     assert message in failed.err
     assert failed.err.count("\n") == 1
     assert gem("count", "faq").out.split()[0] == "1"
+
+
+class TestWatch:
+    @pytest.fixture
+    def watched(self, gem, notes, tmp_path):
+        """Start the command in a process; yield it."""
+        gem("build", "notes", notes)
+        command = [
+            sys.executable,
+            "-c",
+            "from gem_index_cli.main import main; main()",
+            "--home",
+            str(tmp_path / "home"),
+            "watch",
+        ]
+        started = []
+
+        def start(*arguments):
+            process = subprocess.Popen(
+                [*command, "notes", *map(str, arguments)], stdout=subprocess.PIPE, text=True
+            )
+            started.append(process)
+            return process
+
+        yield start
+        for process in started:
+            process.kill()
+            process.communicate()
+
+    def test_until_it_is_interrupted(self, watched, gem, notes):
+        process = watched("--json")
+        assert json.loads(process.stdout.readline())["unchanged"] == 2
+        (notes / "parcels.md").write_text("How do I send a parcel back?")
+        assert json.loads(process.stdout.readline())["added"] == 1
+        assert gem("search", "notes", "send a parcel", "--json").json[0]["id"] == "parcels.md"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert "Stopped." in process.stdout.read()
+
+    def test_a_kill_loses_nothing(self, watched, gem, notes):
+        process = watched(notes)
+        assert (
+            process.stdout.readline() == "notes: 0 added, 0 updated, 0 deleted; 2 documents now.\n"
+        )
+        for i in range(300):
+            (notes / f"{i}.txt").write_text(f"text {i}")
+            if i == 150:
+                process.kill()
+        process.wait(60)
+        again = watched(notes)
+        again.stdout.readline()
+        assert gem("count", "notes", "--json").json["documents"] == 302
+        assert gem("verify", "--json").json["ok"]
+
+    def test_nothing_to_watch(self, gem, tmp_path):
+        (tmp_path / "r.txt").write_text("a\n")
+        gem("build", "faq", tmp_path / "r.txt")
+        assert "found no folder, and faq was built of none; expected one" in gem("watch", "faq").err
+        assert "there is no folder" in gem("watch", "faq", tmp_path / "none").err

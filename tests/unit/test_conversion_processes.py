@@ -61,18 +61,25 @@ def zip_bomb(path, name):
 )
 def test_a_zip_bomb(process, good, tmp_path, name, parts):
     zip_bomb(tmp_path / name, parts)
-    with pytest.raises(ConversionError, match=r"needs more than 512 MiB|more than 64 MiB|needs more memory"):
+    with pytest.raises(
+        ConversionError, match=r"needs more than 512 MiB|more than 64 MiB|needs more memory"
+    ):
         read(process, tmp_path / name, name[2:])
     assert_still_reads(process, good)
 
 
 def test_a_text_that_is_too_long(process, good, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"word " * 300_000)
-    with pytest.raises(ConversionError, match="its text has more than 1048576 bytes; expected at most that: split it"):
+    with pytest.raises(
+        ConversionError,
+        match="its text has more than 1048576 bytes; expected at most that: split it",
+    ):
         read(process, tmp_path / "a.txt", "text")
     with (tmp_path / "b.md").open("wb") as file:
         file.truncate(8 << 30)  # no byte of it is on the disk
-    with pytest.raises(ConversionError, match="needs more than 512 MiB of memory; expected a smaller file"):
+    with pytest.raises(
+        ConversionError, match="needs more than 512 MiB of memory; expected a smaller file"
+    ):
         read(process, tmp_path / "b.md", "markdown")
     assert_still_reads(process, good)
 
@@ -110,9 +117,15 @@ def module(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import os; os.kill(os.getpid(), 11)", r"ended the process that did \(SIGSEGV\); expected an undamaged file"),
+        (
+            "import os; os.kill(os.getpid(), 11)",
+            r"ended the process that did \(SIGSEGV\); expected an undamaged file",
+        ),
         ("import os; os._exit(3)", r"ended the process that did \(exit status 3\)"),
-        ("import time; time.sleep(60)", "took more than 1 seconds; expected less, or raise GEM_INDEX_FILE_SECONDS"),
+        (
+            "import time; time.sleep(60)",
+            "took more than 1 seconds; expected less, or raise GEM_INDEX_FILE_SECONDS",
+        ),
         ("raise KeyError('x')", r"it cannot be read \(KeyError: .*\); expected an undamaged file"),
         ("path.write_text('changed meanwhile')", "it changed while it was read"),
         ("print('a library prints')", None),

@@ -59,14 +59,19 @@ class TestDocuments:
         assert found[0].metadata == {"colon": "a:b", "other": ":gem"}
 
     def test_typed_columns(self, url, database):
-        change(database, "create table t (id text, text text, n real, flag boolean, none text, data blob)")
+        change(
+            database,
+            "create table t (id text, text text, n real, flag boolean, none text, data blob)",
+        )
         change(database, "insert into t values ('a', 'b', 1.5, 1, null, x'41')")
         (found,) = QueryReader(url, "select * from t")
         assert found.metadata == {"n": 1.5, "flag": 1, "none": None, "data": "A"}
 
     def test_a_bad_row(self, url, database):
         change(database, "insert into faq values (4, null, null, '2026-04-01')")
-        with pytest.raises(RecordError, match=r"sql:sqlite:///.*faq.sqlite line 4: the field 'title' is null"):
+        with pytest.raises(
+            RecordError, match=r"sql:sqlite:///.*faq.sqlite line 4: the field 'title' is null"
+        ):
             list(reader(url))
         problems = []
         assert len(list(reader(url, on_problem=problems.append))) == 3
@@ -81,7 +86,12 @@ class TestAgain:
 
     def test_only_rows_above_the_highest_value(self, faq, url, database):
         assert counts(faq.ingest(reader(url, since="changed"))) == (3, 0, 0, 0)
-        assert counts(faq.ingest(reader(url, since="changed"))) == (0, 0, 1, 0)  # the last again: others may be as new
+        assert counts(faq.ingest(reader(url, since="changed"))) == (
+            0,
+            0,
+            1,
+            0,
+        )  # the last again: others may be as new
         change(database, "update faq set body = 'changed', changed = '2026-04-01' where id = 1")
         change(database, "insert into faq values (4, 'Tax', 'When?', '2026-03-01')")
         change(database, "update faq set body = 'unseen' where id = 2")
@@ -102,19 +112,26 @@ class TestAgain:
         change(database, "insert into faq values (4, 'Tax', 'When?', '2026-05-01')")
         assert counts(faq.ingest(QueryReader(url))) == (1, 0, 1, 0)
         faq.ingest(QueryReader(url, "select 'other' || id as id, body as text from faq"))
-        with pytest.raises(ConfigError, match="the collection knows 2 queries of sql:sqlite:///.*; expected --query"):
+        with pytest.raises(
+            ConfigError,
+            match="the collection knows 2 queries of sql:sqlite:///.*; expected --query",
+        ):
             faq.ingest(QueryReader(url))
 
     def test_nothing_is_kept_when_a_row_is_bad(self, faq, url, database):
         faq.ingest(reader(url, since="changed"))
-        change(database, "insert into faq values (4, 'Tax', 'When?', '2026-05-01'), (5, null, null, '2026-06-01')")
+        change(
+            database,
+            "insert into faq values (4, 'Tax', 'When?', '2026-05-01'), (5, null, null, '2026-06-01')",
+        )
         with pytest.raises(RecordError):
             faq.ingest(reader(url, since="changed"))
         change(database, "delete from faq where id = 5")
         assert counts(faq.ingest(reader(url, since="changed"))) == (1, 0, 1, 0)
 
     @pytest.mark.parametrize(
-        ("low", "high"), [("7", "11"), ("1.5", "2.25"), ("'2026-01-01 10:00'", "'2026-01-01 11:00'")]
+        ("low", "high"),
+        [("7", "11"), ("1.5", "2.25"), ("'2026-01-01 10:00'", "'2026-01-01 11:00'")],
     )
     def test_values_are_compared_by_their_type(self, faq, url, database, low, high):
         change(database, "create table t (id integer, text text, n)")
@@ -145,9 +162,17 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("query", "options", "message"),
         [
-            ("select body as text from faq", {}, r"has the columns 'text' and none 'id' for the id; .*--id-field"),
+            (
+                "select body as text from faq",
+                {},
+                r"has the columns 'text' and none 'id' for the id; .*--id-field",
+            ),
             (QUERY, {"since": "updated"}, r"none 'updated' for what --since names; .*--since"),
-            ("select nonsense from faq", {}, r"sql:sqlite:.* cannot be read: no such column: nonsense; expected"),
+            (
+                "select nonsense from faq",
+                {},
+                r"sql:sqlite:.* cannot be read: no such column: nonsense; expected",
+            ),
             ("", {}, r"there is no query for sql:sqlite.*; expected --query"),
         ],
     )
@@ -158,9 +183,15 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("url", "message"),
         [
-            ("sql:nonsense", "the URL of the database is malformed; expected one such as sql:postgresql"),
+            (
+                "sql:nonsense",
+                "the URL of the database is malformed; expected one such as sql:postgresql",
+            ),
             ("sql:nonsense://a/b", "SQLAlchemy knows no database 'nonsense'; expected"),
-            ("sql:oracle+cx_oracle://me:secret@host/db", "needs the package cx_Oracle, which is not installed"),
+            (
+                "sql:oracle+cx_oracle://me:secret@host/db",
+                "needs the package cx_Oracle, which is not installed",
+            ),
         ],
     )
     def test_a_url(self, url, message):

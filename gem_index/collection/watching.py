@@ -1,0 +1,96 @@
+"""Follow the changes of folders into a collection."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gem_index.collection.results import IngestReport
+from gem_index.errors import GemIndexError, MissingExtraError
+from gem_index.reading import FolderReader, Inputs
+
+if TYPE_CHECKING:
+    from gem_index.collection.collection import Collection
+
+__all__ = ["watch"]
+
+_QUIET = 100  # milliseconds without a change after which what has changed is read
+_LONGEST = 500  # milliseconds that changes may go on before they are read
+_TICK = 500  # milliseconds between two looks at whether to stop
+_RETRY = 5.0  # seconds after a failure
+
+
+def watch(
+    collection: Collection,
+    folders: Sequence[FolderReader],
+    *,
+    on_report: Callable[[IngestReport], None],
+    on_error: Callable[[GemIndexError], None],
+    stop: threading.Event | None = None,
+    ignore: Sequence[Path] = (),
+) -> None:
+    """Bring a collection into step with folders, and again after every change in them, until it is stopped.
+
+    All that has changed within half a second goes into one transaction. What changed while nobody watched is found at the
+    start, so that a process that was killed misses nothing.
+
+    Parameters
+    ----------
+    collection : Collection
+    folders : sequence of FolderReader
+    on_report : callable
+        Called after each transaction, the first one also if nothing has changed.
+    on_error : callable
+        Called with what went wrong; it is tried again five seconds later, and after the next change.
+    stop : threading.Event, optional
+        Ends the watch within half a second once it is set.
+    ignore : sequence of Path
+        Folders whose changes do not count, such as that of the home.
+
+    Raises
+    ------
+    MissingExtraError
+        If the package ``watchfiles`` is not installed.
+    """
+    try:
+        from watchfiles import watch as changes_of
+    except ImportError as error:
+        raise MissingExtraError("watching folders", "watch") from error
+    roots = {Path(folder.location): bool(folder.glob) for folder in folders}
+
+    def counts(_: object, path: str) -> bool:
+        changed = Path(path)
+        if any(changed.is_relative_to(folder) for folder in ignore):
+            return False
+        return any(
+            patterns or not any(part.startswith(".") for part in changed.relative_to(root).parts)
+            for root, patterns in roots.items()
+            if changed.is_relative_to(root)
+        )
+
+    due: float | None = time.monotonic()  # the first look is at what is there
+    first = True
+    for changes in changes_of(
+        *roots,
+        watch_filter=counts,
+        debounce=_LONGEST,
+        step=_QUIET,
+        rust_timeout=_TICK,
+        yield_on_timeout=True,
+        stop_event=stop,
+    ):
+        if not changes and (due is None or time.monotonic() < due):
+            continue
+        due = None
+        try:
+            report = collection.ingest(Inputs(folders), prune=True)
+        except GemIndexError as error:
+            on_error(error)
+            due = time.monotonic() + _RETRY
+            continue
+        if first or report.added or report.updated or report.deleted:
+            on_report(report)
+        first = False
