@@ -85,13 +85,15 @@ def build(
     A collection that exists takes the texts in by id and is fitted again.
     """
     home = home_of(context)
+    found = home.collection(collection) if collection in home else None
     readers = readers_of(
         inputs,
         options,
         folders,
         queries,
         whole=whole,
-        collection=home.collection(collection) if collection in home else None,
+        collection=found,
+        types="auto" if found is None else "text",
     )
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = home.build(
@@ -103,6 +105,7 @@ def build(
             prune=prune,
             progress=progress,
         )
+    options.log.end()
     _print_ingest(report, readers, as_json)
     if not as_json:
         status = home.collection(collection).status()
@@ -134,6 +137,7 @@ def add(
     readers = readers_of(inputs, options, folders, queries, whole=whole, collection=found)
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = found.ingest(readers, prune=prune, progress=progress)
+    options.log.end()
     _print_ingest(report, readers, as_json)
 
 

@@ -13,6 +13,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "build": (
         "gem-index build faq questions.jsonl",
         "gem-index build faq posts.csv --id-field number --text-field subject --text-field body",
+        """gem-index build faq courses.csv --types '{"tags": "list:;", "*": "auto"}'""",
+        "gem-index build faq mails.jsonl --clean auto,quotes,signatures --duplicates last",
+        "gem-index build faq big.csv --on-error skip --report problems.jsonl",
         "gem-index build notes ~/notes --exclude drafts/",
         "gem-index build faq sql:postgresql://me@host/db --query 'SELECT id, text FROM faq'",
     ),

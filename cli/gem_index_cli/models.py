@@ -57,7 +57,7 @@ def fit(
     """Fit a model on the texts in some files and keep it under a name."""
     encoder = home_of(context).models.fit(
         name,
-        options.reader(inputs).texts(),
+        options.texts(inputs),
         vectors=vectors or config.vectors,
         config=config.config(),
         overwrite=overwrite,
@@ -101,12 +101,12 @@ def encode(
     with readable_twice(inputs) if fit else nullcontext(inputs) as names:
         found = encoder.encoder(context, config)
         if fit:
-            found.fit(options.reader(names).texts())
+            found.fit(options.texts(names))
         with progress_bar("encode") as progress:
             rows, empty = write_vectors(
                 output,
                 found,
-                options.reader(names).texts(),
+                options.texts(names),
                 lambda done: progress("encode", done, 0),
             )
     result = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, InputError
-from gem_index_cli.context import InputOptions, report_skipped
+from gem_index_cli.context import InputOptions
 from gem_index_cli.output import say, visible
 
 if TYPE_CHECKING:
@@ -114,12 +114,7 @@ class QueryOptions:
         typer.Option(help="A column that grows with each change: only new rows are read."),
     ] = None
 
-    def reader(
-        self,
-        name: str,
-        options: InputOptions,
-        on_problem: Callable[[InputError], None] | None,
-    ) -> QueryReader:
+    def reader(self, name: str, options: InputOptions) -> QueryReader:
         """Return the reader of a database."""
         from gem_index.reading import QueryReader
 
@@ -129,7 +124,7 @@ class QueryOptions:
             id_field=options.id_field or "id",
             text_fields=tuple(options.text_field or ("text",)),
             since=self.since,
-            on_problem=on_problem,
+            on_problem=options.skip,
         )
 
 
@@ -141,6 +136,7 @@ def readers_of(
     *,
     whole: bool | None = None,
     collection: Collection | None = None,
+    types: str = "text",
 ) -> Inputs:
     """Return the readers of some inputs.
 
@@ -154,6 +150,8 @@ def readers_of(
         Whether a named ``.txt`` file is one document.
     collection : Collection, optional
         It remembers how its inputs were read.
+    types : str
+        What types to give to columns if neither the options nor the collection say it.
 
     Raises
     ------
@@ -162,16 +160,15 @@ def readers_of(
     """
     from gem_index.reading import Inputs
 
-    on_problem = report_skipped if options.skips else None
     records: list[str] = []
     readers: list[Any] = []
     found: set[type] = set()
     for name in names:
         if name.startswith("sql:"):
-            readers.append(queries.reader(name, options, on_problem))
+            readers.append(queries.reader(name, options))
             found.add(QueryOptions)
         elif _is_read_as_folder(name, whole, collection):
-            readers.append(folders.reader(name, options.encoding, on_problem, collection))
+            readers.append(folders.reader(name, options.encoding, options.skip, collection))
             found.add(FolderOptions)
         else:
             records.append(name)
@@ -183,7 +180,9 @@ def readers_of(
                 )
     if records:
         kept = None if collection is None else collection.reading
-        readers.insert(0, options.reader(records, kept))
+        readers.insert(0, options.reader(records, kept, types))
+    else:
+        options.check_no_records()
     return Inputs(readers)
 
 

@@ -139,6 +139,7 @@ def embed(
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     with progress_bar("embed") as progress:
         report = embed_into(to, found, readers, asked, progress)
+    options.log.end()
     _print(report, as_json)
 
 

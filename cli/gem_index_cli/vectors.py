@@ -236,7 +236,7 @@ def show(
     if coverage:
         from gem_index.vectors.coverage import measure_coverage
 
-        texts = InputOptions().reader(coverage).texts()
+        texts = InputOptions().texts(coverage)
         details["coverage"] = asdict(measure_coverage(home.vectors.open(name), texts))
     if as_json:
         print_json(details)
@@ -291,7 +291,7 @@ def fit_vocabulary(
     with progress_bar("words") as progress:
         info = home_of(context).vectors.fit_vocabulary(
             name,
-            InputOptions().reader(inputs).texts(),
+            InputOptions().texts(inputs),
             vectors=vectors,
             frequent=frequent,
             options=flags.options(),

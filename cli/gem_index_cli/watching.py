@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gem_index.errors import ConfigError, GemIndexError, InputError
-from gem_index_cli.context import AsJson, CollectionName, home_of, report_skipped, takes
+from gem_index_cli.context import AsJson, CollectionName, home_of, takes
 from gem_index_cli.output import print_json_lines, say
 from gem_index_cli.sources import FolderOptions
 
@@ -49,7 +49,7 @@ def watch(
     def problem(error: InputError) -> None:
         if str(error) not in said:  # once, not after every change of another file
             said.add(str(error))
-            report_skipped(error)
+            typer.echo(f"Skipped: {error}", err=True)
 
     def failed(error: GemIndexError) -> None:
         if str(error) not in said:

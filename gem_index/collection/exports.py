@@ -255,16 +255,30 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
     return Export(name, kind, model, documents, reading)
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+_READING: dict[str, Callable[[object], bool]] = {
+    "id_field": _is_text,
+    "text_fields": _are_texts,
+    "encoding": _is_text,
+    "types": lambda value: isinstance(value, dict),
+    "clean": _are_texts,
+}
+
+
 def _reading(value: Any) -> str:
     """Return the reading choices as stored JSON; ValueError if they do not have the written form."""
-    fields = value.get("text_fields", []) if isinstance(value, dict) else None
-    if (
-        not isinstance(fields, list)
-        or not set(value) <= {"id_field", "text_fields"}
-        or not all(isinstance(name, str) for name in (*fields, value.get("id_field", "")))
+    if not isinstance(value, dict) or not all(
+        name in _READING and _READING[name](part) for name, part in value.items()
     ):
-        raise ValueError(f"reading is {quoted(value, 40)}, not id_field and text_fields")
-    DocumentReader([], **value)  # raises ConfigError where a weight is wrong
+        raise ValueError(f"reading is {quoted(value, 40)}, not {', '.join(_READING)}")
+    DocumentReader([], **value)  # raises ConfigError where a weight, a type or a cleaning is wrong
     return json.dumps(value, sort_keys=True)
 
 

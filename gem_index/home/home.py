@@ -260,10 +260,10 @@ class Home:
         reading = None
         for reader in Inputs.of(documents):
             if isinstance(reader, DocumentReader):
-                reading = reader.choices
+                reading = reader
         if reading is None and (id is not None or text is not None):
             texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
-            reading = DocumentReader([], id_field=id, text_fields=texts).choices
+            reading = DocumentReader([], id_field=id, text_fields=texts)
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             total = len(documents) if isinstance(documents, Sized) else None
             watched = partial(counted, stage="store", progress=show, total=total)
@@ -280,7 +280,7 @@ class Home:
         name: str,
         store: Callable[[CollectionAccess], IngestReport],
         choice: CollectionChoice,
-        reading: dict[str, Any] | None,
+        reading: DocumentReader | None,
         progress: Progress | None,
     ) -> IngestReport:
         with register_paths(self._workspace, self.vectors, choice.specs) as specs:
@@ -434,13 +434,13 @@ class Home:
 def _finish(
     access: CollectionAccess,
     report: IngestReport,
-    reading: dict[str, Any] | None,
+    reading: DocumentReader | None,
     index: str | None,
     progress: Progress | None,
 ) -> IngestReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:
-            building.keep_reading(access, reading)
+            building.keep_reading(access, reading.choices)  # now that it has decided types
         building.bring_up_to_date(access, index, progress)
         return replace(report, fingerprint=Collection(access).status().fingerprint)

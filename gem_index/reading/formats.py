@@ -62,8 +62,8 @@ def _lines(
 ) -> Iterator[tuple[int, str | None, str]]:
     """Yield (line, text, problem) for each line; text is None if the line is too long.
 
-    Bytes that are not UTF-8 are reported as a problem and become lone surrogates in the text, so that the quotes and
-    delimiters around them are still found.
+    Zero bytes and bytes that are not UTF-8 are reported as a problem; the latter become lone surrogates in the text, so that
+    the quotes and delimiters around them are still found.
     """
     number = 0
     while raw := file.readline(limit + 1):
@@ -79,6 +79,14 @@ def _lines(
             yield number, None, problem
             continue
         codec = "utf-8-sig" if number == 1 else "utf-8"
+        zero = raw.find(b"\0")
+        if zero >= 0:
+            problem = (
+                f"byte {zero + 1} is zero, which text does not hold; expected {encoding} text: "
+                "name the file's encoding, such as utf-16-le"
+            )
+            yield number, raw.decode(codec, "surrogateescape"), problem
+            continue
         try:
             yield number, raw.decode(codec), ""
         except UnicodeDecodeError as error:

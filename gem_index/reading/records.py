@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copyfileobj
@@ -12,13 +12,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gem_index.documents import Document
-from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files import COMPRESSED, open_input, recoded, split_member
+from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
+from gem_index.files import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
+from gem_index.reading.cleaning import cleaning_of, is_html
+from gem_index.reading.column_types import ColumnTypes, TypeChoice
+from gem_index.reading.encodings import AUTO, UTF8, as_utf8
 from gem_index.reading.fields import LINE, FieldNames, Fields
+from gem_index.reading.findings import Findings
 from gem_index.reading.formats import FORMATS, Record
 
-__all__ = ["DocumentReader", "readable_twice"]
+__all__ = ["DUPLICATES", "DocumentReader", "readable_twice"]
+
+DUPLICATES = ("stop", "first", "last")
+"""What to do with records of one id."""
 
 
 @dataclass
@@ -43,7 +50,20 @@ class DocumentReader:
     max_record_bytes : int
         Maximum length of a line.
     encoding : str, optional
-        The encoding of text files by its Python name; UTF-8 by default.
+        The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default. A byte order mark of
+        another encoding is an error. Parquet has an encoding of its own.
+    types : str or mapping
+        Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
+        :class:`~gem_index.reading.column_types.ColumnTypes`. The columns of id and text are always text.
+    clean : sequence of str
+        What is removed from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are
+        resolved) or ``auto`` (the same in texts that plainly are HTML), ``quotes`` and ``signatures`` (of mail).
+    duplicates : {"stop", "first", "last"}
+        What to do with records of one id: an error, or the first or the last of them counts. ``first`` holds all ids in
+        memory; ``last`` holds them too and reads the inputs twice, standard input by way of a temporary file.
+    on_end : callable, optional
+        Called when all was read, with a list of notes: a line about each thing that was decided or changed (types, detected
+        encodings, cleaned texts, repeated ids).
 
     Attributes
     ----------
@@ -53,9 +73,10 @@ class DocumentReader:
     Raises
     ------
     ConfigError
-        If a field's weight is not a number from 0.01 to 100.
+        If a field's weight is not a number from 0.01 to 100, or an option is none of its values.
     InputError
-        While iterating: a file is missing, empty or of unknown format; RecordError if one record is wrong.
+        While iterating: a file is missing, empty, of unknown format, or changed while it was read; RecordError if one record
+        is wrong.
     """
 
     names: Sequence[str]
@@ -65,43 +86,122 @@ class DocumentReader:
     on_problem: Callable[[RecordError], None] | None = None
     max_record_bytes: int = 4 * 1024 * 1024
     encoding: str | None = None
+    types: TypeChoice = "text"
+    clean: Sequence[str] = ()
+    duplicates: str = "stop"
+    on_end: Callable[[list[str]], None] | None = None
     skipped: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._fields = FieldNames(self.id_field, tuple(self.text_fields))
+        self._text_names = [name for name, _ in self._fields.weighted]
+        self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
+        self._clean = cleaning_of(self.clean)
+        if self.duplicates not in DUPLICATES:
+            raise ConfigError(
+                f"duplicates is {quoted(self.duplicates)}; expected one of {', '.join(DUPLICATES)}"
+            )
+        self._copy: str | None = None  # of standard input
+        self._findings = Findings()
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The arguments for reading records that differ from their defaults, as JSON values."""
+        """The arguments for reading records that differ from their defaults, as JSON values.
+
+        Types that were decided while reading are among them.
+        """
         found: dict[str, Any] = {}
         if self.id_field is not None:
             found["id_field"] = self.id_field
         if tuple(self.text_fields) != (LINE,):
             found["text_fields"] = list(self.text_fields)
+        if self.encoding is not None:
+            found["encoding"] = self.encoding
+        if self._types.kept:
+            found["types"] = self._types.kept
+        if self.clean:
+            found["clean"] = list(self.clean)
         return found
 
     def __iter__(self) -> Iterator[Document]:
-        places: dict[str, str] = {}
-        good = 0
+        with self._readable_twice() if self.duplicates == "last" else nullcontext():
+            last = self._last_records() if self.duplicates == "last" else None
+            self._findings = Findings()
+            places: dict[str, str] = {}
+            good = 0
+            for number, document in self._documents(places):
+                if last is not None:
+                    if last.get(document.id) != number:
+                        self._findings.repeated += 1
+                        continue
+                    del last[document.id]
+                elif self.duplicates == "first":
+                    if document.id in places:
+                        self._findings.repeated += 1
+                        continue
+                    places[document.id] = ""
+                good += 1
+                yield document
+            if last:
+                raise _changed(", ".join(self.names))
+        self._end()
+        if not good:
+            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+
+    def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
+        """Iterate over the number and the document of each good record; bad ones are reported."""
+        number = 0
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
                 if not isinstance(fields, str) and fields.get(LINE) == "" and len(fields) == 1:
                     continue  # a blank line between documents
                 empty = False
+                number += 1
                 try:
                     document = self._document(name, line, fields)
-                    if self.on_problem is not None:
+                    if self.on_problem is not None and self.duplicates == "stop":
                         _check_new(document.id, places, name, line)
                 except RecordError as problem:
                     self._report(problem)
                     continue
-                good += 1
-                yield document
+                yield number, document
             if empty:
                 raise InputError(f"{name} holds no documents; expected at least one")
-        if not good:
-            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+
+    def _last_records(self) -> dict[str, int]:
+        """Return the number of the last record of each id."""
+        report, skipped = self.on_problem, self.skipped
+        if report is not None:
+            self.on_problem = lambda _: None  # the second reading reports
+        try:
+            return {document.id: number for number, document in self._documents({})}
+        finally:
+            self.on_problem, self.skipped = report, skipped
+
+    @contextmanager
+    def _readable_twice(self) -> Iterator[None]:
+        """Copy standard input to a temporary file in the block.
+
+        Raises
+        ------
+        InputError
+            If an input can be read only once.
+        """
+        for name in self.names:
+            path = split_member(name)[0]
+            if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
+                raise InputError(
+                    f"{name} can be read only once; expected a file, of which the last record of an id can be found"
+                )
+        if "-" not in self.names:
+            yield
+            return
+        with readable_twice(["-"]) as (self._copy,):
+            try:
+                yield
+            finally:
+                self._copy = None
 
     @contextmanager
     def naming_duplicates(self) -> Iterator[None]:
@@ -126,6 +226,7 @@ class DocumentReader:
 
     def texts(self) -> Iterator[str]:
         """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
+        self._findings = Findings()
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
@@ -138,6 +239,12 @@ class DocumentReader:
                     self._report(problem)
             if empty:
                 raise InputError(f"{name} is empty; expected at least one text")
+        self._end()
+
+    def _end(self) -> None:
+        if self.on_end is not None:
+            types = self._types.kept if self.types != self._types.kept else {}
+            self.on_end(list(self._findings.notes(types, self.clean, self.duplicates)))
 
     def _report(self, problem: RecordError) -> None:
         if self.on_problem is None:
@@ -146,17 +253,46 @@ class DocumentReader:
         self.on_problem(problem)
 
     def _records(self, name: str) -> Iterator[Record]:
-        with open_input(name) as file:
-            if self.encoding is not None:
-                file = recoded(file, self.encoding, name)
-            kind = self._format_of(name, file)
-            if self.encoding is not None and kind == "parquet":
-                raise InputError(
-                    f"found an encoding for {name}, which is Parquet; expected a text file or no encoding"
-                )
-            yield from FORMATS[kind](name, file, self.max_record_bytes, self.encoding or "UTF-8")
+        """Iterate over the records of an input, with values of their types and cleaned texts."""
+        kind = self._format_of(name)
+        before = _state(name)
+        with open_input(self._copy if name == "-" and self._copy is not None else name) as file:
+            encoding = UTF8
+            if kind != "parquet":
+                file, encoding = as_utf8(file, self.encoding, name)
+                if self.encoding == AUTO and encoding != UTF8:
+                    self._findings.encodings[name] = encoding
+            if kind is None:
+                kind = "jsonl" if file.peek(1)[:1] == b"{" else "txt"
+            records: Iterable[Record] = FORMATS[kind](name, file, self.max_record_bytes, encoding)
+            if kind in ("csv", "tsv"):
+                records = self._types.convert(records, self._findings.misfits)
+            for line, fields in records:
+                if not isinstance(fields, str):
+                    self._clean_texts(fields)
+                yield line, fields
+        if _state(name) != before:
+            raise _changed(name)
 
-    def _format_of(self, name: str, file: io.BufferedReader) -> str:
+    def _clean_texts(self, fields: Fields) -> None:
+        """Clean the text fields of a record, and count it."""
+        findings = self._findings
+        findings.texts += 1
+        markup = changed = False
+        for name in self._text_names:
+            text = fields.get(name)
+            if not isinstance(text, str):
+                continue
+            if self.clean:
+                fields[name] = self._clean(text)
+                changed |= fields[name] != text
+            elif self.on_end is not None:
+                markup |= is_html(text)
+        findings.cleaned += changed
+        findings.markup += markup
+
+    def _format_of(self, name: str) -> str | None:
+        """Return the format of an input, None for standard input, whose first byte tells it."""
         if self.format is not None:
             if self.format not in FORMATS:
                 raise InputError(
@@ -164,12 +300,14 @@ class DocumentReader:
                 )
             return self.format
         if name == "-":
-            return "jsonl" if file.peek(1)[:1] == b"{" else "txt"
+            return None
         path = Path(name)
         plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
         suffix = plain.suffix.lower().removeprefix(".")
         suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
         if suffix not in FORMATS:
+            with open_input(name):
+                pass  # a missing file and a folder have errors of their own
             raise InputError(
                 f"{name} is not of a known format; expected a name ending in "
                 f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or the format given"
@@ -180,6 +318,25 @@ class DocumentReader:
         if isinstance(fields, str):
             raise RecordError(name, line, fields)
         return self._fields.document(name, line, fields, f"{Path(name).name}:{line}")
+
+
+def _state(name: str) -> tuple[int, ...] | None:
+    """Return what differs when a file was changed; None for a stream."""
+    if name == "-":
+        return None
+    try:
+        found = split_member(name)[0].stat()
+    except OSError:
+        return None  # opening it reports that
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _changed(name: str) -> InputError:
+    return InputError(
+        f"{name} changed while it was read; expected a file that nobody writes meanwhile: read it again"
+    )
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

@@ -94,10 +94,18 @@ def test_files_of_documents(name, tmp_path):
         path.write_bytes(flipped(rng, FILES[name]))
         began = time.process_time()
         skipped = []
-        encoding = rng.choice([None, None, "latin-1", "cp1252", "utf-16", "utf-8"])
+        encoding = rng.choice([None, None, "latin-1", "cp1252", "utf-16", "utf-8", "auto"])
         on_problem = rng.choice([None, skipped.append])
         try:
-            reader = DocumentReader([str(path)], on_problem=on_problem, encoding=encoding)
+            reader = DocumentReader(
+                [str(path)],
+                on_problem=on_problem,
+                encoding=encoding,
+                types=rng.choice(["text", "auto", {"text2": "list:,", "*": "number"}]),
+                clean=rng.choice([[], ["auto", "quotes"], ["html", "signatures"]]),
+                duplicates=rng.choice(["stop", "first", "last"]),
+                on_end=lambda _: None,
+            )
             found = list(reader)
         except InputError as error:
             assert_refused_well(error, began)

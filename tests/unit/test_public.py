@@ -53,6 +53,7 @@ def test_every_module_declares_what_it_offers_and_says_what_it_is():
 
 MUTABLE = {
     "DocumentReader",
+    "Findings",
     "FolderReader",
     "Loss",
     "QueryReader",

@@ -3,12 +3,14 @@
 import gzip
 import io
 import json
+import os
 import sys
+import threading
 
 import pytest
 
 from gem_index.documents import Document
-from gem_index.errors import DuplicateIdError, InputError, RecordError
+from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.reading import DocumentReader, read_json_lines, read_objects
 
 ROWS = [
@@ -285,9 +287,6 @@ class TestBadRecords:
                 read(path, encoding=encoding)
         with pytest.raises(InputError, match="x.txt is not utf-16: .*[Ss]tream does not start"):
             read(path, encoding="utf-16")
-        write(tmp_path / "x.parquet", b"PAR1")
-        with pytest.raises(InputError, match="found an encoding for .* which is Parquet"):
-            read(str(tmp_path / "x.parquet"), encoding="cp1252")
 
     def test_nothing_but_bad_records(self, tmp_path):
         reader = DocumentReader([write(tmp_path / "x.jsonl", "1\n2\n")], on_problem=print)
@@ -354,6 +353,190 @@ class TestBadRecords:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 10_000_000
+
+
+class TestDuplicates:
+    ROWS = "".join(
+        f'{{"id": {number}, "text": "{text}"}}\n'
+        for number, text in [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (1, "e"), (3, "f")]
+    )
+
+    @pytest.mark.parametrize(
+        ("duplicates", "expected"),
+        [("first", ["a", "b", "d"]), ("last", ["b", "e", "f"]), ("stop", list("abcdef"))],
+    )
+    def test_which_record_counts(self, tmp_path, duplicates, expected):
+        notes = []
+        reader = DocumentReader(
+            [write(tmp_path / "x.jsonl", self.ROWS)], duplicates=duplicates, on_end=notes.extend
+        )
+        for _ in range(2):
+            assert [d.text for d in reader] == expected
+        told = f"3 records share their id with another; the {duplicates} of each id counts."
+        assert notes == ([] if duplicates == "stop" else [told, told])
+
+    @pytest.mark.parametrize("duplicates", ["first", "last"])
+    def test_bad_records_do_not_count(self, tmp_path, duplicates):
+        rows = f'{{"id": 1}}\n{self.ROWS}nonsense\n{{"id": 2, "text": 7}}\n'
+        name = write(tmp_path / "x.jsonl", rows)
+        problems = []
+        reader = DocumentReader([name], duplicates=duplicates, on_problem=problems.append)
+        assert len(list(reader)) == 3
+        assert [problem.line for problem in problems] == [1, 8, 9]
+        assert reader.skipped == 3
+        with pytest.raises(RecordError, match="line 1: no field 'text'"):
+            list(DocumentReader([name], duplicates=duplicates))
+
+    def test_last_of_several_inputs_and_of_standard_input(self, tmp_path, monkeypatch):
+        names = [
+            write(tmp_path / "a.jsonl", self.ROWS),
+            write(tmp_path / "b.csv", "id,text\n1,z\n"),
+        ]
+        assert [d.text for d in DocumentReader(names, duplicates="last")] == ["b", "f", "z"]
+        stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(self.ROWS.encode())))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        found = DocumentReader([names[1], "-"], duplicates="last")
+        assert [d.text for d in found] == ["b", "e", "f"]
+
+    def test_last_of_a_pipe(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        os.mkfifo(path)
+        with pytest.raises(InputError, match="x.jsonl can be read only once; expected a file"):
+            list(DocumentReader([str(path)], duplicates="last"))
+
+    def test_they_can_be_stored(self, tmp_path, home):
+        name = write(tmp_path / "x.jsonl", self.ROWS)
+        home.build("c", DocumentReader([name], duplicates="last"))
+        assert {d.id: d.text for d in home.collection("c").documents()} == {
+            "1": "e",
+            "2": "b",
+            "3": "f",
+        }
+
+    def test_unknown_choice(self):
+        with pytest.raises(ConfigError, match="duplicates is 'all'; expected one of stop, first"):
+            DocumentReader([], duplicates="all")
+
+
+class TestCleaning:
+    def test_fields_are_cleaned_before_they_are_stored(self, tmp_path, home):
+        rows = [
+            {"id": 1, "subject": "Caf&eacute;", "body": "<p>one</p><p>two</p>", "note": "<b>x</b>"},
+            {"id": 2, "subject": "a < b", "body": None, "note": 1},
+        ]
+        name = write(tmp_path / "x.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        notes = []
+        reader = DocumentReader(
+            [name], text_fields=["subject*2", "body"], clean=["html"], on_end=notes.extend
+        )
+        home.build("c", reader)
+        first, second = home.collection("c").documents()
+        assert first.text == "Caf\u00e9\n\none\n\ntwo"
+        assert first.text.weights == ((6, 2.0), (8, 1.0))
+        assert first.metadata == {"note": "<b>x</b>"}
+        assert second.text == "a < b"
+        (hit,) = home.collection("c").search("two", k=1, mode="lexical")
+        assert hit.text[hit.text.index("two") :] == "two"  # offsets are those of the stored text
+        assert notes == ["cleaning (html) changed 1 of 2 texts."]
+        kept = home.collection("c").reading
+        assert kept == {"text_fields": ["subject*2", "body"], "clean": ["html"]}
+        assert home.collection("c").ingest(DocumentReader([name], **kept)).unchanged == 2
+
+    def test_texts_are_cleaned_in_their_order(self, tmp_path):
+        name = write(tmp_path / "x.txt", "<b>a</b>\n\nplain\n")
+        assert list(DocumentReader([name], clean=["auto"]).texts()) == ["a", "", "plain"]
+
+    def test_html_that_stays_is_told(self, tmp_path):
+        name = write(tmp_path / "x.txt", "<b>a</b>\na < b\nI&#39;m\n")
+        notes = []
+        found = DocumentReader([name], on_end=notes.extend)
+        assert [d.text for d in found] == ["<b>a</b>", "a < b", "I&#39;m"]
+        assert len(notes) == 1
+        assert notes[0].startswith("2 of 3 texts look like HTML and are taken as they are")
+
+
+class TestHostileFiles:
+    @pytest.mark.parametrize("how", ["grown", "replaced", "touched", "removed"])
+    def test_a_file_that_changes_while_it_is_read(self, tmp_path, home, how):
+        path = tmp_path / "x.jsonl"
+        write(path, "".join(f'{{"id": {i}, "text": "tea {i}"}}\n' for i in range(5)))
+
+        def documents():
+            for document in DocumentReader([str(path)]):
+                yield document
+                if document.id == "2":
+                    if how == "grown":
+                        path.write_bytes(path.read_bytes() + b'{"id": 9, "text": "late"}\n')
+                    elif how == "replaced":
+                        write(tmp_path / "y", path.read_bytes())
+                        (tmp_path / "y").replace(path)
+                    elif how == "touched":
+                        os.utime(path, (1, 1))
+                    else:
+                        path.unlink()
+
+        home.create_collection("c")
+        with pytest.raises(
+            InputError, match=r"x\.jsonl changed while it was read; expected a file"
+        ):
+            home.collection("c").ingest(documents())
+        assert home.collection("c").status().documents == 0
+
+    def test_between_the_two_readings_for_the_last_of_an_id(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        write(path, '{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
+        reader = DocumentReader([str(path)], duplicates="last")
+        first = reader._last_records
+
+        def then_changed():
+            found = first()
+            write(path, '{"id": 3, "text": "a"}\n{"id": 2, "text": "b"}\n')
+            return found
+
+        reader._last_records = then_changed
+        with pytest.raises(InputError, match="changed while it was read"):
+            list(reader)
+
+    def test_a_stream_may_grow(self, tmp_path):
+        path = tmp_path / "x.txt"
+        os.mkfifo(path)
+        writer = threading.Thread(target=path.write_bytes, args=(b"one\ntwo\n",))
+        writer.start()
+        assert [text for _, text, _ in read(str(path))] == ["one", "two"]
+        writer.join()
+
+    @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv.gz", "x.txt.gz"])
+    def test_a_bomb_is_not_held_in_memory(self, tmp_path, name):
+        import tracemalloc
+
+        path = tmp_path / name
+        with gzip.open(path, "wb", compresslevel=1) as file:
+            for _ in range(100):
+                file.write(b" " * (1 << 20))
+        assert path.stat().st_size < 1_000_000
+        tracemalloc.start()
+        with pytest.raises(
+            RecordError, match="line 1: the line has 104857600 bytes; expected at most"
+        ):
+            read(str(path), max_record_bytes=1_000_000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10_000_000
+
+    def test_a_quote_that_never_ends(self, tmp_path):
+        rows = 'id,text\n1,"' + "x\n" * 400_000
+        with pytest.raises(RecordError, match="not a table row"):
+            read(write(tmp_path / "x.csv", rows))
+
+    def test_a_link_to_itself(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        path.symlink_to(path)
+        with pytest.raises(InputError, match="cannot read .*x.jsonl: .*[Tt]oo many levels"):
+            list(DocumentReader([str(path)], on_problem=print))
+
+    def test_a_folder_whose_name_has_no_format(self, tmp_path):
+        with pytest.raises(InputError, match="is a directory"):
+            list(DocumentReader([str(tmp_path)], on_problem=print))
 
 
 def test_read_objects(tmp_path):

@@ -1,0 +1,130 @@
+"""Removing HTML, quoted replies and signatures from texts."""
+
+import pytest
+
+from gem_index.errors import ConfigError
+from gem_index.reading.cleaning import (
+    cleaning_of,
+    is_html,
+    strip_html,
+    strip_quotes,
+    strip_signature,
+)
+
+HTML = [
+    ("<p>Hello <b>you</b> &amp; me</p><p>Second</p>", "Hello you & me\n\nSecond"),
+    ("one<br>two<BR/>three", "one\ntwo\nthree"),
+    ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>", "a\nb"),
+    ("<table><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></table>end", "1 2\n3\n\nend"),
+    ("<p>in\n   one\tline</p>", "in one line"),
+    ("<pre>a\n  b</pre>after", "a\n  b\n\nafter"),
+    ("some <b>bold</b>\n\nparagraph", "some bold\n\nparagraph"),
+    ("<script>var x='<p>'</script>text<style type='a'>p {}</style>", "text"),
+    ("<!DOCTYPE html><!-- a <b> c --><html><body>x</body></html>", "x"),
+    ("<a href=\"http://x/?a>b\" title='&lt;'>link</a>", "link"),
+    ("<div class=one data-x='1'hidden>z</div>", "z"),
+    ("I&#39;m &#x41; caf&eacute;&nbsp;owner\nline two", "I'm A caf\u00e9 owner\nline two"),
+    ("&lt;b&gt; is bold", "<b> is bold"),
+    ("a<br>&amp;lt;", "a\n&lt;"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), HTML)
+def test_html(text, expected):
+    assert strip_html(text) == expected
+    assert is_html(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a < b and c > d", "if a<b and c>d: <T>", "List<String> m = new Map<K, V>()", "AT&T ?a=1&copy=2 &c.",
+        "&copyright; &nosuchname; &", "x <- y <= z <> w", "<me@example.org> wrote", "<http://example.org>",
+        "i < 5 && j > 3", "#include <stdio.h>", "<", "<!", "<!--", "</", "<p", "<p class='x", "</p x>", "tom & jerry",
+        "1 <b", "a \0 b", " spaces \n\n\n stay ",
+    ],
+)  # fmt: skip
+def test_plain_text_and_code_are_no_html(text):
+    assert strip_html(text) == text
+    assert not is_html(text)
+    assert cleaning_of(["auto"])(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["Vector<Object> v", "the <b> tag", "use <script> for this &amp; that"]
+)
+def test_a_tag_alone_does_not_make_a_text_html(text):
+    assert not is_html(text)
+    assert cleaning_of(["auto"])(text) == text
+    assert cleaning_of(["html"])(text) != text
+
+
+def test_a_script_without_end_does_not_swallow_the_text():
+    assert strip_html("a <script>b <p>c</p>") == "a b\n\nc"
+
+
+MAIL = """Thanks, that works!
+
+On Mon, 3 Mar 2025 at 10:00, Ann Example <ann@example.org>
+wrote:
+> Try this.
+>> What?
+
+And here: 5 > 4 -- is it?
+> More.
+-- \nBob
+Head of all
+"""
+
+
+def test_mail():
+    without = "Thanks, that works!\n\nAnd here: 5 > 4 -- is it?"
+    assert cleaning_of(["signatures", "quotes"])(MAIL) == without
+    assert strip_quotes(MAIL) == without + "\n-- \nBob\nHead of all"
+    assert strip_signature(MAIL).endswith("> More.")
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "Am 3. M\u00e4rz 2025 um 10:00 schrieb Ann <a@b.c>:",
+        "Le 3 mars 2025 \u00e0 10:00, Ann a \u00e9crit :",
+        "El lun, 3 mar 2025, Ann escribi\u00f3:",
+        "Il giorno lun 3 mar Ann ha scritto:",
+    ],
+)
+def test_introductions_of_quotations(introduction):
+    assert strip_quotes(f"Yes.\n\n{introduction}\n\n> No?\n") == "Yes."
+
+
+def test_what_follows_an_original_message():
+    assert strip_quotes("Yes.\n-----Original Message-----\nFrom: Ann\n\nNo?") == "Yes."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\n\n\n\nb --", "On time, she wrote: fine", "x\n--\n" + "line\n" * 16, "> only a quotation",
+        "-- \nonly a signature", "a -- b\n--- c\n", "a >= b\n = c > d",
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_mail_or_nothing_else_stays(text):
+    assert strip_signature(strip_quotes(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["soap"], "the cleaning is 'soap'; expected a list of html, auto, quotes, signatures"),
+        ("html", "the cleaning is 'html'; expected a list"),
+        (["html", "auto"], "both html and auto; expected one"),
+        ([5], "the cleaning is 5"),
+    ],
+)
+def test_unknown_names(names, problem):
+    with pytest.raises(ConfigError, match=problem):
+        cleaning_of(names)
+
+
+def test_no_cleaning():
+    assert cleaning_of([])("<p>a</p>") == "<p>a</p>"
