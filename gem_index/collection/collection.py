@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer, answer_reranked, neighbours_of
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
+from gem_index.collection.near import NEAR
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -38,6 +39,9 @@ from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
+
+if TYPE_CHECKING:
+    from gem_index.collection.duplicates import DuplicateGroups
 
 __all__ = ["Collection", "Documents"]
 
@@ -298,6 +302,7 @@ class Collection:
         fingerprint: str | None = None,
         rerank: bool = False,
         why: bool = False,
+        collapse: bool | float = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -327,6 +332,10 @@ class Collection:
             score; ``min_score`` is held against the mode's own.
         why : bool
             Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
+        collapse : bool or float
+            Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
+            still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
+            orders what is left.
 
         Returns
         -------
@@ -343,7 +352,7 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
+        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint, collapse)
         return (answer_reranked if rerank else answer)(self._access, asked, why)
 
     def neighbours(
@@ -364,6 +373,45 @@ class Collection:
             If there is no such document, its text holds no word, or k is below 1.
         """
         return neighbours_of(self._access, document_id, k, where)
+
+    def duplicates(
+        self,
+        threshold: float = NEAR,
+        *,
+        where: Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> DuplicateGroups:
+        """Return the groups of documents that say nearly the same.
+
+        Documents of equal text, and pairs whose cosine reaches the threshold, are in one group: all pairs are tested, and
+        near pairs form chains, whose ends may be less near than the threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            Above 0, at most 1; cosines are compared up to rounding, 1e-6.
+        where : mapping, optional
+            A filter as for :meth:`search`: only documents that it accepts are compared.
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Returns
+        -------
+        DuplicateGroups
+            A list of :class:`DuplicateGroup`, the largest first.
+
+        Raises
+        ------
+        InputError
+            If the threshold is out of its range.
+        FilterError
+            If the filter is not of the documented form.
+        """
+        # Imported here because a process that searches does not compare all pairs.
+        from gem_index.collection.duplicates import duplicates_of
+
+        with reporting(progress, "read") as show:
+            return duplicates_of(self._access, threshold, where, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
