@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gem_index.collection import Collection
     from gem_index.collection.drift import Drift
+    from gem_index.collection.duplicates import DuplicateGroup, DuplicateGroups
     from gem_index.collection.results import (
         CollectionStatus,
         DeleteReport,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
     )
+    from gem_index.collection.topics import Topic, TopicExample, TopicMapPoint, Topics
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
     from gem_index.gem.batches import TokenBatch
@@ -70,6 +72,8 @@ _HOMES = {
     "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
     "Drift": "gem_index.collection.drift",
+    "DuplicateGroup": "gem_index.collection.duplicates",
+    "DuplicateGroups": "gem_index.collection.duplicates",
     "EmbeddingProvider": "gem_index.gem.provider",
     "EncoderChoice": "gem_index.home.opening",
     "Explanation": "gem_index.gem.encoder",
@@ -103,6 +107,10 @@ _HOMES = {
     "TargetSchema": "gem_index.targets",
     "TargetTable": "gem_index.targets",
     "TargetUrl": "gem_index.targets",
+    "Topic": "gem_index.collection.topics",
+    "TopicExample": "gem_index.collection.topics",
+    "TopicMapPoint": "gem_index.collection.topics",
+    "Topics": "gem_index.collection.topics",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
     "VectorLibrary": "gem_index.home.vector_library",
@@ -126,6 +134,8 @@ __all__ = [
     "DeleteReport",
     "Document",
     "Drift",
+    "DuplicateGroup",
+    "DuplicateGroups",
     "EmbeddingProvider",
     "EncoderChoice",
     "Explanation",
@@ -160,6 +170,10 @@ __all__ = [
     "TargetTable",
     "TargetUrl",
     "TokenBatch",
+    "Topic",
+    "TopicExample",
+    "TopicMapPoint",
+    "Topics",
     "VectorInfo",
     "VectorLibrary",
     "VectorSource",

@@ -14,7 +14,17 @@ import typer.core
 
 from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
 from gem_index.quoting import quoted_error, quoted_path
-from gem_index_cli import collections, database, demo, documents, evaluate, models, targets, vectors
+from gem_index_cli import (
+    collections,
+    corpus,
+    database,
+    demo,
+    documents,
+    evaluate,
+    models,
+    targets,
+    vectors,
+)
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
 
@@ -51,6 +61,7 @@ app = typer.Typer(
 demo.register(app)
 collections.register(app)
 documents.register(app)
+corpus.register(app)
 models.register(app)
 targets.register(app)
 app.add_typer(vectors.app, name="vectors")

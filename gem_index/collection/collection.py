@@ -42,6 +42,7 @@ from gem_index.targets.protocol import Target
 
 if TYPE_CHECKING:
     from gem_index.collection.duplicates import DuplicateGroups
+    from gem_index.collection.topics import Topics
 
 __all__ = ["Collection", "Documents"]
 
@@ -412,6 +413,46 @@ class Collection:
 
         with reporting(progress, "read") as show:
             return duplicates_of(self._access, threshold, where, show)
+
+    def topics(
+        self,
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> Topics:
+        """Return what the documents are about: clusters of their vectors, each named by its words.
+
+        The same documents give the same topics. Equal texts count once for the clusters, and each for itself in the numbers.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many topics; by default the root of an eighth of the number of different texts, 24 at most.
+        where : mapping, optional
+            A filter as for :meth:`search`: only documents that it accepts are looked at.
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Returns
+        -------
+        Topics
+            A list of :class:`Topic`, the largest first, with a method that draws a map.
+
+        Raises
+        ------
+        InputError
+            If n is below 1, or there are fewer different texts with words.
+        FilterError
+            If the filter is not of the documented form.
+        MissingExtraError
+            If scikit-learn is not installed.
+        """
+        # Imported here because a process that searches does not look for topics.
+        from gem_index.collection.topics import topics_of
+
+        with reporting(progress, "read") as show:
+            return topics_of(self._access, n, where, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
