@@ -73,7 +73,7 @@ def duplicates(
         say(f"{len(groups) - _LISTED} more groups: --json or --jsonl")
     members = sum(len(each.ids) for each in groups)
     say(
-        f"{len(groups)} groups of {members} documents: {members - len(groups)} beside the first of each."
+        f"Groups: {len(groups)}. Documents in them: {members}, {members - len(groups)} more than one of each."
     )
 
 
