@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
+    from gem_index.collection.corpus_results import (
+        DuplicateGroup,
+        DuplicateGroups,
+        Topic,
+        TopicExample,
+        TopicMapPoint,
+        Topics,
+    )
     from gem_index.collection.drift import Drift
-    from gem_index.collection.duplicates import DuplicateGroup, DuplicateGroups
     from gem_index.collection.results import (
         CollectionStatus,
         DeleteReport,
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
     )
-    from gem_index.collection.topics import Topic, TopicExample, TopicMapPoint, Topics
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
     from gem_index.gem.batches import TokenBatch
@@ -72,8 +78,8 @@ _HOMES = {
     "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
     "Drift": "gem_index.collection.drift",
-    "DuplicateGroup": "gem_index.collection.duplicates",
-    "DuplicateGroups": "gem_index.collection.duplicates",
+    "DuplicateGroup": "gem_index.collection.corpus_results",
+    "DuplicateGroups": "gem_index.collection.corpus_results",
     "EmbeddingProvider": "gem_index.gem.provider",
     "EncoderChoice": "gem_index.home.opening",
     "Explanation": "gem_index.gem.encoder",
@@ -107,10 +113,10 @@ _HOMES = {
     "TargetSchema": "gem_index.targets",
     "TargetTable": "gem_index.targets",
     "TargetUrl": "gem_index.targets",
-    "Topic": "gem_index.collection.topics",
-    "TopicExample": "gem_index.collection.topics",
-    "TopicMapPoint": "gem_index.collection.topics",
-    "Topics": "gem_index.collection.topics",
+    "Topic": "gem_index.collection.corpus_results",
+    "TopicExample": "gem_index.collection.corpus_results",
+    "TopicMapPoint": "gem_index.collection.corpus_results",
+    "Topics": "gem_index.collection.corpus_results",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
     "VectorLibrary": "gem_index.home.vector_library",

@@ -70,7 +70,7 @@ def duplicates(
         ],
     )
     if len(groups) > _LISTED:
-        say(f"{len(groups) - _LISTED} more groups: --json or --jsonl")
+        say(f"{len(groups) - _LISTED} more: --json or --jsonl")
     members = sum(len(each.ids) for each in groups)
     say(
         f"Groups: {len(groups)}. Documents in them: {members}, {members - len(groups)} more than one of each."

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer, answer_reranked, neighbours_of
+from gem_index.collection.corpus_results import DuplicateGroups, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
 from gem_index.collection.near import NEAR
@@ -39,10 +40,6 @@ from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
-
-if TYPE_CHECKING:
-    from gem_index.collection.duplicates import DuplicateGroups
-    from gem_index.collection.topics import Topics
 
 __all__ = ["Collection", "Documents"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,52 +10,15 @@ import numpy as np
 from gem_index.arrays import F32, I32, I64
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.corpus import read_corpus
+from gem_index.collection.corpus_results import DuplicateGroup, DuplicateGroups
 from gem_index.collection.near import ROUNDING, check_threshold
 from gem_index.index.components import near_components
-from gem_index.notebook import html_table, shorten
 from gem_index.progress import Progress
 from gem_index.settings import load_settings
 
-__all__ = ["DuplicateGroup", "DuplicateGroups", "duplicates_of"]
+__all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-
-
-@dataclass(frozen=True)
-class DuplicateGroup:
-    """Documents that say nearly the same.
-
-    Attributes
-    ----------
-    ids : tuple of str
-        The one that was stored first, which represents the group, then the others as they were stored.
-    scores : tuple of float
-        The cosine of each with the first, 1 for the first itself and equal texts.
-    text : str
-        The first one's.
-    """
-
-    ids: tuple[str, ...]
-    scores: tuple[float, ...]
-    text: str
-
-    @property
-    def score(self) -> float:
-        """The least cosine with the first; in a chain of near pairs it may be below the threshold."""
-        return min(self.scores)
-
-
-class DuplicateGroups(list[DuplicateGroup]):
-    """Groups of near-duplicates, the largest first; shown as a table in a notebook."""
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            ("documents", "score", "first", "text"),
-            (
-                (len(group.ids), f"{group.score:.3f}", group.ids[0], shorten(group.text, 200))
-                for group in self
-            ),
-        )
 
 
 def duplicates_of(

@@ -16,7 +16,7 @@ from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
 
 if TYPE_CHECKING:
-    from gem_index.collection.topics import Topics
+    from gem_index.collection.corpus_results import Topics
 
 __all__ = ["draw_map"]
 
@@ -51,7 +51,7 @@ def _map_path(path: str | Path) -> Path:
 
 
 def draw_map(topics: Topics, path: str | Path) -> None:
-    """Write a page or a picture; see :meth:`gem_index.collection.topics.Topics.plot`."""
+    """Write a page or a picture; see :meth:`gem_index.Topics.plot`."""
     target = _map_path(path)
     places = _layout(topics)
     try:

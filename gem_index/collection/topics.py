@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,15 @@ import numpy as np
 from gem_index.arrays import F32, I32, I64
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.corpus import Corpus, read_corpus
+from gem_index.collection.corpus_results import Topic, TopicExample, TopicMapPoint, Topics
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
 from gem_index.index.lexical import terms_of
-from gem_index.notebook import html_table, shorten
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.text import frequent_english, tokenize
 
-__all__ = ["Topic", "TopicExample", "TopicMapPoint", "Topics", "topics_of"]
+__all__ = ["topics_of"]
 
 _FITTED = 10_000  # texts that the clusters are found with; all are then assigned to them
 _READ = 50_000  # texts that the words are counted in
@@ -33,90 +31,6 @@ _WORDS = 5
 _EXAMPLES = 3
 _FUNCTION_WORDS = 150  # of the frequent words of English, which name nothing
 _BLOCK = 4096
-
-
-@dataclass(frozen=True)
-class TopicExample:
-    """A document that is typical of a topic."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A topic.
-
-    Attributes
-    ----------
-    words : tuple of str
-        Those that tell it best from the other topics, the best first.
-    documents : int
-        How many belong to it.
-    examples : tuple of TopicExample
-        Those nearest to its centre, the nearest first.
-    """
-
-    words: tuple[str, ...]
-    documents: int
-    examples: tuple[TopicExample, ...]
-
-
-@dataclass(frozen=True)
-class TopicMapPoint:
-    """A document on a map of topics; ``topic`` is the place of its topic in the list."""
-
-    id: str
-    text: str
-    topic: int
-    vector: F32
-
-
-class Topics(list[Topic]):
-    """The topics of a collection, the largest first; shown as a table in a notebook.
-
-    Attributes
-    ----------
-    points : tuple of TopicMapPoint
-        Documents at even intervals, 2,000 at most, for a map.
-    """
-
-    def __init__(self, topics: Iterable[Topic] = (), points: Iterable[TopicMapPoint] = ()) -> None:
-        super().__init__(topics)
-        self.points = tuple(points)
-
-    def plot(self, path: str | Path) -> None:
-        """Draw a map on which near texts are near: t-SNE of the points, a colour for each topic.
-
-        Parameters
-        ----------
-        path : str or Path
-            A page (``.html``) that needs no other files and shows texts under the pointer, or a picture (``.png``, ``.svg``,
-            ``.pdf``).
-
-        Raises
-        ------
-        InputError
-            If the name ends otherwise, or the file cannot be written.
-        MissingExtraError
-            If matplotlib, for a picture, is not installed.
-        """
-        from gem_index.collection.topic_map import draw_map
-
-        draw_map(self, path)
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            ("documents", "words", "example"),
-            (
-                (
-                    topic.documents,
-                    ", ".join(topic.words),
-                    shorten(topic.examples[0].text, 200) if topic.examples else "",
-                )
-                for topic in self
-            ),
-        )
 
 
 def topics_of(
