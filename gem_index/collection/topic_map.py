@@ -29,6 +29,8 @@ _COLOURS = (
 
 _SIZE = 1000  # the side of a page's map
 _LABEL_WORDS = 2
+_LINE = 0.028  # height of a label, as a share of the map's
+_LETTER = 0.006  # half of the width of one
 _TEXT = 300  # characters shown under the pointer
 _COMPONENTS = 50  # principal components that t-SNE starts from
 _PERPLEXITY = 30
@@ -103,14 +105,11 @@ def _spaced(labels: list[tuple[str, float, float]]) -> list[tuple[str, float, fl
     placed: list[tuple[str, float, float]] = []
     for text, x, y in sorted(labels, key=lambda label: label[2]):
         for other, left, above in placed:
-            wide = 0.006 * (len(text) + len(other))
+            wide = _LETTER * (len(text) + len(other))
             if abs(x - left) < wide and y - above < _LINE:
                 y = above + _LINE
         placed.append((text, x, y))
     return placed
-
-
-_LINE = 0.028  # height of a label, of that of the map
 
 
 def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
@@ -132,7 +131,9 @@ def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
                 color="#222222", path_effects=outline, parse_math=False,
             )  # fmt: skip
         axes.set_axis_off()
-        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(
+            path, dpi=120, metadata={"Date": None} if path.suffix.lower() == ".svg" else None
+        )
 
 
 def _page(topics: Topics, places: F64) -> str:
