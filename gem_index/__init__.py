@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
+    from gem_index.collection.corpus_results import (
+        DuplicateGroup,
+        DuplicateGroups,
+        Topic,
+        TopicExample,
+        TopicMapPoint,
+        Topics,
+    )
     from gem_index.collection.drift import Drift
     from gem_index.collection.results import (
         CollectionStatus,
@@ -70,6 +78,8 @@ _HOMES = {
     "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
     "Drift": "gem_index.collection.drift",
+    "DuplicateGroup": "gem_index.collection.corpus_results",
+    "DuplicateGroups": "gem_index.collection.corpus_results",
     "EmbeddingProvider": "gem_index.gem.provider",
     "EncoderChoice": "gem_index.home.opening",
     "Explanation": "gem_index.gem.encoder",
@@ -103,6 +113,10 @@ _HOMES = {
     "TargetSchema": "gem_index.targets",
     "TargetTable": "gem_index.targets",
     "TargetUrl": "gem_index.targets",
+    "Topic": "gem_index.collection.corpus_results",
+    "TopicExample": "gem_index.collection.corpus_results",
+    "TopicMapPoint": "gem_index.collection.corpus_results",
+    "Topics": "gem_index.collection.corpus_results",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
     "VectorLibrary": "gem_index.home.vector_library",
@@ -126,6 +140,8 @@ __all__ = [
     "DeleteReport",
     "Document",
     "Drift",
+    "DuplicateGroup",
+    "DuplicateGroups",
     "EmbeddingProvider",
     "EncoderChoice",
     "Explanation",
@@ -160,6 +176,10 @@ __all__ = [
     "TargetTable",
     "TargetUrl",
     "TokenBatch",
+    "Topic",
+    "TopicExample",
+    "TopicMapPoint",
+    "Topics",
     "VectorInfo",
     "VectorLibrary",
     "VectorSource",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gem_index.errors import ConfigError
 from gem_index.text import WeightedText
 from gem_index_cli.context import (
     AsJson,
@@ -197,12 +198,28 @@ def search(
         bool,
         typer.Option("--why", help="Explain each hit: what each pair of words adds to its cosine."),
     ] = False,
+    collapse: Annotated[
+        bool,
+        typer.Option(
+            "--collapse",
+            help="Of documents that say nearly the same show the best, and the ids of the others.",
+        ),
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Cosine from which --collapse takes two documents for the same. Default: 0.95.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find the texts nearest in meaning, or by words, to a query."""
     if k is None and min_score is None:
         k = 10
+    if threshold is not None and not collapse:
+        raise ConfigError("found --threshold without --collapse; expected both, or neither")
     found = (
         home_of(context)
         .collection(collection)
@@ -215,6 +232,7 @@ def search(
             fusion=fusion,
             rerank=rerank,
             why=why,
+            collapse=collapse if threshold is None else threshold,
         )
     )
     if as_json or as_json_lines:
@@ -223,9 +241,11 @@ def search(
         for hit, result in zip(hits, found, strict=True):
             if isinstance(result.text, WeightedText):
                 hit["weights"] = result.text.weights
-        if not why:
-            for hit in hits:
+        for hit in hits:
+            if not why:
                 del hit["why"]
+            if not collapse:
+                del hit["similar"]
         print_json_lines(hits) if as_json_lines else print_json(hits)
     else:
         print_results(found)

@@ -155,7 +155,7 @@ def neighbours(
         return
     hits = [asdict(hit) for hit in found]
     for hit in hits:
-        del hit["why"]
+        del hit["why"], hit["similar"]
     print_json_lines(hits) if as_json_lines else print_json(hits)
 
 

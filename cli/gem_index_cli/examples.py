@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "how do I renew a visa?" -k 5',
         'gem-index search faq "renew a visa" --where \'{"year": {"$gte": 2020}}\' --json',
         'gem-index search faq "visa form 27b" --why',
+        'gem-index search faq "renew a visa" --collapse',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
     ),
     "delete": (
@@ -45,6 +46,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index count faq --where \'{"topic": {"$exists": false}}\'',
     ),
     "neighbours": ("gem-index neighbours faq visa -k 5",),
+    "duplicates": (
+        "gem-index duplicates faq",
+        "gem-index duplicates faq --threshold 0.9 --jsonl",
+    ),
+    "topics": ("gem-index topics faq -n 3", "gem-index topics faq --plot topics.html"),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
     "drift": ("gem-index drift faq",),

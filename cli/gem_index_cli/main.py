@@ -16,6 +16,7 @@ from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWri
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index_cli import (
     collections,
+    corpus,
     database,
     demo,
     documents,
@@ -61,6 +62,7 @@ app = typer.Typer(
 demo.register(app)
 collections.register(app)
 documents.register(app)
+corpus.register(app)
 models.register(app)
 targets.register(app)
 watching.register(app)

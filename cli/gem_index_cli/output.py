@@ -174,6 +174,9 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
         else:
             _show(begin, _snippet(result.text, why.second_words, room))
             say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
+        similar = getattr(result, "similar", ())
+        if similar:
+            say(" " * 13 + f"similar: {visible(', '.join(similar))}")
 
 
 def print_explanation(explanation: Explanation | CombinedExplanation) -> None:

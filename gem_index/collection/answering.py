@@ -47,6 +47,7 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
             None if hit.cosine is None else _clipped(hit.cosine),
             hit.bm25,
             explain_hit(encoder, str(asked.query), stored[hit.seq].text) if why else None,
+            tuple(stored[seq].document_id for seq in hit.similar),
         )
         for hit in best
     )
@@ -126,7 +127,8 @@ def _search_once(
                 raise
             _LOG.warning("%s; searching by meaning alone", error)
             best = search.without_words().best()
-        return best, documents.by_seq([hit.seq for hit in best]), view.encoder
+        shown = [seq for hit in best for seq in (hit.seq, *hit.similar)]
+        return best, documents.by_seq(shown), view.encoder
 
 
 def _clipped(cosine: float) -> float:

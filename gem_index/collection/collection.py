@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer, answer_reranked, neighbours_of
+from gem_index.collection.corpus_results import DuplicateGroups, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
+from gem_index.collection.near import NEAR
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -312,6 +314,7 @@ class Collection:
         fingerprint: str | None = None,
         rerank: bool = False,
         why: bool = False,
+        collapse: bool | float = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -341,6 +344,10 @@ class Collection:
             score; ``min_score`` is held against the mode's own.
         why : bool
             Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
+        collapse : bool or float
+            Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
+            still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
+            orders what is left.
 
         Returns
         -------
@@ -357,7 +364,7 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint)
+        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint, collapse)
         return (answer_reranked if rerank else answer)(self._access, asked, why)
 
     def neighbours(
@@ -378,6 +385,85 @@ class Collection:
             If there is no such document, its text holds no word, or k is below 1.
         """
         return neighbours_of(self._access, document_id, k, where)
+
+    def duplicates(
+        self,
+        threshold: float = NEAR,
+        *,
+        where: Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> DuplicateGroups:
+        """Return the groups of documents that say nearly the same.
+
+        Documents of equal text, and pairs whose cosine reaches the threshold, are in one group: all pairs are tested, and
+        near pairs form chains, whose ends may be less near than the threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            Above 0, at most 1; cosines are compared up to rounding, 1e-6.
+        where : mapping, optional
+            A filter as for :meth:`search`: only documents that it accepts are compared.
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Returns
+        -------
+        DuplicateGroups
+            A list of :class:`DuplicateGroup`, the largest first.
+
+        Raises
+        ------
+        InputError
+            If the threshold is out of its range.
+        FilterError
+            If the filter is not of the documented form.
+        """
+        # Imported here because a process that searches does not compare all pairs.
+        from gem_index.collection.duplicates import duplicates_of
+
+        with reporting(progress, "read") as show:
+            return duplicates_of(self._access, threshold, where, show)
+
+    def topics(
+        self,
+        n: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> Topics:
+        """Return what the documents are about: clusters of their vectors, each named by its words.
+
+        The same documents give the same topics. Equal texts count once for the clusters, and each for itself in the numbers.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many topics; by default the root of an eighth of the number of different texts, 24 at most.
+        where : mapping, optional
+            A filter as for :meth:`search`: only documents that it accepts are looked at.
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Returns
+        -------
+        Topics
+            A list of :class:`Topic`, the largest first, with a method that draws a map.
+
+        Raises
+        ------
+        InputError
+            If n is below 1, or there are fewer different texts with words.
+        FilterError
+            If the filter is not of the documented form.
+        MissingExtraError
+            If scikit-learn is not installed.
+        """
+        # Imported here because a process that searches does not look for topics.
+        from gem_index.collection.topics import topics_of
+
+        with reporting(progress, "read") as show:
+            return topics_of(self._access, n, where, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""

@@ -28,7 +28,7 @@ class SearchResult:
 
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
-    for.
+    for. ``similar`` holds the ids of the hits that a collapsed search shows this one for.
     """
 
     id: str
@@ -38,6 +38,7 @@ class SearchResult:
     cosine: float | None = None
     bm25: float | None = None
     why: MatchExplanation | None = None
+    similar: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"

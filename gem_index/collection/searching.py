@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.collection.near import NEAR, ROUNDING, check_threshold
 from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
 from gem_index.index.fusion import DEPTH, FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores, fused
@@ -36,9 +37,12 @@ class Hit:
     score: float
     cosine: float | None = None
     bm25: float | None = None
+    similar: tuple[int, ...] = ()
+    """The hits that this one stands for: nearly the same and behind it."""
 
 
 _RANGE = 100  # hits that a search without a k begins with
+_MOST = 2**31  # documents of any collection
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,12 @@ class SearchRequest:
     min_score: float | None
     fusion: str
     fingerprint: str | None = None
+    collapse: bool | float = False
 
     def __post_init__(self) -> None:
+        if self.collapse is not False:
+            near = NEAR if self.collapse is True else self.collapse
+            object.__setattr__(self, "collapse", check_threshold(near, "the cosine to collapse by"))
         if self.k is None and self.min_score is None:
             raise InputError("found neither k nor min_score; expected one of them")
         k: object = self.k
@@ -167,20 +175,55 @@ class Search:
         return other
 
     def best(self) -> list[Hit]:
-        """Return the k best hits, or all that reach a score."""
-        hits = self._reaching()
+        """Return the k best hits, or all that reach a score; where asked for, nearly equal ones as one."""
+        near = self._asked.collapse
+        hits = self._reaching(self._asked.k) if near is False else self._collapsed(near)
         if self._asked.mode == "dense":
-            return [Hit(hit.seq, hit.score, cosine=hit.score) for hit in hits]
+            return [replace(hit, cosine=hit.score) for hit in hits]
         if self._asked.mode == "lexical":
-            return [Hit(hit.seq, hit.score, bm25=hit.score) for hit in hits]
+            return [replace(hit, bm25=hit.score) for hit in hits]
         if not self._terms:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         bm25 = dict(self._lexical(self._plain, max(len(seqs), 1), seqs))
-        return [Hit(hit.seq, hit.score, hit.cosine, bm25.get(hit.seq, 0.0)) for hit in hits]
+        return [replace(hit, bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
-    def _reaching(self) -> list[Hit]:
-        k, min_score = self._asked.k, self._asked.min_score
+    def _collapsed(self, near: float) -> list[Hit]:
+        """Return the k best hits of which no two are near, each with the near ones behind it.
+
+        The last one has its near ones too: hits are looked at up to the first that is near to none.
+        """
+        k = self._asked.k
+        asked = None if k is None else max(k, min(2 * (k + 1), _MOST))
+        while True:
+            hits = self._reaching(asked)
+            shown, complete = self._without_near(hits, near, k)
+            if complete or asked is None or len(hits) < asked:
+                return shown
+            asked *= 2
+
+    def _without_near(self, hits: list[Hit], near: float, k: int | None) -> tuple[list[Hit], bool]:
+        """Return at most k hits with those that they hide, and whether there is a further one."""
+        seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
+        vectors = self._view.vectors(seqs, self._texts)
+        kept: list[int] = []
+        similar: dict[int, list[int]] = {}
+        best = {hit.seq: hit for hit in hits}
+        for hit in hits:
+            place = int(np.searchsorted(seqs, hit.seq))
+            cosines = vectors[kept] @ vectors[place]
+            if len(kept) and cosines.max() >= near - ROUNDING:
+                first = kept[int((cosines >= near - ROUNDING).argmax())]
+                similar[first].append(hit.seq)
+            elif len(kept) == k:
+                return [replace(best[int(seqs[p])], similar=tuple(similar[p])) for p in kept], True
+            else:
+                kept.append(place)
+                similar[place] = []
+        return [replace(best[int(seqs[p])], similar=tuple(similar[p])) for p in kept], False
+
+    def _reaching(self, k: int | None) -> list[Hit]:
+        min_score = self._asked.min_score
         if k is not None:
             hits, _ = self._search(k)
             return hits if min_score is None else [hit for hit in hits if hit.score >= min_score]

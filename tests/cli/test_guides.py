@@ -15,6 +15,7 @@ WORDS = [*COMMON, "man", "king", "woman", "queen"]
 EXPECTED = {
     "README.md": ["vectors.npy"],
     "vectors-for-another-system.md": ["more.npy", "vectors.npy"],
+    "own-texts.md": ["topics.html", "topics.svg"],
     "tune-and-measure.md": ["best.json", "sensitivity.png"],
 }
 """Files that a page's commands leave behind."""

@@ -1,0 +1,131 @@
+"""Commands on all documents of a collection together: duplicates, topics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gem_index_cli.context import (
+    AsJson,
+    AsJsonLines,
+    CollectionName,
+    check_target,
+    home_of,
+    progress_bar,
+)
+from gem_index_cli.documents import Where, parsed_filter
+from gem_index_cli.output import print_json, print_json_lines, print_table, say
+
+__all__ = ["register"]
+
+_LISTED = 20
+_BEGINNING = 120  # characters of a text in a list
+_NAMED = 5  # of the ids of a group
+
+
+def duplicates(
+    context: typer.Context,
+    collection: CollectionName,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Cosine from which two documents are near, above 0 and at most 1. Default: 0.95.",
+            show_default=False,
+        ),
+    ] = None,
+    where: Where = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
+) -> None:
+    """Find groups of documents that say nearly the same; every pair is compared."""
+    found = home_of(context).collection(collection)
+    accepted = parsed_filter(where)
+    with progress_bar("read") as progress:
+        options = {} if threshold is None else {"threshold": threshold}
+        groups = found.duplicates(**options, where=accepted, progress=progress)
+    if as_json or as_json_lines:
+        rows = [
+            {"ids": each.ids, "score": each.score, "scores": each.scores, "text": str(each.text)}
+            for each in groups
+        ]
+        print_json_lines(rows) if as_json_lines else print_json(rows)
+        return
+    if not groups:
+        say("No two documents are near.")
+        return
+    print_table(
+        ("first", ">documents", ">score", "others", "text"),
+        [
+            (
+                each.ids[0],
+                len(each.ids),
+                f"{each.score:.3f}",
+                ", ".join(each.ids[1 : _NAMED + 1]) + (", …" if len(each.ids) > _NAMED + 1 else ""),
+                " ".join(each.text[:_BEGINNING].split()),
+            )
+            for each in groups[:_LISTED]
+        ],
+    )
+    if len(groups) > _LISTED:
+        say(f"{len(groups) - _LISTED} more: --json or --jsonl")
+    members = sum(len(each.ids) for each in groups)
+    say(
+        f"Groups: {len(groups)}. Documents in them: {members}, {members - len(groups)} more than one of each."
+    )
+
+
+def topics(
+    context: typer.Context,
+    collection: CollectionName,
+    n: Annotated[
+        int | None,
+        typer.Option("-n", help="How many. Default: by the number of documents, 24 at most."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw a map: a page (.html), or a picture (.png, .svg, .pdf).",
+            show_default=False,
+        ),
+    ] = None,
+    where: Where = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
+) -> None:
+    """Show what the documents are about: clusters, each with its words and typical documents."""
+    if plot is not None:
+        check_target(plot, "topics.html", ".html", ".png", ".svg", ".pdf")
+    found = home_of(context).collection(collection)
+    accepted = parsed_filter(where)
+    with progress_bar("read") as progress:
+        topics = found.topics(n, where=accepted, progress=progress)
+    if plot is not None:
+        topics.plot(plot)
+    if as_json or as_json_lines:
+        print_json_lines(topics) if as_json_lines else print_json([asdict(each) for each in topics])
+        return
+    if not topics:
+        say(f"{found.name} holds no documents with words.")
+        return
+    print_table(
+        (">documents", "words", "typical"),
+        [
+            (
+                each.documents,
+                ", ".join(each.words),
+                " ".join(each.examples[0].text[:_BEGINNING].split()) if each.examples else "",
+            )
+            for each in topics
+        ],
+    )
+    if plot is not None:
+        say(f"Map: {plot}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    app.command("duplicates")(duplicates)
+    app.command("topics")(topics)

@@ -1,0 +1,140 @@
+"""The results of looking at all documents of a collection together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gem_index.arrays import F32
+from gem_index.notebook import html_table, shorten
+
+__all__ = [
+    "DuplicateGroup",
+    "DuplicateGroups",
+    "Topic",
+    "TopicExample",
+    "TopicMapPoint",
+    "Topics",
+]
+
+
+@dataclass(frozen=True)
+class DuplicateGroup:
+    """Documents that say nearly the same.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        The one that was stored first, which represents the group, then the others as they were stored.
+    scores : tuple of float
+        The cosine of each with the first, 1 for the first itself and equal texts.
+    text : str
+        The first one's.
+    """
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    text: str
+
+    @property
+    def score(self) -> float:
+        """The least cosine with the first; in a chain of near pairs it may be below the threshold."""
+        return min(self.scores)
+
+
+class DuplicateGroups(list[DuplicateGroup]):
+    """Groups of near-duplicates, the largest first; shown as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("documents", "score", "first", "text"),
+            (
+                (len(group.ids), f"{group.score:.3f}", group.ids[0], shorten(group.text, 200))
+                for group in self
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class TopicExample:
+    """A document that is typical of a topic."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Those that tell it best from the other topics, the best first.
+    documents : int
+        How many belong to it.
+    examples : tuple of TopicExample
+        Those nearest to its centre, the nearest first.
+    """
+
+    words: tuple[str, ...]
+    documents: int
+    examples: tuple[TopicExample, ...]
+
+
+@dataclass(frozen=True)
+class TopicMapPoint:
+    """A document on a map of topics; ``topic`` is the place of its topic in the list."""
+
+    id: str
+    text: str
+    topic: int
+    vector: F32
+
+
+class Topics(list[Topic]):
+    """The topics of a collection, the largest first; shown as a table in a notebook.
+
+    Attributes
+    ----------
+    points : tuple of TopicMapPoint
+        Documents at even intervals, 2,000 at most, for a map.
+    """
+
+    def __init__(self, topics: Iterable[Topic] = (), points: Iterable[TopicMapPoint] = ()) -> None:
+        super().__init__(topics)
+        self.points = tuple(points)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw a map on which near texts are near: t-SNE of the points, a colour for each topic.
+
+        Parameters
+        ----------
+        path : str or Path
+            A page (``.html``) that needs no other files and shows texts under the pointer, or a picture (``.png``, ``.svg``,
+            ``.pdf``).
+
+        Raises
+        ------
+        InputError
+            If the name ends otherwise, or the file cannot be written.
+        MissingExtraError
+            If matplotlib, for a picture, is not installed.
+        """
+        from gem_index.collection.topic_map import draw_map
+
+        draw_map(self, path)
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("documents", "words", "example"),
+            (
+                (
+                    topic.documents,
+                    ", ".join(topic.words),
+                    shorten(topic.examples[0].text, 200) if topic.examples else "",
+                )
+                for topic in self
+            ),
+        )

@@ -1,0 +1,114 @@
+"""Connected components of near vectors, exact, without all pairs of inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+import numpy as np
+
+from gem_index.arrays import F32, I32
+from gem_index.index.dense import spread
+from gem_index.kernels.near_pairs import STEP, TILE, join_near, merge_forest
+
+__all__ = ["near_components"]
+
+_SLACK = 1e-5  # above the rounding of a bound in float32
+_SAMPLE = 20_000  # vectors that the directions are taken from
+_COMPARED = 2_000  # of these are compared to see how well a bound separates them
+_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: in one of 16 rows of a tile
+_BLOCK = 8192  # vectors that are projected at once
+_TASK = 16  # tiles of a thread's task
+
+
+def near_components(
+    vectors: F32,
+    threshold: float,
+    threads: int,
+    report: Callable[[int, int], None] | None = None,
+) -> I32:
+    """Return for each vector the first one of its component, where pairs with inner product >= threshold are joined.
+
+    All pairs are tested. A rotation does not change inner products, and of two vectors x = (x1, x2), y = (y1, y2) the
+    Cauchy-Schwarz inequality bounds x·y <= x1·y1 + |x2||y2|: a product of few numbers where x1 is the part along the
+    principal directions. Pairs whose bound reaches the threshold, and that are not joined already, are tested exactly.
+
+    Parameters
+    ----------
+    vectors : float32 array (n, d)
+        Of length at most 1; may be mapped. Zero vectors are near to none.
+    threshold : float
+        Above 0, at most 1.
+    threads : int
+        At least 1.
+    report : callable, optional
+        Called with the number of pairs that have been compared, and that of all pairs.
+
+    Returns
+    -------
+    int32 array (n,)
+        Positions; a vector without near ones has its own.
+    """
+    count = len(vectors)
+    if count < 2:
+        return np.arange(count, dtype=np.int32)
+    pairs = count * (count - 1) // 2
+    tiles = _tiles(vectors, threshold)
+    forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
+    free: SimpleQueue[I32] = SimpleQueue()
+    for forest in forests:
+        free.put(forest)
+
+    def join(first: int) -> None:
+        forest = free.get()
+        join_near(tiles, vectors, threshold, _SLACK, first, first + _TASK, forest)
+        free.put(forest)
+
+    begins = range(0, len(tiles), _TASK)
+    with ThreadPoolExecutor(len(forests)) as pool:
+        try:
+            for first, _ in zip(begins, pool.map(join, begins), strict=True):
+                if report is not None:
+                    left = max(0, count - (first + _TASK) * TILE)
+                    report(pairs - left * (left - 1) // 2, pairs)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for forest in forests:
+        merge_forest(forests[0], forest)
+    return forests[0]
+
+
+def _tiles(vectors: F32, threshold: float) -> F32:
+    """Return the numbers (t, p, TILE) that bound inner products, p a multiple of STEP."""
+    sample = np.asarray(vectors[spread(np.arange(len(vectors)), _SAMPLE)])
+    directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
+    size = _size(sample[:: max(1, len(sample) // _COMPARED)], directions, threshold)
+    tiles = np.zeros((-(-len(vectors) // TILE), size, TILE), np.float32)
+    for begin in range(0, len(vectors), _BLOCK):
+        block = _shortened(vectors[begin : begin + _BLOCK], directions, size)
+        for first in range(0, len(block), TILE):
+            part = block[first : first + TILE]
+            tiles[(begin + first) // TILE, :, : len(part)] = part.T
+    return tiles
+
+
+def _size(sample: F32, directions: F32, threshold: float) -> int:
+    """Return how many numbers of a vector a bound needs to leave few pairs of a sample (s, d) to be tested exactly."""
+    far = sample @ sample.T < threshold
+    for size in range(2 * STEP, len(directions), STEP):
+        short = _shortened(sample, directions, size)
+        if (far & (short @ short.T >= threshold - _SLACK)).mean() <= _SURVIVORS:
+            return size
+    return -(-(len(directions) + 1) // STEP) * STEP
+
+
+def _shortened(vectors: F32, directions: F32, size: int) -> F32:
+    """Return the parts (n, size) of vectors (n, d) along the first directions, and last the length of the rest."""
+    short = np.zeros((len(vectors), size), np.float32)
+    parts = np.asarray(vectors) @ directions[:, : size - 1]
+    short[:, : parts.shape[1]] = parts
+    rest = np.square(vectors).sum(axis=1) - np.square(parts).sum(axis=1)
+    short[:, -1] = np.sqrt(np.maximum(rest, 0.0))
+    return short

@@ -1,0 +1,118 @@
+"""Commands on all documents of a collection together: duplicates, topics, and a collapsed search."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def tickets(gem, tmp_path):
+    texts = {
+        "p1": "How do I reset my password?",
+        "car": "Is there a parking place at the office?",
+        "p2": "How do I reset my password",
+        "p3": "How do I reset the password?",
+        "\x1b[31m": "how do I reset my PASSWORD",
+        "tea": "a cup of green tea",
+    }
+    path = tmp_path / "tickets.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": name, "text": text, "kind": name[0]}) + "\n"
+            for name, text in texts.items()
+        )
+    )
+    assert gem("build", "tickets", path).status == 0
+    return texts
+
+
+def refused(answer, *parts):
+    assert answer.status == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    for part in parts:
+        assert part in answer.err
+
+
+def test_duplicates(gem, tickets):
+    [group] = gem("duplicates", "tickets", "--json").json
+    assert group["ids"] == ["p1", "p2", "p3", "\x1b[31m"]
+    assert group["score"] == min(group["scores"]) == group["scores"][2] < 1
+    assert group["text"] == tickets["p1"]
+    assert gem("duplicates", "tickets", "--jsonl").lines == [group]
+    shown = gem("duplicates", "tickets").out
+    assert "p2, p3, \\x1b[31m" in shown
+    assert shown.endswith("Groups: 1. Documents in them: 4, 3 more than one of each.\n")
+    [fewer] = gem("duplicates", "tickets", "--threshold", "1", "--json").json
+    assert fewer["ids"] == ["p1", "p2", "\x1b[31m"]
+    where = ("--where", '{"kind": {"$ne": "p"}}')
+    assert gem("duplicates", "tickets", *where).out == "No two documents are near.\n"
+    assert gem("duplicates", "tickets", *where, "--json").json == []
+
+
+def test_many_groups_are_shown_in_part(gem, tmp_path):
+    path = tmp_path / "pairs.txt"
+    words = ["tea", "river", "school", "bank", "visa", "duck", "phone"]
+    lines = [f"{a} {b}" for a in words for b in words if a < b]
+    path.write_text("\n".join([*lines, *lines, *lines[:1] * 8]) + "\n")
+    assert gem("build", "pairs", path).status == 0
+    shown = gem("duplicates", "pairs", "--threshold", "1").out
+    assert "1 more: --json or --jsonl" in shown
+    assert ", …" in shown
+    assert "Groups: 21. Documents in them: 50, 29 more than one of each." in " ".join(shown.split())
+
+
+def test_a_collapsed_search(gem, tickets):
+    ask = ("search", "tickets", "reset my password", "-k", "2")
+    first, second = gem(*ask, "--collapse", "--json").json
+    assert sorted([first["id"], *first["similar"]]) == sorted(["p1", "p2", "p3", "\x1b[31m"])
+    assert second["similar"] == []
+    assert second["id"] in ("car", "tea")
+    assert gem(*ask, "--collapse", "--jsonl").lines == [first, second]
+    near = gem(*ask, "--collapse", "--threshold", "1", "--json").json
+    assert [len(hit["similar"]) for hit in near] == [2, 0]
+    assert all("similar" not in hit for hit in gem(*ask, "--json").json)
+    assert "\\x1b[31m" in gem(*ask, "--collapse").out.split("similar: ")[1]
+    assert "similar" not in gem(*ask).out
+
+
+def test_topics(gem, tickets, tmp_path):
+    pytest.importorskip("sklearn")
+    found = gem("topics", "tickets", "-n", "3", "--json").json
+    assert [topic["documents"] for topic in found] == [4, 1, 1]
+    assert "password" in found[0]["words"]
+    assert found[0]["examples"][0]["text"] in tickets.values()
+    assert gem("topics", "tickets", "-n", "3", "--jsonl").lines == found
+    page = tmp_path / "map.html"
+    shown = gem("topics", "tickets", "-n", "2", "--plot", page)
+    assert "password" in shown.out
+    assert shown.out.endswith(f"Map: {page}\n")
+    assert "green tea" in page.read_text()
+    assert [t["documents"] for t in gem("topics", "tickets", "--json").json] == [6]
+    where = ("--where", '{"kind": "t"}')
+    assert [t["documents"] for t in gem("topics", "tickets", *where, "--json").json] == [1]
+
+
+def test_no_topics_without_words(gem, tmp_path):
+    pytest.importorskip("sklearn")
+    (tmp_path / "marks.txt").write_text("!!!\n???\n")
+    assert gem("build", "marks", tmp_path / "marks.txt").status == 0
+    assert gem("topics", "marks").out == "marks holds no documents with words.\n"
+    assert gem("topics", "marks", "--json").json == []
+
+
+def test_bad_input(gem, tickets, state, tmp_path):
+    pytest.importorskip("sklearn")
+    before = state()
+    for threshold in ("0", "-1", "1.5", "nan"):
+        refused(gem("duplicates", "tickets", "--threshold", threshold), "above 0 and at most 1")
+        search = ("search", "tickets", "tea", "--collapse", "--threshold", threshold)
+        refused(gem(*search), "the cosine to collapse by is", "above 0 and at most 1")
+    refused(gem("search", "tickets", "tea", "--threshold", "0.9"), "without --collapse")
+    refused(gem("duplicates", "missing"), "no collection is named 'missing'")
+    refused(gem("topics", "tickets", "-n", "0"), "number of topics is 0; expected")
+    refused(gem("topics", "tickets", "-n", "7"), "found 7 topics", "6 different texts")
+    refused(gem("topics", "tickets", "--plot", tmp_path / "x.gif"), "x.gif ends in '.gif'")
+    refused(gem("topics", "tickets", "--plot", tmp_path / "no" / "x.png"), "cannot write")
+    refused(gem("topics", "tickets", "--where", "{"), "--where")
+    assert state() == before

@@ -1,0 +1,72 @@
+"""Components of near vectors against a comparison of all pairs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_index.index.components import near_components
+from gem_index.kernels.near_pairs import TILE
+
+
+def naive_components(vectors, threshold):
+    exact = vectors.astype(np.float64)
+    near = exact @ exact.T >= threshold
+    firsts = np.arange(len(vectors))
+    while True:
+        lowest = np.array([firsts[row].min() if row.any() else i for i, row in enumerate(near)])
+        lowest = np.minimum(firsts, lowest)
+        if np.array_equal(lowest, firsts):
+            return firsts
+        firsts = lowest
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def clustered(rng, count, dimension, spread):
+    """Vectors around few centres, so that there are chains, groups and single ones."""
+    centres = rng.normal(size=(max(1, count // 3), dimension))
+    chosen = centres[rng.integers(0, len(centres), count)]
+    return unit(chosen + spread * rng.normal(size=(count, dimension)))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 3 * TILE),
+    dimension=st.sampled_from([1, 2, 7, 8, 40, 100]),
+    spread=st.sampled_from([0.0, 0.05, 0.2, 0.5]),
+    threshold=st.sampled_from([0.3, 0.8, 0.95, 0.999]),
+    threads=st.integers(1, 3),
+)
+def test_all_near_pairs_are_joined_and_no_others(
+    seed, count, dimension, spread, threshold, threads
+):
+    vectors = clustered(np.random.default_rng(seed), count, dimension, spread)
+    products = np.abs(vectors.astype(np.float64) @ vectors.T.astype(np.float64) - threshold)
+    threshold += 1e-9 if products.min() < 1e-12 else 0.0  # no pair at the very threshold
+    found = near_components(vectors, threshold, threads)
+    np.testing.assert_array_equal(found, naive_components(vectors, threshold))
+
+
+def test_many_tiles_in_several_threads_and_their_progress():
+    vectors = clustered(np.random.default_rng(1), 40 * TILE + 5, 64, 0.04)
+    seen = []
+    found = near_components(vectors, 0.95, 3, lambda done, total: seen.append((done, total)))
+    np.testing.assert_array_equal(found, naive_components(vectors, 0.95))
+    pairs = len(vectors) * (len(vectors) - 1) // 2
+    assert len(set(found.tolist())) < len(vectors)
+    assert seen == sorted(seen)
+    assert seen[-1] == (pairs, pairs)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, TILE, TILE + 1])
+def test_zero_vectors_are_near_to_none(count):
+    found = near_components(np.zeros((count, 5), np.float32), 0.5, 1)
+    assert found.tolist() == list(range(count))
+
+
+def test_equal_vectors_are_one_component_whatever_their_number():
+    vectors = np.tile(unit(np.ones((1, 9))), (5 * TILE, 1))
+    assert near_components(vectors, 0.999, 2).tolist() == [0] * len(vectors)

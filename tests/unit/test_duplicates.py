@@ -1,0 +1,168 @@
+"""Groups of near-duplicates, and searches that show one of each."""
+
+import numpy as np
+import pytest
+
+from brute_force import documents
+from gem_index import Document
+from gem_index.errors import FilterError, InputError
+
+TEXTS = {
+    "visa": "how do I renew my residence visa in the city",
+    "bank": "where can I open a bank account",
+    "visa 2": "how do I renew my residence visa in the city?",
+    "ducks": "two ducks are swimming in the river",
+    "visa 3": "How do I renew a residence visa in the city",
+    "bank 2": "where can I open a bank account",
+    "bank 3": "where can I open a bank account in the city",
+}
+
+
+def fill(collection, texts=TEXTS):
+    collection.ingest(
+        Document(id=name, text=text, metadata={"topic": name.split()[0]})
+        for name, text in texts.items()
+    )
+    return collection
+
+
+def cosine(collection, first, second):
+    one, two = collection.encoder.encode([first, second]).astype(np.float64)
+    return float(one @ two)
+
+
+def naive_groups(collection, threshold):
+    """Groups of ids by a search through all pairs."""
+    found = list(collection.documents())
+    vectors = collection.encoder.encode([document.text for document in found]).astype(np.float64)
+    groups = {document.id: {document.id} for document in found}
+    for i, one in enumerate(found):
+        for j, two in enumerate(found[:i]):
+            if one.text == two.text or vectors[i] @ vectors[j] >= threshold:
+                groups[one.id] |= groups[two.id]
+                for name in groups[one.id]:
+                    groups[name] = groups[one.id]
+    return {frozenset(group) for group in groups.values() if len(group) > 1}
+
+
+def test_groups_name_the_oldest_first_and_its_cosine_with_each(faq):
+    fill(faq)
+    pair = cosine(faq, TEXTS["visa"], TEXTS["visa 3"])
+    [visa, bank] = faq.duplicates(pair - 1e-4)
+    assert visa.ids == ("visa", "visa 2", "visa 3")
+    assert visa.scores == (1.0, pytest.approx(1.0), pytest.approx(pair))
+    assert visa.score == visa.scores[2]
+    assert visa.text == TEXTS["visa"]
+    assert bank.ids == ("bank", "bank 2")
+    assert bank.scores == (1.0, 1.0)
+    assert "residence" in faq.duplicates()._repr_html_()
+
+
+def test_a_group_is_a_chain_whose_ends_may_be_further_apart(faq):
+    chain = ["a b c d e f g h", "a b c d e f g school", "a b c d e f river school"]
+    fill(faq, dict(zip("xyz", chain, strict=True)))
+    near = [cosine(faq, *pair) for pair in (chain[:2], chain[1:], chain[::2])]
+    assert near[2] < min(near[:2])
+    [group] = faq.duplicates(min(near[:2]) - 1e-4)
+    assert group.ids == ("x", "y", "z")
+    assert group.score == pytest.approx(near[2], abs=1e-6)
+    assert len(faq.duplicates(near[2])) == 1
+
+
+@pytest.mark.parametrize("index", ["flat", "rabitq"])
+def test_all_pairs_are_compared_in_every_kind_of_index_and_its_tail(home, vectors_folder, index):
+    home.vectors.add("tiny", vectors_folder)
+    home.build("many", documents(400), vectors="tiny", index=index)
+    many = home.collection("many")
+    many.ingest(documents(100, 400))
+    many.delete([f"d{i}" for i in range(0, 500, 7)])
+    many.ingest([Document(id="d3", text="the school is closed today")])
+    for threshold in (0.6, 0.8, 0.95):
+        found = many.duplicates(threshold)
+        assert {frozenset(group.ids) for group in found} == naive_groups(many, threshold)
+        sizes = [len(group.ids) for group in found]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_equal_texts_without_a_known_word_are_duplicates(faq):
+    fill(faq, {"one": "!!!", "two": "!!!", "three": "???"})
+    assert [group.ids for group in faq.duplicates()] == [("one", "two")]
+
+
+def test_a_filter_chooses_what_is_compared(faq):
+    fill(faq)
+    assert [group.ids for group in faq.duplicates(where={"topic": "bank"})] == [("bank", "bank 2")]
+    assert faq.duplicates(where={"topic": "ducks"}) == []
+    with pytest.raises(FilterError, match="topics"):
+        faq.duplicates(where={"topics": "bank"})
+
+
+def test_an_empty_collection_has_none(faq):
+    assert faq.duplicates() == []
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.01, float("nan"), True, "high", None])
+def test_a_threshold_is_a_cosine(faq, threshold):
+    with pytest.raises(InputError, match=r"expected a cosine above 0 and at most 1"):
+        faq.duplicates(threshold)
+    if threshold is not True:
+        with pytest.raises(InputError, match=r"expected a cosine above 0 and at most 1"):
+            faq.search("visa", collapse=threshold)
+
+
+def test_progress_counts_texts_and_pairs(faq):
+    fill(faq)
+    seen = []
+    faq.duplicates(progress=lambda *step: seen.append(step))
+    assert seen == [("read", 7, 7), ("compare", 15, 15)]  # 6 distinct texts
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+def test_a_collapsed_search_shows_the_best_of_each_group(faq, mode):
+    fill(faq)
+    plain = faq.search("renew a residence visa, open a bank account", mode=mode)
+    near = cosine(faq, TEXTS["visa"], TEXTS["visa 3"]) - 1e-4
+    found = faq.search("renew a residence visa, open a bank account", mode=mode, collapse=near)
+    hidden = {name for hit in found for name in hit.similar}
+    assert sorted([hit.id for hit in found] + sorted(hidden)) == sorted(hit.id for hit in plain)
+    assert [(hit.id, hit.score) for hit in found] == [
+        (hit.id, hit.score) for hit in plain if hit.id not in hidden
+    ]
+    groups = {hit.id.split()[0]: hit for hit in found if hit.similar}
+    assert sorted(groups["visa"].similar + (groups["visa"].id,)) == ["visa", "visa 2", "visa 3"]
+    assert len(groups["bank"].similar) == 1
+    assert all(hit.similar == () for hit in plain)
+
+
+@pytest.mark.parametrize("index", ["flat", "rabitq"])
+def test_a_collapsed_search_gives_k_results_however_many_are_hidden(home, vectors_folder, index):
+    home.vectors.add("tiny", vectors_folder)
+    copies = [Document(id=f"copy {i}", text="open a bank account by phone") for i in range(60)]
+    home.build("many", [*copies, *documents(300)], vectors="tiny", index=index)
+    many = home.collection("many")
+    for mode in ("dense", "lexical", "hybrid"):
+        found = many.search("open a bank account by phone", 5, mode=mode, collapse=0.97)
+        assert len(found) == 5
+        assert found[0].id == "copy 0"
+        assert {f"copy {i}" for i in range(1, 60)} <= set(found[0].similar)
+        vectors = many.encoder.encode([hit.text for hit in found])
+        assert np.triu(vectors @ vectors.T, 1).max() < 0.97
+        # what was hidden is near to the hit that stands for it
+        for hit in found:
+            texts = [document.text for document in many.get(hit.similar)]
+            cosines = many.encoder.encode([hit.text, *texts])
+            assert (cosines @ cosines[0] >= 0.97 - 1e-5).all()
+
+
+def test_collapse_with_a_least_score_with_reranking_and_alone(faq):
+    fill(faq)
+    query = "renew a residence visa"
+    near = cosine(faq, TEXTS["visa"], TEXTS["visa 3"]) - 1e-4
+    found = faq.search(query, None, min_score=0.01, collapse=near)
+    assert len([hit for hit in found if hit.id.startswith("visa")]) == 1
+    reranked = faq.search(query, 3, rerank=True, collapse=near)
+    assert len(reranked) == 3
+    assert len(reranked[0].similar) == 2
+    first = faq.search(query, 1, collapse=near)
+    assert len(first) == 1
+    assert len(first[0].similar) == 2
