@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gem_index.collection.results import (
         CollectionStatus,
         DeleteReport,
+        FoundPiece,
         IndexStatus,
         IngestReport,
         ModelInfo,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     )
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
+    from gem_index.reading.cutting import Cutting
     from gem_index.targets import (
         Neighbour,
         Target,
@@ -105,6 +107,8 @@ _HOMES = {
     "PushReport": "gem_index.collection.results",
     "RerankResult": "gem_index.gem.reranking",
     "RerankResults": "gem_index.gem.reranking",
+    "Cutting": "gem_index.reading.cutting",
+    "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
     "SourceOptions": "gem_index.vectors.options",
@@ -137,6 +141,7 @@ __all__ = [
     "CombinedExplanation",
     "Components",
     "CorpusStatistics",
+    "Cutting",
     "DeleteReport",
     "Document",
     "Drift",
@@ -145,6 +150,7 @@ __all__ = [
     "EmbeddingProvider",
     "EncoderChoice",
     "Explanation",
+    "FoundPiece",
     "GemConfig",
     "GemEncoder",
     "GemIndexError",

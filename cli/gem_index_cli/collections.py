@@ -29,6 +29,7 @@ from gem_index_cli.output import (
     print_table,
     say,
 )
+from gem_index_cli.pieces import PieceOptions
 from gem_index_cli.sources import (
     FolderOptions,
     QueryOptions,
@@ -54,7 +55,13 @@ Prune = Annotated[
 ]
 
 
-@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions, config=ConfigOptions)
+@takes(
+    options=InputOptions,
+    folders=FolderOptions,
+    queries=QueryOptions,
+    pieces=PieceOptions,
+    config=ConfigOptions,
+)
 def build(
     context: typer.Context,
     collection: CollectionName,
@@ -62,6 +69,7 @@ def build(
     options: InputOptions,
     folders: FolderOptions,
     queries: QueryOptions,
+    pieces: PieceOptions,
     config: ConfigOptions,
     vectors: Annotated[
         str | None,
@@ -103,6 +111,7 @@ def build(
             vectors=vectors or config.vectors,
             config=config.config(),
             index=index,
+            cutting=pieces.cutting(),
             prune=prune,
             progress=progress,
         )
@@ -117,7 +126,7 @@ def build(
         say(f'Search it: gem-index search {collection} "your question"')
 
 
-@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions)
+@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions, pieces=PieceOptions)
 def add(
     context: typer.Context,
     collection: CollectionName,
@@ -125,6 +134,7 @@ def add(
     options: InputOptions,
     folders: FolderOptions,
     queries: QueryOptions,
+    pieces: PieceOptions,
     whole: Whole = None,
     prune: Prune = False,
     as_json: AsJson = False,
@@ -135,6 +145,7 @@ def add(
     new or have changed.
     """
     found = home_of(context).collection(collection)
+    pieces.check(found)
     readers = readers_of(inputs, options, folders, queries, whole=whole, collection=found)
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = found.ingest(readers, prune=prune, progress=progress)
@@ -152,6 +163,7 @@ def _print_ingest(report: IngestReport, readers: ReaderInputs, as_json: bool) ->
                 "updated": report.updated,
                 "unchanged": report.unchanged,
                 "deleted": report.deleted,
+                "pieces": report.pieces,
                 "skipped": skipped,
                 "documents": report.documents,
                 "fingerprint": report.fingerprint,
@@ -212,6 +224,10 @@ def search(
             show_default=False,
         ),
     ] = None,
+    pieces: Annotated[
+        bool,
+        typer.Option("--pieces", help="Show the pieces of documents apart, each with its place."),
+    ] = False,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
@@ -233,6 +249,7 @@ def search(
             rerank=rerank,
             why=why,
             collapse=collapse if threshold is None else threshold,
+            pieces=pieces,
         )
     )
     if as_json or as_json_lines:
@@ -246,6 +263,8 @@ def search(
                 del hit["why"]
             if not collapse:
                 del hit["similar"]
+            if hit["piece"] is None:
+                del hit["piece"]
         print_json_lines(hits) if as_json_lines else print_json(hits)
     else:
         print_results(found)

@@ -156,6 +156,8 @@ def neighbours(
     hits = [asdict(hit) for hit in found]
     for hit in hits:
         del hit["why"], hit["similar"]
+        if hit["piece"] is None:
+            del hit["piece"]
     print_json_lines(hits) if as_json_lines else print_json(hits)
 
 

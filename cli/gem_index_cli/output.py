@@ -169,11 +169,16 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
             begin += set_cell_size(name, column) + "  "
         room = max(20, width - cell_len(begin))
         why = getattr(result, "why", None)
+        piece = getattr(result, "piece", None)
+        text = result.text if piece is None else piece.text
         if why is None:
-            say(begin + _shortened(result.text, room))
+            say(begin + _shortened(text, room))
         else:
-            _show(begin, _snippet(result.text, why.second_words, room))
+            _show(begin, _snippet(text, why.second_words, room))
             say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
+        if piece is not None and (piece.heading or piece.hits > 1):
+            more = f"{piece.hits} pieces" if piece.hits > 1 else ""
+            say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), more))))
         similar = getattr(result, "similar", ())
         if similar:
             say(" " * 13 + f"similar: {visible(', '.join(similar))}")

@@ -9,20 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 from gem_index.collection.access import CollectionAccess
+from gem_index.collection.best_pieces import with_pieces
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.searching import Hit, Search, SearchRequest
-from gem_index.collection.view import StaleStateError
+from gem_index.collection.view import StaleStateError, View
 from gem_index.collection.why import explain_hit
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
-from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import rerank
 from gem_index.quoting import quoted
+from gem_index.reading.cutting import Cutting
 from gem_index.store.records import StoredDocument
 
 __all__ = ["RERANKED", "answer", "answer_reranked", "neighbours_of"]
 
 _LOG = logging.getLogger(__name__)
+
+_PIECES = 4  # documents that are looked at for each piece that is returned
 
 RERANKED = 100
 """The minimum number of hits that are re-ranked; more if ``k`` is larger."""
@@ -32,13 +35,19 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`."""
     if why and not isinstance(asked.query, str):
         raise InputError("found a vector to explain the hits of; expected a text")
+    wider = asked
+    if asked.pieces and asked.k is not None:
+        wider = replace(
+            asked, k=_PIECES * asked.k
+        )  # the best pieces need not be those of the best documents
     while True:
         try:
-            best, stored, encoder = _search_once(access, asked)
+            best, stored, view = _search_once(access, wider)
             break
         except StaleStateError:
             continue  # a newer snapshot is in use: answer from its state
-    return SearchResults(
+    query = asked.query if isinstance(asked.query, str) else ""
+    results = [
         SearchResult(
             stored[hit.seq].document_id,
             _clipped(hit.score) if asked.mode == "dense" else hit.score,
@@ -46,11 +55,27 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
             json.loads(stored[hit.seq].metadata),
             None if hit.cosine is None else _clipped(hit.cosine),
             hit.bm25,
-            explain_hit(encoder, str(asked.query), stored[hit.seq].text) if why else None,
-            tuple(stored[seq].document_id for seq in hit.similar),
+            similar=tuple(stored[seq].document_id for seq in hit.similar),
         )
         for hit in best
+    ]
+    if asked.pieces or view.pieces.cutting.chunk is not None:
+        results = with_pieces(results, asked, view)
+    if not why:
+        return SearchResults(results)
+    return SearchResults(
+        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.cutting)))
+        for hit in results
     )
+
+
+def _shown(hit: SearchResult, cutting: Cutting) -> str:
+    """Return what was compared with the query: the text of a hit, or of its best piece."""
+    if hit.piece is None:
+        return hit.text
+    if cutting.headings and hit.piece.heading:
+        return f"{hit.piece.heading}\n\n{hit.piece.text}"
+    return hit.piece.text
 
 
 def answer_reranked(
@@ -62,7 +87,9 @@ def answer_reranked(
         raise InputError("found a vector to re-rank by; expected a text")
     k = asked.k
     hits = answer(access, replace(asked, k=None if k is None else max(k, RERANKED)))
-    encoder = access.encoder()
+    with access.reading() as rows:
+        encoder, cutting = access.encoder(rows), rows.record.cuts
+    texts = [(hit.id, _shown(hit, cutting)) for hit in hits]
     return SearchResults(
         replace(
             hits[best.index],
@@ -70,7 +97,7 @@ def answer_reranked(
             cosine=best.score,
             why=explain_hit(encoder, query, best.text) if why else None,
         )
-        for best in rerank(query, [(hit.id, hit.text) for hit in hits], encoder, k)
+        for best in rerank(query, texts, encoder, k)
     )
 
 
@@ -105,7 +132,7 @@ def neighbours_of(
 
 def _search_once(
     access: CollectionAccess, asked: SearchRequest
-) -> tuple[list[Hit], Mapping[int, StoredDocument], Encoder]:
+) -> tuple[list[Hit], Mapping[int, StoredDocument], View]:
     """Search one state of the collection."""
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
@@ -128,7 +155,7 @@ def _search_once(
             _LOG.warning("%s; searching by meaning alone", error)
             best = search.without_words().best()
         shown = [seq for hit in best for seq in (hit.seq, *hit.similar)]
-        return best, documents.by_seq(shown), view.encoder
+        return best, documents.by_seq(shown), view
 
 
 def _clipped(cosine: float) -> float:

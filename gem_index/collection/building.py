@@ -18,11 +18,13 @@ from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, 
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
+from gem_index.reading.cutting import Cutting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
 __all__ = [
+    "NEW_CUTTING",
     "CollectionChoice",
     "as_not_indexed",
     "bring_up_to_date",
@@ -33,6 +35,10 @@ __all__ = [
 ]
 
 
+NEW_CUTTING = Cutting("auto")
+"""How the texts of a new collection are cut unless something else is asked for."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollectionChoice:
     """The settings that a caller asks for; None if left open. See :meth:`gem_index.Home.create_collection`."""
@@ -41,6 +47,7 @@ class CollectionChoice:
     config: ConfigLike | None = None
     prior: float | None = None
     index: str | None = None
+    cutting: Cutting | None = None
 
     @property
     def specs(self) -> tuple[EncoderSpec, ...]:
@@ -67,7 +74,12 @@ def create(
         check_kind(choice.index or AUTOMATIC, encoder.dimension)
         model = record_of(encoder, [str(spec.vectors) for spec in specs])
         model_id = ModelRepository(connection).add(model)
-        record = CollectionRepository(connection).add(name, model_id, choice.index or AUTOMATIC)
+        record = CollectionRepository(connection).add(
+            name,
+            model_id,
+            choice.index or AUTOMATIC,
+            cutting=json.dumps((choice.cutting or NEW_CUTTING).fields, sort_keys=True),
+        )
     return CollectionAccess(workspace, record)
 
 
@@ -131,6 +143,15 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
     return snapshot is None or snapshot.kind != wanted
 
 
+def use_cutting(access: CollectionAccess, cutting: Cutting) -> bool:
+    """Set how texts are cut; tell whether it differs from before, so that all have to be encoded again."""
+    with access.writing() as rows:
+        if rows.record.cuts == cutting:
+            return False
+        rows.names.use_cutting(access.id, json.dumps(cutting.fields, sort_keys=True))
+    return True
+
+
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
     """Store how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
     text = json.dumps(reading, sort_keys=True)
@@ -140,10 +161,11 @@ def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
 
 
 def bring_up_to_date(
-    access: CollectionAccess, index: str | None, progress: Progress | None
+    access: CollectionAccess, choice: CollectionChoice, progress: Progress | None
 ) -> None:
-    """Refit the collection if its documents or its kind of index have changed."""
-    changed = index is not None and use_index(access, index)
+    """Refit the collection if its documents, its kind of index or its pieces have changed."""
+    changed = choice.index is not None and use_index(access, choice.index)
+    changed |= choice.cutting is not None and use_cutting(access, choice.cutting)
     with access.reading() as rows:
         stale = rows.changed_since_fit()
     if changed or stale:

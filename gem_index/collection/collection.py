@@ -35,6 +35,7 @@ from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted_error
+from gem_index.reading.cutting import Cutting
 from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
@@ -295,6 +296,12 @@ class Collection:
         return found
 
     @property
+    def cutting(self) -> Cutting:
+        """How long texts are cut into pieces."""
+        with self._access.reading() as rows:
+            return rows.record.cuts
+
+    @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
         with self._access.reading() as rows:
@@ -315,6 +322,7 @@ class Collection:
         rerank: bool = False,
         why: bool = False,
         collapse: bool | float = False,
+        pieces: bool = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -348,6 +356,9 @@ class Collection:
             Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
             still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
             orders what is left.
+        pieces : bool
+            Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
+            with its best piece, if the collection's texts are cut.
 
         Returns
         -------
@@ -364,7 +375,9 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(query, k, where, mode, min_score, fusion, fingerprint, collapse)
+        asked = SearchRequest(
+            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces
+        )
         return (answer_reranked if rerank else answer)(self._access, asked, why)
 
     def neighbours(

@@ -30,7 +30,7 @@ from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
 from gem_index.quoting import quoted, quoted_error, quoted_path
-from gem_index.reading import DocumentReader
+from gem_index.reading import Cutting, DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, StoredDocument
@@ -62,6 +62,7 @@ class Export:
     model: ModelRecord
     documents: Callable[[], Iterator[Document]]
     reading: str = "{}"
+    cutting: str = "{}"
 
 
 def write_export(
@@ -87,6 +88,7 @@ def write_export(
         "collection": record.name,
         "index": record.index_kind,
         "reading": json.loads(record.reading),
+        "cutting": json.loads(record.cutting),
         "fingerprint": encoder.fingerprint,
         "model": fields,
     }
@@ -238,6 +240,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         model = _model(_field(head, "model", dict))
         check_kind(kind, model.dimension)
         reading = _reading(head.get("reading", {}))
+        cutting = _cutting(head.get("cutting", {}))
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -252,7 +255,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents, reading)
+    return Export(name, kind, model, documents, reading, cutting)
 
 
 def _is_text(value: object) -> bool:
@@ -270,6 +273,13 @@ _READING: dict[str, Callable[[object], bool]] = {
     "types": lambda value: isinstance(value, dict),
     "clean": _are_texts,
 }
+
+
+def _cutting(value: Any) -> str:
+    """Return how texts are cut as stored JSON; ValueError or ConfigError if it does not have the written form."""
+    if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings"}:
+        raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
+    return json.dumps(Cutting.of(value).fields, sort_keys=True)
 
 
 def _reading(value: Any) -> str:
@@ -397,7 +407,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)
         model_id = ModelRepository(connection).add(export.model)
-        record = names.add(name, model_id, export.index_kind, export.reading)
+        record = names.add(name, model_id, export.index_kind, export.reading, export.cutting)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.collection.access import CollectionAccess, CollectionRows
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.texts import CollectionTexts
 from gem_index.errors import ConfigError
@@ -90,7 +91,7 @@ def publish(
         kind=kind.name,
         last_seq=plan.texts.last_seq,
         vectors=len(plan.texts),
-        model_fingerprint=encoder.fingerprint,
+        model_fingerprint=plan.inputs.fingerprint,
         files=json.dumps(files, sort_keys=True),
         seconds=time.monotonic() - started,
     )
@@ -115,15 +116,18 @@ def _plan(
             progress(stage, texts.position(last), len(texts))
 
     def sample() -> npt.NDArray[np.float32]:
-        return encoder.encode(texts.sample(TRAINING_VECTORS))
+        vectors, _ = pieces.rows(texts.sample(TRAINING_VECTORS))
+        return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
 
+    pieces = PieceEncoder(encoder, rows.record.cuts)
     kind = resolve_kind(rows.record.index_kind, len(texts))
     inputs = SnapshotInputs(
         kind=kind,
         dimension=encoder.dimension,
-        fingerprint=encoder.fingerprint,
+        fingerprint=pieces.fingerprint,
         texts=texts.blocks,
-        encode=encoder.encode,
+        encode=pieces.rows,
+        parts=pieces.parts,
         sample=sample,
         report=report,
         checkpoint=None if unfinished is None else unfinished.checkpoint(kind),

@@ -11,27 +11,32 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from gem_index.arrays import F32
-from gem_index.collection.access import CollectionAccess
+from gem_index.collection.access import CollectionAccess, CollectionRows
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions, send, storable
 from gem_index.collection.view import View
 from gem_index.errors import (
+    ConfigError,
     FingerprintMismatchError,
     HomeBusyError,
     TargetChangedError,
 )
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
+from gem_index.quoting import quoted
+from gem_index.reading import Cutting
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable
@@ -75,10 +80,19 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Batch:
-    """What is sent at once, and which contents of the documents it is."""
+    """What is sent at once, and which contents of which documents it is, in how many pieces each."""
 
+    ids: list[str]
     seqs: list[int]
+    pieces: list[int]
     documents: TargetBatch
+
+
+def row_ids(document_id: str, pieces: int) -> list[str]:
+    """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... where it is cut."""
+    if pieces == 1:
+        return [document_id]
+    return [f"{document_id}#{number}" for number in range(1, pieces + 1)]
 
 
 class _Push:
@@ -158,7 +172,7 @@ class _Push:
                     self._name, "the table was filled by another collection, home or push"
                 )
             return True
-        expected = self._count(record)
+        expected = self._rows(record)
         found = live.count()
         if record.complete and found != expected and not full:
             raise TargetChangedError(
@@ -233,16 +247,21 @@ class _Push:
     def _write(self, table: TargetTable, record: TargetRecord) -> _Counts:
         """Send what the table does not hold, and delete what the collection does not."""
         with self._repository() as targets:
-            changed, held = targets.changed(record.id)
+            changed, held, pieces = targets.changed(record.id)
             stale = targets.stale(record.id)
             if len(changed) or stale:
                 targets.mark(record.id, complete=False)
             new = not targets.noted(record.id)
         added = updated = done = 0
-        earlier = set(changed[held].tolist())
+        earlier = set(changed[held > 0].tolist())
+        pieces_before = dict(
+            zip(changed[pieces > 0].tolist(), pieces[pieces > 0].tolist(), strict=True)
+        )
         with ThreadPoolExecutor(1) as assistant:
             for asked, batch in self._batches(assistant, record, changed, new=new):
                 send(table, batch.documents)
+                if pieces_before:
+                    self._delete_left(table, batch, pieces_before)
                 replaced = sum(seq in earlier for seq in batch.seqs) if earlier else 0
                 updated += replaced
                 added += len(batch.seqs) - replaced
@@ -250,11 +269,11 @@ class _Push:
                 if self._progress is not None:
                     self._progress("push", done, len(changed))
         for begin in range(0, len(stale), self._options.batch):
-            ids = stale[begin : begin + self._options.batch]
-            with_retries(table.delete, ids)
+            part = stale[begin : begin + self._options.batch]
+            with_retries(table.delete, [row for each in part for row in row_ids(*each)])
             with self._repository() as targets:
-                targets.forget(record.id, ids)
-        expected, found_now = self._count(record), with_retries(table.count)
+                targets.forget(record.id, [name for name, _ in part])
+        expected, found_now = self._rows(record), with_retries(table.count)
         if found_now != expected:
             raise TargetChangedError(
                 self._name, f"the table holds {found_now} documents after {expected} were pushed"
@@ -264,6 +283,15 @@ class _Push:
         with self._repository() as targets:
             targets.mark(record.id, complete=True)
         return _Counts(added, updated, len(stale))
+
+    def _delete_left(self, table: TargetTable, batch: _Batch, before: dict[int, int]) -> None:
+        """Delete rows of earlier contents that the new ones did not replace."""
+        left: list[str] = []
+        for name, seq, count in zip(batch.ids, batch.seqs, batch.pieces, strict=True):
+            kept = set(row_ids(name, count))
+            left += [row for row in row_ids(name, before.get(seq, 0)) if row not in kept]
+        if left:
+            with_retries(table.delete, left)
 
     def _batches(
         self,
@@ -283,7 +311,7 @@ class _Push:
 
         def prepare(part: list[int]) -> _Batch:
             batch = self._prepare(part, new)
-            self._note(record, sent, batch.documents.ids)
+            self._note(record, sent, batch)
             return batch
 
         ahead = deque(assistant.submit(prepare, part) for part in parts[:1])
@@ -293,20 +321,24 @@ class _Push:
                 ahead.append(assistant.submit(prepare, parts[number + 1]))
             yield len(part), batch
             sent.append(batch)
-        self._note(record, sent, [])
+        self._note(record, sent, None)
 
-    def _note(self, record: TargetRecord, sent: list[_Batch], ids: list[str]) -> None:
+    def _note(self, record: TargetRecord, sent: list[_Batch], following: _Batch | None) -> None:
         """Note batches as acknowledged, which leave the list, and documents that are about to be sent."""
         with self._repository() as targets:
             for batch in (done := sent.copy()):
-                targets.record(record.id, batch.documents.ids, batch.seqs)
-            targets.announce(record.id, ids)
+                targets.record(record.id, batch.ids, batch.seqs, batch.pieces)
+            if following is not None:
+                targets.announce(record.id, following.ids, following.pieces)
         del sent[: len(done)]
 
     def _prepare(self, seqs: list[int], new: bool) -> _Batch:
         """Read and encode documents; those that were deleted meanwhile are left out."""
         with self._access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
+            cutting = rows.record.cuts
+            if cutting.chunk is not None:
+                return self._prepare_pieces(rows, cutting, (found, ids, texts, as_json), new)
         metadata = [json.loads(each) for each in as_json]
         kept = storable(self._target, ids, metadata, self._options.drop_unsupported)
         documents = TargetBatch(
@@ -317,7 +349,48 @@ class _Push:
             as_json=as_json if kept is metadata else None,
             new=new,
         )
-        return _Batch(found, documents)
+        return _Batch(ids, found, [1] * len(ids), documents)
+
+    def _prepare_pieces(
+        self,
+        rows: CollectionRows,
+        cutting: Cutting,
+        columns: tuple[list[int], list[str], list[str], list[str]],
+        new: bool,
+    ) -> _Batch:
+        """Cut and encode documents: a row for each piece, with its place and its document's id as metadata."""
+        found, ids, texts, as_json = columns
+        names: list[str] = []
+        parts: list[str] = []
+        metadata: list[Mapping[str, Any]] = []
+        counts: list[int] = []
+        cut: list[str] = []
+        for name, text, fields in zip(ids, texts, map(json.loads, as_json), strict=True):
+            pieces = cutting.pieces(text)
+            counts.append(len(pieces))
+            names += (own := row_ids(name, len(pieces)))
+            if len(pieces) == 1:
+                parts.append(str(text))
+                metadata.append(fields)
+                continue
+            cut += own
+            for number, piece in enumerate(pieces, 1):
+                parts.append(text[piece.start : piece.end])
+                place = {"parent": name, "piece": number, "start": piece.start, "end": piece.end}
+                heading = {"heading": piece.heading} if piece.heading else {}
+                metadata.append(fields | place | heading)
+        taken = rows.documents.seqs_of(cut)
+        if taken:
+            raise ConfigError(
+                f"the document {quoted(next(iter(taken)))} has the id of a piece of another document; expected another id: "
+                "give it one, or build the collection without pieces"
+            )
+        vectors, _ = PieceEncoder(self._encoder, cutting).rows(texts)
+        kept = storable(self._target, names, metadata, self._options.drop_unsupported)
+        documents = TargetBatch(
+            names, vectors, parts if self._options.texts else None, kept, new=new
+        )
+        return _Batch(ids, found, counts, documents)
 
     def _vectors(self, seqs: list[int], texts: list[str]) -> F32:
         """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
@@ -338,7 +411,7 @@ class _Push:
             if record is None:
                 changed, updated, stale = rows.documents.seqs(), 0, 0
             else:
-                changed, held = targets.changed(record.id)
+                changed, held, _ = targets.changed(record.id)
                 updated, stale = int(held.sum()), len(targets.stale(record.id))
         for begin in range(0, len(changed), self._options.batch):
             self._check_metadata(changed[begin : begin + self._options.batch].tolist())
@@ -367,6 +440,10 @@ class _Push:
         with self._access.reading() as rows:
             targets = TargetRepository(rows.connection, self._access.id)
             return targets.find(self._name, staged=staged)
+
+    def _rows(self, record: TargetRecord) -> int:
+        with self._access.reading() as rows:
+            return TargetRepository(rows.connection, self._access.id).rows(record.id)
 
     def _count(self, record: TargetRecord) -> int:
         with self._access.reading() as rows:

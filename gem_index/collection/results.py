@@ -12,6 +12,7 @@ from gem_index.notebook import html_table, shorten
 __all__ = [
     "CollectionStatus",
     "DeleteReport",
+    "FoundPiece",
     "IndexStatus",
     "IngestReport",
     "ModelInfo",
@@ -22,13 +23,35 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True)
+class FoundPiece:
+    """The part of a document that a query matches best.
+
+    Attributes
+    ----------
+    text : str
+    start, end : int
+        Its place in the document's text, in characters.
+    heading : str
+        The headings above it, joined by `` > ``.
+    hits : int
+        How many pieces of the document score at least as the best piece of the weakest result does.
+    """
+
+    text: str
+    start: int
+    end: int
+    heading: str
+    hits: int
+
+
 @dataclass(frozen=True, repr=False)
 class SearchResult:
     """A found document.
 
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
-    for. ``similar`` holds the ids of the hits that a collapsed search shows this one for.
+    for. ``piece`` is the part of a cut text that matches best, or the part that a search for pieces found. ``similar`` holds the ids of the hits that a collapsed search shows this one for.
     """
 
     id: str
@@ -39,6 +62,7 @@ class SearchResult:
     bm25: float | None = None
     why: MatchExplanation | None = None
     similar: tuple[str, ...] = ()
+    piece: FoundPiece | None = None
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"
@@ -59,13 +83,17 @@ class SearchResults(list[SearchResult]):
 
 @dataclass(frozen=True)
 class IngestReport:
-    """The counts of an ingest; every counted document is durable, and those ``deleted`` are gone."""
+    """The counts of an ingest; every counted document is durable, and those ``deleted`` are gone.
+
+    ``pieces`` is how many those added and updated are embedded in.
+    """
 
     collection: str
     added: int
     updated: int
     unchanged: int
     deleted: int
+    pieces: int
     documents: int
     fingerprint: str
     seconds: float

@@ -20,7 +20,7 @@ from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
 from gem_index.text import check_text, tokenize
 
-__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest"]
+__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest", "unit_vector"]
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
@@ -63,6 +63,7 @@ class SearchRequest:
     fusion: str
     fingerprint: str | None = None
     collapse: bool | float = False
+    pieces: bool = False
 
     def __post_init__(self) -> None:
         if self.collapse is not False:
@@ -105,7 +106,7 @@ class SearchRequest:
         return self.where is not None and self.where != {}
 
 
-def _unit(
+def unit_vector(
     vector: Sequence[float] | npt.NDArray[np.floating], dimension: int
 ) -> npt.NDArray[np.float32]:
     """Return a vector at unit length.
@@ -161,7 +162,7 @@ class Search:
                     "search with a text, or with a vector of the collection's own encoder",
                     kind="encoder",
                 )
-            self._vector = _unit(query, view.encoder.dimension)
+            self._vector = unit_vector(query, view.encoder.dimension)
             return
         if asked.mode != "lexical":
             self._vector = view.encoder.encode([query])[0]

@@ -60,7 +60,7 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
     folder = access.folder / row.directory
     files = json.loads(row.files)
     problems = Snapshot.damage(folder, files)
-    if row.model_fingerprint != model.fingerprint:
+    if row.model_fingerprint.partition(" ")[0] != model.fingerprint:
         problems.append(
             f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
         )

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection
 
-from gem_index.arrays import Mask
+from gem_index.arrays import I64, Mask
 from gem_index.collection.models import open_encoder
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder
@@ -44,14 +45,14 @@ class View:
     ----------
     model_id : int
         Row of the model behind ``encoder``.
-    encoder : Encoder
+    pieces : PieceEncoder
     directory : str or None
         The snapshot's directory; None while there is none in use.
     snapshot : Snapshot or None
     alive : bool array
         False at the snapshot's positions whose document was deleted or replaced.
-    tail_ids, tail_vectors : int64 array (t,), float32 array (t, d)
-        The documents after the snapshot, by ascending ``seq``.
+    tail_ids, tail_vectors, tail_counts : int64 array (t,), float32 array (p, d), int64 array (t,)
+        The documents after the snapshot, by ascending ``seq``, the vectors of their pieces, and how many each has.
     tail_texts : tuple of str
         Their texts.
     last_seq : int
@@ -61,15 +62,25 @@ class View:
     """
 
     model_id: int
-    encoder: Encoder
+    pieces: PieceEncoder
     directory: str | None
     snapshot: Snapshot | None
     alive: Mask
     tail_ids: Ids
     tail_vectors: npt.NDArray[np.float32]
+    tail_counts: I64
     tail_texts: tuple[str, ...]
     last_seq: int
     last_change: int
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes the vectors."""
+        return self.pieces.encoder
+
+    @cached_property
+    def _tail(self) -> TailVectors:
+        return TailVectors(self.tail_vectors, self.tail_counts)
 
     def nearest(
         self,
@@ -96,7 +107,7 @@ class View:
         depth = depth or k
         found = self._in_snapshot(query, k, depth, allowed, texts_of)
         if len(self.tail_ids):
-            scores = self.tail_vectors @ query
+            scores = self._tail.best(query)
             tail = zip(self.tail_ids.tolist(), scores.tolist(), strict=True)
             if allowed is None:
                 found += tail
@@ -128,7 +139,7 @@ class View:
             chosen = np.asarray(ids[positions])
             if kind.exact:
                 return list(zip(chosen.tolist(), scores.tolist(), strict=True))
-        scores = self.encoder.encode(texts_of(chosen)) @ query
+        scores = self.pieces.best(texts_of(chosen), query)
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     @property
@@ -142,17 +153,33 @@ class View:
         seqs: Ids,
         texts_of: Callable[[Ids], list[str]],
     ) -> npt.NDArray[np.float32]:
-        """Return the cosines (n,) of living documents, by ascending seq; parameters as for :meth:`nearest`."""
-        return np.asarray(self.vectors(seqs, texts_of) @ query)
-
-    def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
-        """Return the vectors (n, d) of documents, by ascending seq: those at hand, the others encoded from their texts."""
-        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
+        """Return the cosines (n,) of living documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
+        found = np.empty(len(seqs), dtype=np.float32)
         missing = ~members(seqs, self.tail_ids)
-        found[~missing] = self.tail_vectors[np.searchsorted(self.tail_ids, seqs[~missing])]
+        found[~missing] = self._tail.best(query)[np.searchsorted(self.tail_ids, seqs[~missing])]
         if self.snapshot is not None and self.snapshot.kind.exact and missing.any():
             held = missing & members(seqs, self.snapshot.ids)
-            found[held] = self.snapshot.index.take(np.searchsorted(self.snapshot.ids, seqs[held]))
+            places = np.searchsorted(self.snapshot.ids, seqs[held])
+            found[held] = self.snapshot.index.best(places, query)
+            missing &= ~held
+        if missing.any():
+            found[missing] = self.pieces.best(texts_of(seqs[missing]), query)
+        return found
+
+    def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
+        """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
+        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
+        there = members(seqs, self.tail_ids)
+        places = np.searchsorted(self.tail_ids, seqs[there])
+        there[there] = self.tail_counts[places] == 1
+        found[there] = self._tail.take(np.searchsorted(self.tail_ids, seqs[there]))
+        missing = ~there
+        if self.snapshot is not None and self.snapshot.kind.exact and missing.any():
+            held = missing & members(seqs, self.snapshot.ids)
+            places = np.searchsorted(self.snapshot.ids, seqs[held])
+            whole = self.snapshot.index.whole(places)
+            held[held] = whole
+            found[held] = self.snapshot.index.take(places[whole])
             missing &= ~held
         if missing.any():
             found[missing] = self.encoder.encode(texts_of(seqs[missing]))
@@ -198,7 +225,41 @@ class View:
 
     @cached_property
     def _tail_words(self) -> LexicalTail:
-        return LexicalTail(self.tail_ids, self.tail_texts)
+        pieces, counts = self.pieces.parts(self.tail_texts)
+        return LexicalTail(np.repeat(self.tail_ids, counts), pieces)
+
+    def scores(self, texts: Sequence[str], terms: Mapping[str, float]) -> list[float]:
+        """Return the BM25 scores that some texts have by the statistics of the collection; terms as for :meth:`match`."""
+        words, mean_terms = None, 1.0
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
+        places = np.arange(len(texts))
+        found = dict(LexicalTail(places, texts).match(terms, len(texts), None, words, mean_terms))
+        return [found.get(place, 0.0) for place in range(len(texts))]
+
+
+class TailVectors:
+    """The vectors of the documents after the snapshot.
+
+    Parameters
+    ----------
+    vectors : float32 array (p, d)
+    counts : int64 array (t,)
+    """
+
+    def __init__(self, vectors: npt.NDArray[np.float32], counts: I64) -> None:
+        self._vectors = vectors
+        self._starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+
+    def best(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the cosine of a query with the best piece of each document, float32 (t,)."""
+        if not len(self._vectors):
+            return np.zeros(0, np.float32)
+        return np.maximum.reduceat(self._vectors @ query, self._starts)
+
+    def take(self, places: Ids) -> npt.NDArray[np.float32]:
+        """Return the vectors of documents of one piece."""
+        return self._vectors[self._starts[places]]
 
 
 class ViewCache:
@@ -250,7 +311,12 @@ class ViewCache:
         return row is None or row.directory != directory
 
     def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
-        if view is None or view.model_id != record.model_id or view.directory != record.directory:
+        if (
+            view is None
+            or view.model_id != record.model_id
+            or view.directory != record.directory
+            or view.pieces.cutting != record.cuts
+        ):
             row = CollectionRepository(connection).snapshot(self._collection_id)
             view = self._open(connection, record, row)
         if record.last_seq <= view.last_seq and record.last_change <= view.last_change:
@@ -259,26 +325,30 @@ class ViewCache:
         dead, last_change = documents.tombstones_after(view.last_change)
         fresh = list(documents.texts_after(view.last_seq))
         alive, tail_ids, tail_vectors = view.alive, view.tail_ids, view.tail_vectors
-        tail_texts = view.tail_texts
+        tail_counts, tail_texts = view.tail_counts, view.tail_texts
         if dead:
             gone = np.unique(np.array(dead, dtype=np.int64))
             if view.snapshot is not None:
                 alive = alive & ~members(view.snapshot.ids, gone)
             kept = ~members(tail_ids, gone)
-            tail_ids, tail_vectors = tail_ids[kept], tail_vectors[kept]
+            tail_vectors = tail_vectors[np.repeat(kept, tail_counts)]
+            tail_ids, tail_counts = tail_ids[kept], tail_counts[kept]
             tail_texts = tuple(compress(tail_texts, kept))
         last_seq = view.last_seq
         if fresh:
             last_seq = fresh[-1][0]
             tail_ids = np.append(tail_ids, np.array([seq for seq, _ in fresh], dtype=np.int64))
             texts = [text for _, text in fresh]
-            tail_vectors = np.concatenate([tail_vectors, view.encoder.encode(texts)])
+            vectors, counts = view.pieces.rows(texts)
+            tail_vectors = np.concatenate([tail_vectors, vectors])
+            tail_counts = np.concatenate([tail_counts, counts])
             tail_texts += tuple(texts)
         return replace(
             view,
             alive=alive,
             tail_ids=tail_ids,
             tail_vectors=tail_vectors,
+            tail_counts=tail_counts,
             tail_texts=tail_texts,
             last_seq=last_seq,
             last_change=last_change,
@@ -291,8 +361,9 @@ class ViewCache:
         row: SnapshotRecord | None,
     ) -> View:
         encoder = self.encoder(connection, record)
+        pieces = PieceEncoder(encoder, record.cuts)
         snapshot = None
-        if row is not None and row.model_fingerprint == encoder.fingerprint:
+        if row is not None and row.model_fingerprint == pieces.fingerprint:
             folder = self._workspace.collection_folder(self._collection_id) / row.directory
             try:
                 snapshot = Snapshot.open(folder, json.loads(row.files))
@@ -303,12 +374,13 @@ class ViewCache:
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(
             model_id=record.model_id,
-            encoder=encoder,
+            pieces=pieces,
             directory=row.directory if row is not None else None,
             snapshot=snapshot,
             alive=np.ones(len(snapshot.ids) if snapshot else 0, dtype=np.bool_),
             tail_ids=np.zeros(0, np.int64),
             tail_vectors=np.zeros((0, encoder.dimension), np.float32),
+            tail_counts=np.zeros(0, np.int64),
             tail_texts=(),
             last_seq=row.last_seq if snapshot is not None and row is not None else 0,
             last_change=0,

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.models import open_unfitted, record_of
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.publish import publish
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.results import DeleteReport, IngestReport
@@ -43,7 +44,7 @@ def upsert(
         )
     started = time.monotonic()
     with access.writing() as rows:
-        writing = rows.documents.upserting(on_existing)
+        writing = rows.documents.upserting(on_existing, rows.record.cuts)
         deleted = take_in(rows, parts, writing, prune, watched)
         changed = writing.counts
         # read before the commit: a failure after it would make stored documents look rejected
@@ -55,6 +56,7 @@ def upsert(
         updated=changed.updated,
         unchanged=changed.unchanged,
         deleted=deleted,
+        pieces=changed.pieces,
         documents=total,
         fingerprint=fingerprint,
         seconds=time.monotonic() - started,
@@ -92,7 +94,10 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
-            encoder = unfinished.fitted(fresh, lambda: fresh.fit(texts.all(progress)))
+            pieces = PieceEncoder(fresh, rows.record.cuts)
+            encoder = unfinished.fitted(
+                fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
+            )
         record = record_of(encoder, [part.vectors for part in model.encoders])
         publish(access, encoder, record, progress, unfinished=unfinished)
 

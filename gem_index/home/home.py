@@ -32,6 +32,7 @@ from gem_index.home.vector_library import VectorLibrary
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
 from gem_index.reading import LINE, DocumentReader, Inputs
+from gem_index.reading.cutting import Cutting
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord
@@ -127,6 +128,7 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
+        cutting: Cutting | None = None,
         exist_ok: bool = False,
     ) -> Collection:
         """Make an empty collection.
@@ -147,6 +149,8 @@ class Home:
             10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
+        cutting : Cutting, optional
+            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
         exist_ok : bool
             Return an existing collection if vectors and configuration agree with it; its index is not changed.
 
@@ -157,7 +161,9 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, or another configuration, than those given.
         """
-        choice = CollectionChoice(vectors=vectors, config=config, prior=prior, index=index)
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+        )
         with self._workspace.write_lock():
             if self._find(name) is not None:
                 if not exist_ok:
@@ -226,6 +232,7 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
+        cutting: Cutting | None = None,
         prune: bool = False,
         progress: ProgressOption = None,
     ) -> IngestReport:
@@ -236,9 +243,9 @@ class Home:
 
         Parameters
         ----------
-        name, vectors, config, prior, index
+        name, vectors, config, prior, index, cutting
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
-            own where they are given; another index kind is taken from now on.
+            own where they are given; another index kind, or other pieces, are taken from now on.
         documents, id, text, metadata, prune
             As for :meth:`Collection.ingest`. Named fields, and the choices of a
             :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
@@ -256,7 +263,9 @@ class Home:
             what is missing.
         """
         parts = parts_of(documents, id=id, text=text, metadata=metadata)
-        choice = CollectionChoice(vectors=vectors, config=config, prior=prior, index=index)
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+        )
         reading = None
         for reader in Inputs.of(documents):
             if isinstance(reader, DocumentReader):
@@ -273,7 +282,7 @@ class Home:
             access = self._access(name)
             building.check_agreement(access, choice)
             report = upsert(access, parts, prune=prune, watched=watched)
-            return _finish(access, report, reading, index, show)
+            return _finish(access, report, reading, choice, show)
 
     def _build_new(
         self,
@@ -291,7 +300,7 @@ class Home:
                 self._discard(name, error)
                 raise
             try:
-                return _finish(access, report, reading, None, progress)
+                return _finish(access, report, reading, CollectionChoice(), progress)
             except NotIndexedError as error:
                 if not isinstance(error.__cause__, InputError):
                     raise
@@ -435,12 +444,12 @@ def _finish(
     access: CollectionAccess,
     report: IngestReport,
     reading: DocumentReader | None,
-    index: str | None,
+    choice: CollectionChoice,
     progress: Progress | None,
 ) -> IngestReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:
             building.keep_reading(access, reading.choices)  # now that it has decided types
-        building.bring_up_to_date(access, index, progress)
+        building.bring_up_to_date(access, choice, progress)
         return replace(report, fingerprint=Collection(access).status().fingerprint)

@@ -10,7 +10,7 @@ from gem_index.errors import ConfigError
 from gem_index.gem.specification import ConfigLike
 from gem_index.home.home import Home
 from gem_index.progress import ProgressOption
-from gem_index.targets.protocol import TargetTable
+from gem_index.targets.protocol import TargetDocument, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.url import TargetUrl
 
@@ -59,5 +59,26 @@ def pull(
 
 
 def _documents(table: TargetTable) -> Iterator[Document]:
+    """Iterate over the documents of a table; those that are in pieces come last, each as one again."""
+    pieces: dict[str, list[TargetDocument]] = {}
     for document in table.documents():
-        yield Document(id=document.id, text=document.text or "", metadata=dict(document.metadata))
+        if {"parent", "piece", "start", "end"} <= set(document.metadata):
+            pieces.setdefault(str(document.metadata["parent"]), []).append(document)
+        else:
+            yield Document(
+                id=document.id, text=document.text or "", metadata=dict(document.metadata)
+            )
+    for name, parts in pieces.items():
+        yield _joined(name, parts)
+
+
+def _joined(name: str, parts: list[TargetDocument]) -> Document:
+    """Return the document of some pieces; what stood between them, blanks and line ends, becomes line ends."""
+    parts.sort(key=lambda part: int(part.metadata["start"]))
+    text = ""
+    for part in parts:
+        start = int(part.metadata["start"])
+        text = text[:start] + "\n" * (start - len(text)) + (part.text or "")
+    added = ("parent", "piece", "start", "end", "heading")
+    metadata = {key: value for key, value in parts[0].metadata.items() if key not in added}
+    return Document(id=name, text=text, metadata=metadata)

@@ -7,23 +7,45 @@ import logging
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from gem_index.arrays import I64
 from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 
-__all__ = ["Checkpoint"]
+__all__ = ["Built", "Checkpoint"]
 
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # minimum seconds between two checkpoints
 _SHARE = 20  # and at least this multiple of the seconds that the last one took
-_META, _IDS, _INDEX = "checkpoint.json", "ids.npy", "vectors.faiss"
+_META, _IDS, _COUNTS, _INDEX = "checkpoint.json", "ids.npy", "pieces.npy", "vectors.faiss"
+_FILES = (_IDS, _COUNTS, _INDEX)
+
+
+@dataclass(frozen=True)
+class Built:
+    """An index so far.
+
+    Attributes
+    ----------
+    index : DenseIndex
+        The vectors of the documents' pieces.
+    ids : int64 array (n,)
+        The documents, ascending.
+    counts : int64 array (n,)
+        How many pieces each has.
+    """
+
+    index: DenseIndex
+    ids: Ids
+    counts: I64
 
 
 class Checkpoint:
@@ -43,23 +65,23 @@ class Checkpoint:
         self._kind = kind
         self._due = time.monotonic() + _EVERY
 
-    def load(self) -> tuple[DenseIndex, Ids] | None:
-        """Return the saved index and the ids of its documents, or None if there is no valid checkpoint."""
+    def load(self) -> Built | None:
+        """Return the saved index, or None if there is no valid checkpoint."""
         for path in sorted(self._folder.glob("[0-9]*"), reverse=True):
             try:
                 meta = json.loads((path / _META).read_text())
                 if meta["factory"] != self._kind.factory:
                     continue
-                if any(sha256_of_file(path / name) != meta[name] for name in (_IDS, _INDEX)):
+                if any(sha256_of_file(path / name) != meta[name] for name in _FILES):
                     _LOG.warning("%s is not what was written; encoding from the beginning", path)
                     continue
-                ids = np.load(path / _IDS, allow_pickle=False)
-                return DenseIndex.read(path / _INDEX), ids
+                ids, counts = (np.load(path / name, allow_pickle=False) for name in (_IDS, _COUNTS))
+                return Built(DenseIndex.read(path / _INDEX), ids, counts)
             except (OSError, ValueError, LookupError, TypeError, CorruptionError) as error:
                 _LOG.warning("%s cannot be read (%s); encoding from the beginning", path, error)
         return None
 
-    def keep(self, index: DenseIndex, ids: Sequence[Ids]) -> None:
+    def keep(self, index: DenseIndex, ids: Sequence[Ids], counts: Sequence[I64]) -> None:
         """Save the index if a checkpoint is due; a disk error is logged and does not stop the build."""
         started = time.monotonic()
         if started < self._due:
@@ -68,8 +90,9 @@ class Checkpoint:
         def fill(folder: Path) -> None:
             index.write(folder / _INDEX)
             np.save(folder / _IDS, np.concatenate(ids))
+            np.save(folder / _COUNTS, np.concatenate(counts))
             meta = {"factory": self._kind.factory} | {
-                name: sha256_of_file(folder / name) for name in (_IDS, _INDEX)
+                name: sha256_of_file(folder / name) for name in _FILES
             }
             (folder / _META).write_text(json.dumps(meta))
 

@@ -116,7 +116,7 @@ def _report_damage(folder: Path) -> Iterator[None]:
 
 
 class LexicalIndex:
-    """A BM25 index over the words of documents, in immutable files.
+    """A BM25 index over the words of documents, or of their pieces, in immutable files.
 
     Parameters
     ----------
@@ -154,6 +154,7 @@ class LexicalIndex:
         ----------
         folder : Path
         blocks : iterable of (ids, texts)
+            An id may come several times, once for each piece of its document.
         old : Path, optional
             An existing index folder whose documents are reused: its files are immutable and are hard-linked.
         dead : int64 array, optional
@@ -162,7 +163,7 @@ class LexicalIndex:
         Returns
         -------
         tuple of int
-            How many documents were added, and how many words they hold.
+            How many texts were added, and how many words they hold.
 
         Raises
         ------
@@ -243,7 +244,7 @@ class LexicalIndex:
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
-        """Return the k best (id, score), best first.
+        """Return the k best (id, score), best first; of several texts of an id the best counts.
 
         Parameters
         ----------
@@ -274,13 +275,12 @@ class LexicalIndex:
                 hits = self._searcher.search(query, most, count=False).hits
                 ids = self._searcher.fast_field_values(_ID, [address for _, address in hits])
             alive = among(np.array(ids, dtype=np.int64), wanted)
-            found = [
-                (int(identifier), float(score))
-                for identifier, (score, _), ok in zip(ids, hits, alive, strict=True)
-                if ok
-            ]
+            found: dict[int, float] = {}
+            for identifier, (score, _), ok in zip(ids, hits, alive, strict=True):
+                if ok:
+                    found.setdefault(int(identifier), float(score))
             if len(found) >= k or len(hits) < asked:
-                return found[:k]
+                return list(found.items())[:k]
             asked *= 4
 
 
@@ -293,6 +293,7 @@ class LexicalTail:
     Parameters
     ----------
     ids : int64 array (n,)
+        Ascending; an id may come several times, once for each piece of its document.
     texts : sequence of str
     """
 
@@ -340,5 +341,9 @@ class LexicalTail:
         if accepted is not None:
             found &= among(self._ids, accepted)
         places = np.flatnonzero(found)
-        best = places[np.argsort(-scores[places], kind="stable")][:k]
-        return [(int(self._ids[place]), float(scores[place])) for place in best]
+        best: dict[int, float] = {}
+        for place in places[np.argsort(-scores[places], kind="stable")].tolist():
+            best.setdefault(int(self._ids[place]), float(scores[place]))
+            if len(best) == k:
+                break
+        return list(best.items())

@@ -11,13 +11,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32, I64
 from gem_index.errors import CorruptionError
 from gem_index.files import publish_directory, sha256_of_file
-from gem_index.index.checkpoint import Checkpoint
+from gem_index.index.checkpoint import Built, Checkpoint
 from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
+from gem_index.index.pieces import PieceIndex
 
 __all__ = ["FileTable", "Snapshot", "SnapshotInputs"]
 
@@ -27,6 +29,7 @@ _BLOCK = 4096
 _MAGIC = "gem-index snapshot"
 _VERSION = 1
 _META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "words"
+_COUNTS = "pieces.npy"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class SnapshotInputs:
         Takes an id; iterates over blocks of ids (``documents.seq``, ascending over all blocks) and texts of the documents
         after it.
     encode : callable
-        Turns b texts into float32 vectors (b, dimension).
+        Turns b texts into the float32 vectors of their pieces (p, dimension), and how many each has, int64 (b,).
+    parts : callable
+        Turns b texts into their pieces, in order, and how many each has, int64 (b,).
     sample : callable
         Returns vectors to train the index with.
     report : callable
@@ -56,7 +61,8 @@ class SnapshotInputs:
     dimension: int
     fingerprint: str
     texts: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]]
-    encode: Callable[[Sequence[str]], npt.NDArray[np.float32]]
+    encode: Callable[[Sequence[str]], tuple[F32, I64]]
+    parts: Callable[[Sequence[str]], tuple[Sequence[str], I64]]
     sample: Callable[[], npt.NDArray[np.float32]]
     report: Callable[[str, int], None] = lambda _stage, _last: None
     checkpoint: Checkpoint | None = None
@@ -70,15 +76,15 @@ class Snapshot:
     directory : Path
     ids : int64 array (n,)
         Ascending.
-    index : DenseIndex
-        Position i holds the vector of ``ids[i]``.
+    index : PieceIndex
+        Position i holds the vectors of ``ids[i]``.
     kind : IndexKind
     mean_terms : float
-        Mean number of words of a document.
+        Mean number of words of a piece.
     """
 
     def __init__(
-        self, directory: Path, ids: Ids, index: DenseIndex, kind: IndexKind, mean_terms: float
+        self, directory: Path, ids: Ids, index: PieceIndex, kind: IndexKind, mean_terms: float
     ) -> None:
         self.directory = directory
         self.ids = ids
@@ -119,16 +125,18 @@ class Snapshot:
 
         def fill(folder: Path) -> None:
             taken = None if old is None else _load_old(*old)
-            index, ids = (_extend(new, taken) if taken is not None else None) or _build(new)
-            index.write(folder / _INDEX)
-            np.save(folder / _IDS, ids)
+            built = (_extend(new, taken) if taken is not None else None) or _build(new)
+            built.index.write(folder / _INDEX)
+            np.save(folder / _IDS, built.ids)
+            if len(built.index) != len(built.ids):
+                np.save(folder / _COUNTS, built.counts)
             documents, words = _write_words(folder / _WORDS, new, taken)
             meta = {
                 "magic": _MAGIC,
                 "version": _VERSION,
                 "kind": new.kind.name,
                 "factory": new.kind.factory,
-                "vectors": len(index),
+                "vectors": len(built.index),
                 "dimension": new.dimension,
                 "fingerprint": new.fingerprint,
                 "documents": documents,
@@ -167,14 +175,17 @@ class Snapshot:
             if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
                 raise CorruptionError(f"{directory} is not a {_MAGIC} of version {_VERSION}")
             ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
+            counts = _counts(directory, len(ids))
             kind = IndexKind(meta["kind"], meta["factory"])
             mean_terms = meta["words"] / max(1, meta["documents"])
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CorruptionError(f"{directory} cannot be read: {error}") from error
         index = DenseIndex.open(directory / _INDEX)
-        if len(index) != len(ids):
-            raise CorruptionError(f"{directory} holds {len(index)} vectors and {len(ids)} ids")
-        return cls(directory, ids, index, kind, mean_terms)
+        if len(counts) != len(ids) or len(index) != counts.sum():
+            raise CorruptionError(
+                f"{directory} holds {len(index)} vectors of {counts.sum()} pieces and {len(ids)} ids"
+            )
+        return cls(directory, ids, PieceIndex(index, counts), kind, mean_terms)
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
@@ -189,26 +200,35 @@ class Snapshot:
         return lines
 
 
-def _build(new: SnapshotInputs) -> tuple[DenseIndex, Ids]:
+def _counts(directory: Path, documents: int) -> I64:
+    """Return how many pieces each document has; one each without a file that says it."""
+    path = directory / _COUNTS
+    if not path.exists():
+        return np.ones(documents, np.int64)
+    counts: I64 = np.load(path, allow_pickle=False)
+    return counts
+
+
+def _build(new: SnapshotInputs) -> Built:
     start = None if new.checkpoint is None else new.checkpoint.load()
     if start is None:
-        start = DenseIndex.empty(new.dimension, new.kind, new.sample), np.zeros(0, np.int64)
-    index, ids = start
-    return _add_after(new, index, ids, int(ids[-1]) if len(ids) else 0)
+        none = np.zeros(0, np.int64)
+        start = Built(DenseIndex.empty(new.dimension, new.kind, new.sample), none, none)
+    return _add_after(new, start, int(start.ids[-1]) if len(start.ids) else 0)
 
 
-def _add_after(
-    new: SnapshotInputs, index: DenseIndex, start: Ids, after: int
-) -> tuple[DenseIndex, Ids]:
+def _add_after(new: SnapshotInputs, start: Built, after: int) -> Built:
     """Add the documents after an id to an index that holds the earlier ones."""
-    ids = [start]
+    ids, counts = [start.ids], [start.counts]
     for block, texts in new.texts(after):
-        index.add(new.encode(texts))
+        vectors, pieces = new.encode(texts)
+        start.index.add(vectors)
         ids.append(block)
+        counts.append(pieces)
         new.report("encode", int(block[-1]))
         if new.checkpoint is not None:
-            new.checkpoint.keep(index, ids)
-    return index, np.concatenate(ids)
+            new.checkpoint.keep(start.index, ids, counts)
+    return Built(start.index, np.concatenate(ids), np.concatenate(counts))
 
 
 @dataclass(frozen=True)
@@ -217,6 +237,7 @@ class _OldSnapshot:
 
     directory: Path
     ids: Ids
+    counts: I64
     kept: npt.NDArray[np.bool_]
     factory: str
     exact: bool
@@ -231,24 +252,27 @@ def _load_old(directory: Path, alive: Ids) -> _OldSnapshot:
     meta = json.loads((directory / _META).read_text())
     kind = IndexKind(meta["kind"], meta["factory"])
     kept = np.isin(ids, alive, assume_unique=True)
-    return _OldSnapshot(directory, np.asarray(ids), kept, kind.factory, kind.exact)
+    counts = _counts(directory, len(ids))
+    return _OldSnapshot(directory, np.asarray(ids), counts, kept, kind.factory, kind.exact)
 
 
-def _extend(new: SnapshotInputs, old: _OldSnapshot) -> tuple[DenseIndex, Ids] | None:
+def _extend(new: SnapshotInputs, old: _OldSnapshot) -> Built | None:
     """Reuse old vectors if the index is of the same kind (unchanged) or exact (re-added); None otherwise."""
+    rows = np.repeat(old.kept, old.counts)
     if old.factory == new.kind.factory:
         index = DenseIndex.read(old.directory / _INDEX)
-        if not index.keep(old.kept):
+        if not index.keep(rows):
             return None
     elif not old.exact:
         return None
     else:
         vectors = DenseIndex.open(old.directory / _INDEX)
-        kept = np.flatnonzero(old.kept)
+        kept = np.flatnonzero(rows)
         index = DenseIndex.empty(new.dimension, new.kind, new.sample)
         for begin in range(0, len(kept), _BLOCK):
             index.add(vectors.take(kept[begin : begin + _BLOCK]))
-    return _add_after(new, index, old.ids[old.kept], old.last)
+    start = Built(index, old.ids[old.kept], old.counts[old.kept])
+    return _add_after(new, start, old.last)
 
 
 def _write_words(folder: Path, new: SnapshotInputs, old: _OldSnapshot | None) -> tuple[int, int]:
@@ -256,7 +280,8 @@ def _write_words(folder: Path, new: SnapshotInputs, old: _OldSnapshot | None) ->
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         for block, texts in new.texts(after):
-            yield block, texts
+            pieces, counts = new.parts(texts)
+            yield np.repeat(block, counts), pieces
             new.report("index words", int(block[-1]))
 
     if old is None:

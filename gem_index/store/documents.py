@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
 from gem_index.quoting import quoted
+from gem_index.reading.cutting import Cutting
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
@@ -52,9 +53,11 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- writing
 
-    def upserting(self, on_existing: OnExisting = "replace") -> Upsert:
-        """Return an upsert that takes documents from several sources."""
-        return Upsert(self._connection, self._collection_id, on_existing)
+    def upserting(
+        self, on_existing: OnExisting = "replace", cutting: Cutting | None = None
+    ) -> Upsert:
+        """Return an upsert that takes documents from several sources, and counts the pieces that they are cut into."""
+        return Upsert(self._connection, self._collection_id, on_existing, cutting or Cutting())
 
     def upsert(
         self, items: Iterable[Document], on_existing: OnExisting = "replace"

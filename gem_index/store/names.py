@@ -140,7 +140,12 @@ class CollectionRepository:
         return None if found is None else CollectionRecord(**found)
 
     def add(
-        self, name: str, model_id: int, index_kind: str, reading: str = "{}"
+        self,
+        name: str,
+        model_id: int,
+        index_kind: str,
+        reading: str = "{}",
+        cutting: str = "{}",
     ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
@@ -151,6 +156,7 @@ class CollectionRepository:
             "fitted_documents": 0,
             "created_at": now(),
             "reading": reading,
+            "cutting": cutting,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -171,6 +177,12 @@ class CollectionRepository:
         """Set how files are read when they are added to the collection."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
+        )
+
+    def use_cutting(self, collection_id: int, cutting: str) -> None:
+        """Set how long texts are cut."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(cutting=cutting)
         )
 
     def use_model(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import json
 from dataclasses import dataclass, field
+
+from gem_index.reading.cutting import Cutting
 
 __all__ = [
     "CollectionRecord",
@@ -76,7 +79,8 @@ class CollectionRecord:
 
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
-    the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection.
+    the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection;
+    ``cutting`` too: how long texts are cut.
     """
 
     id: int
@@ -87,9 +91,15 @@ class CollectionRecord:
     fitted_documents: int
     created_at: str
     reading: str
+    cutting: str
     directory: str | None
     last_seq: int
     last_change: int
+
+    @property
+    def cuts(self) -> Cutting:
+        """How long texts are cut."""
+        return Cutting.of(json.loads(self.cutting))
 
 
 @dataclass(frozen=True, kw_only=True)

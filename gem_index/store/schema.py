@@ -111,6 +111,7 @@ collections = Table(
     Column("fitted_documents", Integer, nullable=False),  # and how many there were
     Column("created_at", Text, nullable=False),
     Column("reading", Text, nullable=False, server_default="{}"),  # JSON: how its files are read
+    Column("cutting", Text, nullable=False, server_default="{}"),  # JSON: how long texts are cut
     sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
 )
 
@@ -195,6 +196,7 @@ target_documents = Table(
     Column("target_id", Integer, ForeignKey("targets.id", ondelete="CASCADE"), primary_key=True),
     Column("document_id", Text, primary_key=True),
     Column("seq", Integer, nullable=False),
+    Column("pieces", Integer, nullable=False, server_default="1"),  # rows of the target that are it
 )
 
 sources = Table(

@@ -107,14 +107,16 @@ class TargetRepository:
             update(targets).where(targets.c.id == target_id).values(complete=complete)
         )
 
-    def changed(self, target_id: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def changed(self, target_id: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Return the seqs of the documents that the target does not hold as they are, ascending.
 
         Returns
         -------
         seqs : int64 array (n,)
-        held : bool array (n,)
-            Whether the target holds an earlier content of the document.
+        held : int64 array (n,)
+            1 if the target holds an earlier content of the document, else 0.
+        pieces : int64 array (n,)
+            How many rows of the target may be of the document.
         """
         notes = target_documents.alias()
         # as JSON, because a million rows would be a million objects
@@ -122,6 +124,7 @@ class TargetRepository:
             select(
                 func.json_group_array(documents.c.seq),
                 func.json_group_array(func.coalesce(notes.c.seq > _SENT, 0)),
+                func.json_group_array(func.coalesce(notes.c.pieces, 0)),
             )
             .select_from(
                 documents.outerjoin(
@@ -135,14 +138,14 @@ class TargetRepository:
                 or_(notes.c.seq.is_(None), notes.c.seq != documents.c.seq),
             )
         ).one()
-        seqs, held = (np.array(json.loads(values), np.int64) for values in rows)
-        order = np.argsort(seqs)
-        return seqs[order], held[order].astype(np.bool_)
+        columns = [np.array(json.loads(values), np.int64) for values in rows]
+        order = np.argsort(columns[0])
+        return tuple(column[order] for column in columns)
 
-    def stale(self, target_id: int) -> list[str]:
-        """Return the ids that the target holds and the collection no longer does."""
+    def stale(self, target_id: int) -> list[tuple[str, int]]:
+        """Return the ids that the target holds and the collection no longer does, and how many pieces each has."""
         rows = self._connection.execute(
-            select(target_documents.c.document_id)
+            select(target_documents.c.document_id, target_documents.c.pieces)
             .select_from(
                 target_documents.outerjoin(
                     documents,
@@ -152,42 +155,53 @@ class TargetRepository:
             )
             .where(target_documents.c.target_id == target_id, documents.c.seq.is_(None))
         )
-        return [document_id for (document_id,) in rows]
+        return [(row.document_id, row.pieces) for row in rows]
 
     def count(self, target_id: int) -> int:
         """Return how many documents the target has acknowledged."""
+        return self._sum(func.count(), target_id)
+
+    def rows(self, target_id: int) -> int:
+        """Return how many rows the documents are that the target has acknowledged: one for each piece."""
+        return self._sum(func.coalesce(func.sum(target_documents.c.pieces), 0), target_id)
+
+    def _sum(self, what: ColumnElement[int], target_id: int) -> int:
         return int(
             self._connection.execute(
-                select(func.count()).where(
+                select(what).where(
                     target_documents.c.target_id == target_id, target_documents.c.seq > _SENT
                 )
             ).scalar_one()
         )
 
-    def announce(self, target_id: int, ids: Iterable[str]) -> None:
-        """Note documents that are about to be sent for the first time.
+    def announce(self, target_id: int, ids: Sequence[str], pieces: Sequence[int]) -> None:
+        """Note documents that are about to be sent.
 
         If a push is killed before their acknowledgement is noted and they are then deleted, they are :meth:`stale`.
         """
-        self._note(target_id, [(each, _SENT) for each in ids], "NOTHING")
+        notes = [(each, _SENT, count) for each, count in zip(ids, pieces, strict=True)]
+        self._note(target_id, notes, "pieces = max(pieces, excluded.pieces)")
 
-    def record(self, target_id: int, ids: Sequence[str], seqs: Sequence[int]) -> None:
-        """Note which contents of documents the target has acknowledged."""
-        self._note(target_id, list(zip(ids, seqs, strict=True)), "UPDATE SET seq = excluded.seq")
+    def record(
+        self, target_id: int, ids: Sequence[str], seqs: Sequence[int], pieces: Sequence[int]
+    ) -> None:
+        """Note which contents of documents the target has acknowledged, and in how many pieces."""
+        notes = list(zip(ids, seqs, pieces, strict=True))
+        self._note(target_id, notes, "seq = excluded.seq, pieces = excluded.pieces")
 
     def noted(self, target_id: int) -> bool:
         """Tell whether documents were announced or acknowledged."""
         query = select(target_documents.c.seq).where(target_documents.c.target_id == target_id)
         return self._connection.execute(query.limit(1)).first() is not None
 
-    def _note(self, target_id: int, notes: Sequence[tuple[str, int]], conflict: str) -> None:
+    def _note(self, target_id: int, notes: Sequence[tuple[str, int, int]], conflict: str) -> None:
         """Insert notes, many in a statement: SQLite's driver waits for other threads before each statement."""
         for begin in range(0, len(notes), _NOTES):
             part = notes[begin : begin + _NOTES]
-            values = ", ".join(["(?, ?, ?)"] * len(part))
+            values = ", ".join(["(?, ?, ?, ?)"] * len(part))
             self._connection.exec_driver_sql(
-                f"INSERT INTO target_documents (target_id, document_id, seq) VALUES {values} "  # noqa: S608 - parameters
-                f"ON CONFLICT DO {conflict}",
+                f"INSERT INTO target_documents (target_id, document_id, seq, pieces) VALUES {values} "  # noqa: S608 - parameters
+                f"ON CONFLICT DO UPDATE SET {conflict}",
                 tuple(value for note in part for value in (target_id, *note)),
             )
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
+from gem_index.reading.cutting import Cutting
 from gem_index.store.schema import documents, tombstones
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
@@ -37,6 +38,7 @@ class UpsertCounts:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    pieces: int = 0  # of those added and updated
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Upsert:
     connection : Connection
     collection_id : int
     on_existing : {"replace", "keep", "refuse"}
+    cutting : Cutting
+        How the texts are cut, to count the pieces.
 
     Attributes
     ----------
@@ -61,8 +65,13 @@ class Upsert:
     """
 
     def __init__(
-        self, connection: Connection, collection_id: int, on_existing: OnExisting = "replace"
+        self,
+        connection: Connection,
+        collection_id: int,
+        on_existing: OnExisting,
+        cutting: Cutting,
     ) -> None:
+        self._cutting = cutting
         self._connection = connection
         self._collection_id = collection_id
         self._on_existing = on_existing
@@ -134,6 +143,7 @@ class Upsert:
             else:
                 self.counts.updated += 1
                 replaced.append(stored.seq)
+            self.counts.pieces += len(self._cutting.pieces(document.text))
             rows.append(
                 {
                     "collection_id": self._collection_id,

@@ -263,9 +263,15 @@ def generation(ids, vectors, kind=FLAT):
 
     def encode(block):
         encoded.extend(block)
-        return vectors[[places[text] for text in block]]
+        return vectors[[places[text] for text in block]], np.ones(len(block), np.int64)
 
-    return SnapshotInputs(kind, 16, "f" * 64, blocks, encode, lambda: vectors), encoded
+    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, lambda: vectors)
+    return new, encoded
+
+
+def whole(texts):
+    """Cut no text."""
+    return texts, np.ones(len(texts), np.int64)
 
 
 @pytest.fixture
@@ -336,7 +342,7 @@ def test_files_of_another_version_or_that_disagree_are_refused_at_open(written):
     (directory / "snapshot.json").write_text(meta)
     np.save(directory / "ids.npy", ids[:-1])
     changed = files | {"ids.npy": {"bytes": (directory / "ids.npy").stat().st_size}}
-    with pytest.raises(CorruptionError, match="holds 300 vectors and 299 ids"):
+    with pytest.raises(CorruptionError, match="holds 300 vectors of 299 pieces and 299 ids"):
         Snapshot.open(directory, changed)
 
 
@@ -346,7 +352,13 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         raise OSError(28, "No space left on device")
 
     new = SnapshotInputs(
-        FLAT, 4, "f", blocks, lambda texts: np.ones((len(texts), 4), np.float32), list
+        FLAT,
+        4,
+        "f",
+        blocks,
+        lambda t: (np.ones((len(t), 4), np.float32), np.ones(len(t), int)),
+        whole,
+        list,
     )
     with pytest.raises(OSError, match="No space"):
         Snapshot.write(tmp_path / "c" / "gen", new)

@@ -1,4 +1,4 @@
-"""Where documents came from: a row for each folder or query, one for each file, and a column of each document."""
+"""Where documents came from (folders, queries, files), and how long texts are cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add two tables and an empty column."""
+    """Add two tables and three columns; nothing is copied."""
     op.create_table(
         "sources",
         sa.Column("id", sa.Integer, nullable=False),
@@ -48,3 +48,7 @@ def upgrade() -> None:
         ),
     )
     op.add_column("documents", sa.Column("source_id", sa.Integer))
+    op.add_column("collections", sa.Column("cutting", sa.Text, nullable=False, server_default="{}"))
+    op.add_column(
+        "target_documents", sa.Column("pieces", sa.Integer, nullable=False, server_default="1")
+    )

@@ -1,0 +1,71 @@
+"""Options for the pieces that long texts are cut into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gem_index.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gem_index import Collection
+    from gem_index.reading import Cutting
+
+__all__ = ["PieceOptions"]
+
+
+@dataclass(frozen=True)
+class PieceOptions:
+    """How long texts are cut."""
+
+    chunk: Annotated[
+        str | None,
+        typer.Option(
+            help="Embed long texts in pieces: auto (of 150 words, of texts longer than 250), none, or a number of words.",
+            show_default=False,
+        ),
+    ] = None
+    overlap: Annotated[
+        int | None,
+        typer.Option(help="Words that a piece shares with the one before.", show_default=False),
+    ] = None
+    headings: Annotated[
+        bool,
+        typer.Option("--headings", help="Embed a piece together with the headings above it."),
+    ] = False
+
+    def cutting(self) -> Cutting | None:
+        """Return what was asked for, None if nothing was.
+
+        Raises
+        ------
+        ConfigError
+            If a value is out of range.
+        """
+        from gem_index.reading import Cutting
+
+        if self.chunk is None and self.overlap is None and not self.headings:
+            return None
+        if self.chunk is None:
+            raise ConfigError("found --overlap or --headings without --chunk; expected all of them")
+        chunk: int | str | None = None if self.chunk == "none" else self.chunk
+        if self.chunk.isdecimal():
+            chunk = int(self.chunk)
+        return Cutting(chunk, self.overlap or 0, self.headings)
+
+    def check(self, collection: Collection) -> None:
+        """Check that an existing collection is cut as asked.
+
+        Raises
+        ------
+        ConfigError
+            If it is cut in another way.
+        """
+        asked, kept = self.cutting(), collection.cutting
+        if asked is not None and asked != kept:
+            raise ConfigError(
+                f"the collection {collection.name} is cut with {kept.fields or 'none'}, found {asked.fields or 'none'}; "
+                "expected the same: leave it out, or build the collection again with it"
+            )

@@ -1,0 +1,90 @@
+"""Which piece of a found document matches the query best, and the pieces of found documents apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gem_index.collection.results import FoundPiece, SearchResult
+from gem_index.collection.searching import SearchRequest, unit_vector
+from gem_index.collection.view import View
+from gem_index.index.fusion import fused
+from gem_index.index.lexical import terms_of
+from gem_index.reading.cutting import Piece
+
+__all__ = ["with_pieces"]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A piece with its own score on the scale of the mode."""
+
+    piece: Piece
+    score: float
+    cosine: float
+    bm25: float
+
+
+def with_pieces(
+    results: list[SearchResult], asked: SearchRequest, view: View
+) -> list[SearchResult]:
+    """Return the results of a search with the best piece of each that is cut, or the pieces apart where that is asked for.
+
+    A piece apart has its own score; the pieces of a hybrid search by ranks are scored as those of a weighted one.
+    """
+    if not asked.pieces and all(len(view.pieces.embedded(hit.text)) == 1 for hit in results):
+        return results
+    scored = _score_all([hit.text for hit in results], asked, view)
+    if not asked.pieces:
+        least = min((max(each.score for each in pieces) for pieces in scored), default=0.0)
+        return [
+            replace(hit, piece=_best(hit.text, pieces, least)) if len(pieces) > 1 else hit
+            for hit, pieces in zip(results, scored, strict=True)
+        ]
+    apart = [
+        replace(
+            hit,
+            score=each.score,
+            cosine=None if hit.cosine is None else each.cosine,
+            bm25=None if hit.bm25 is None else each.bm25,
+            text=hit.text[each.piece.start : each.piece.end],
+            piece=_found(hit.text, each.piece, 1),
+        )
+        for hit, pieces in zip(results, scored, strict=True)
+        for each in pieces
+    ]
+    apart.sort(key=lambda hit: -hit.score)  # stable: equal scores keep the order of the documents
+    least_score = asked.min_score
+    return [hit for hit in apart if least_score is None or hit.score >= least_score][: asked.k]
+
+
+def _score_all(texts: list[str], asked: SearchRequest, view: View) -> list[list[_Scored]]:
+    """Score the pieces of some texts, all at once."""
+    parts, counts = view.pieces.parts(texts)
+    query = asked.query
+    if isinstance(query, str):
+        vector = view.encoder.encode([query])[0]
+    else:
+        vector = unit_vector(query, view.encoder.dimension)
+    cosines = (view.encoder.encode(parts) @ vector).tolist()
+    bm25 = scores = cosines
+    if asked.mode != "dense":
+        terms = list(dict.fromkeys(terms_of(str(asked.query))))
+        bm25 = view.scores(parts, dict.fromkeys(terms, 1.0))
+        scores = bm25
+        if asked.mode == "hybrid":
+            matches = view.scores(parts, view.match_weights(terms))
+            scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
+    values = iter(zip(scores, cosines, bm25, strict=True))
+    return [
+        [_Scored(piece, *next(values)) for piece in view.pieces.cutting.pieces(text)]
+        for text, _ in zip(texts, counts, strict=True)
+    ]
+
+
+def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:
+    best = max(pieces, key=lambda each: (each.score, each.cosine))
+    return _found(text, best.piece, sum(each.score >= least for each in pieces))
+
+
+def _found(text: str, piece: Piece, hits: int) -> FoundPiece:
+    return FoundPiece(text[piece.start : piece.end], piece.start, piece.end, piece.heading, hits)

@@ -1,0 +1,70 @@
+"""Vectors of the pieces of documents: a document has one for each of its pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gem_index.arrays import F32, I64
+from gem_index.gem.combined import Encoder
+from gem_index.reading.cutting import Cutting
+
+__all__ = ["PieceEncoder"]
+
+
+@dataclass(frozen=True)
+class PieceEncoder:
+    """Encodes documents piece by piece.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    cutting : Cutting
+    """
+
+    encoder: Encoder
+    cutting: Cutting
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the encoder, and how texts are cut if they are."""
+        if self.cutting.chunk is None:
+            return self.encoder.fingerprint
+        return f"{self.encoder.fingerprint} {json.dumps(self.cutting.fields, sort_keys=True)}"
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
+        if self.cutting.chunk is None:
+            return texts, np.ones(len(texts), np.int64)
+        parts = [self.embedded(text) for text in texts]
+        counts = np.array([len(part) for part in parts], dtype=np.int64)
+        return [piece for part in parts for piece in part], counts
+
+    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
+        """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
+        pieces, counts = self.parts(texts)
+        return self.encoder.encode(pieces), counts
+
+    def of_all(self, texts: Iterable[str]) -> Iterable[str]:
+        """Return what is embedded of all texts, piece after piece."""
+        if self.cutting.chunk is None:
+            return texts
+        return (piece for text in texts for piece in self.embedded(text))
+
+    def embedded(self, text: str) -> list[str]:
+        """Return what is embedded of each piece; a text that is not cut is one."""
+        pieces = self.cutting.pieces(text)
+        if len(pieces) == 1:
+            return [text]
+        return [self.cutting.embedded(text, piece) for piece in pieces]
+
+    def best(self, texts: Sequence[str], query: F32) -> F32:
+        """Return for each text the cosine of its best piece with a query, float32 (n,)."""
+        vectors, counts = self.rows(texts)
+        if not len(texts):
+            return np.zeros(0, np.float32)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        return np.maximum.reduceat(vectors @ query, starts)

@@ -1,0 +1,68 @@
+"""An index in which a document has several vectors, one for each of its pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gem_index.arrays import F32, I64, Mask
+from gem_index.index.dense import DenseIndex
+
+__all__ = ["PieceIndex"]
+
+
+class PieceIndex:
+    """Search by the best vector of each document.
+
+    Parameters
+    ----------
+    index : DenseIndex
+        The vectors of all pieces, document after document.
+    counts : int64 array (n,)
+        How many each document has, at least 1.
+    """
+
+    def __init__(self, index: DenseIndex, counts: I64) -> None:
+        self.index = index
+        self.counts = counts
+        self._one_each = len(index) == len(counts)
+        self._starts = np.zeros(0, np.int64)
+        if not self._one_each:
+            self._starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def nearest(self, query: F32, k: int, accepted: Mask | None = None) -> tuple[I64, F32]:
+        """Return the k best documents by position, and the inner product of the best vector of each; best first.
+
+        Parameters as for :meth:`DenseIndex.nearest`, of documents.
+        """
+        if self._one_each:
+            return self.index.nearest(query, k, accepted)
+        rows = None if accepted is None else np.repeat(accepted, self.counts)
+        asked = k
+        while True:
+            places, scores = self.index.nearest(query, asked, rows)
+            owners = np.searchsorted(self._starts, places, "right") - 1
+            _, first = np.unique(owners, return_index=True)
+            if len(first) >= k or len(places) < asked:
+                first = np.sort(first)[:k]
+                return owners[first], scores[first]
+            asked *= 2
+
+    def whole(self, positions: I64) -> Mask:
+        """Return which documents have one vector alone (n,)."""
+        return np.asarray(self.counts[positions] == 1)
+
+    def take(self, positions: I64) -> F32:
+        """Return the vectors (p, d) of documents that have one alone, of an exact index."""
+        return self.index.take(positions if self._one_each else self._starts[positions])
+
+    def best(self, positions: I64, query: F32) -> F32:
+        """Return the inner product of a query with the best vector of each document, of an exact index, float32 (p,)."""
+        if self._one_each or not len(positions):
+            return np.asarray(self.index.take(positions) @ query)
+        counts = self.counts[positions]
+        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        rows = np.repeat(self._starts[positions] - begins, counts) + np.arange(counts.sum())
+        return np.maximum.reduceat(self.index.take(rows) @ query, begins)

@@ -1,0 +1,152 @@
+"""Cut long texts into pieces along headings, paragraphs and sentences."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
+
+__all__ = ["AUTO", "Cutting", "Piece"]
+
+AUTO = "auto"
+"""Cut what is long, in pieces of a size that was chosen by measurement (docs/evaluation.md)."""
+
+_LONG = 250  # words of a text that auto cuts
+_SIZE = 150  # words of its pieces
+_LEAST = 10
+_MOST = 100_000
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text.
+
+    Attributes
+    ----------
+    start, end : int
+        Its place in the text, in characters.
+    heading : str
+        The headings above it, from the outermost, joined by `` > ``; empty where the text has none.
+    """
+
+    start: int
+    end: int
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How long texts are cut.
+
+    Parameters
+    ----------
+    chunk : int, "auto" or None
+        Words of a piece; None if texts are not cut.
+    overlap : int
+        Words that a piece shares with the one before.
+    headings : bool
+        Put the headings above a piece before its text when it is embedded.
+
+    Raises
+    ------
+    ConfigError
+        If a number is out of range.
+    """
+
+    chunk: int | str | None = None
+    overlap: int = 0
+    headings: bool = False
+
+    def __post_init__(self) -> None:
+        chunk: object = self.chunk
+        if chunk not in (None, AUTO) and not (
+            isinstance(chunk, int) and not isinstance(chunk, bool) and _LEAST <= chunk <= _MOST
+        ):
+            raise ConfigError(
+                f"the pieces are to have {quoted(chunk)} words; expected auto, none, or a whole number from {_LEAST} "
+                f"to {_MOST}"
+            )
+        overlap: object = self.overlap
+        if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
+            raise ConfigError(f"the overlap is {quoted(overlap)}; expected a number of words")
+        if self.chunk is None and (overlap or self.headings):
+            raise ConfigError(
+                "found an overlap or headings, and texts are not cut; expected a size of the pieces"
+            )
+        if self.chunk is not None and overlap * 2 > self._size:
+            raise ConfigError(
+                f"the overlap is {overlap} words of pieces of {self._size}; expected half of them at most"
+            )
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Cutting:
+        """Return what :attr:`fields` were stored of."""
+        return cls(**fields)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What differs from the defaults, as JSON values."""
+        given = {"chunk": self.chunk, "overlap": self.overlap, "headings": self.headings}
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def _size(self) -> int:
+        return _SIZE if self.chunk == AUTO else int(self.chunk or 0)
+
+    def pieces(self, text: str) -> list[Piece]:
+        """Return the pieces of a text in order; a short one is a single piece."""
+        longest = _LONG if self.chunk == AUTO else self._size
+        if self.chunk is None or len(text) < longest or _words(text) <= longest:
+            return [Piece(0, len(text))]
+        headings = list(_headings(text))
+        splitter = _splitter(self._size, self.overlap, bool(headings))
+        pieces: list[Piece] = []
+        begin: int | None = None
+        for place, part in splitter.chunk_indices(text):
+            start = place if begin is None else begin
+            # a heading alone belongs to what follows it
+            begin = start if headings and _HEADING.fullmatch(part) else None
+            if begin is None:
+                pieces.append(Piece(start, place + len(part), _above(headings, start)))
+        if begin is not None:
+            pieces.append(Piece(begin, len(text.rstrip()), _above(headings, begin)))
+        return pieces or [Piece(0, len(text))]
+
+    def embedded(self, text: str, piece: Piece) -> str:
+        """Return what is embedded of a piece of a text."""
+        part = text[piece.start : piece.end]
+        return f"{piece.heading}\n\n{part}" if self.headings and piece.heading else part
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+@lru_cache(maxsize=8)
+def _splitter(size: int, overlap: int, markdown: bool) -> Any:
+    # imported here: only collections that are cut need it
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+    kind = MarkdownSplitter if markdown else TextSplitter
+    return kind.from_callback(_words, size, overlap, trim=True)
+
+
+def _above(headings: Sequence[tuple[int, str]], start: int) -> str:
+    before = bisect_right(headings, start, key=lambda heading: heading[0])
+    return headings[before - 1][1] if before else ""
+
+
+def _headings(text: str) -> Iterator[tuple[int, str]]:
+    """Iterate over the places of the headings of a text, each with those above it."""
+    path: list[tuple[int, str]] = []
+    for found in _HEADING.finditer(text):
+        level = len(found[1])
+        path = [*(each for each in path if each[0] < level), (level, found[2].strip())]
+        yield found.start(), " > ".join(name for _, name in path)

@@ -1,0 +1,267 @@
+"""Long texts in pieces: how they are cut, and that a document stays one thing."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_index import Cutting, Document, Home
+from gem_index.errors import ConfigError
+from gem_index.reading import Piece
+
+FILLER = "The weather was fine on that day and nothing else happened in the town. "
+VISA = "How do I renew a visa? You fill in form 27b and pay the fee. "
+BANK = "When does the bank open? It opens at nine on every working day. "
+
+
+def long_text(*parts):
+    return "\n\n".join(part + FILLER * 4 for part in parts)
+
+
+class TestCutting:
+    def test_short_texts_are_whole(self):
+        for cutting in (Cutting(), Cutting("auto"), Cutting(20)):
+            assert cutting.pieces("a short text") == [Piece(0, 12)]
+            assert cutting.pieces("") == [Piece(0, 0)]
+
+    def test_auto_cuts_what_is_longer_than_250_words(self):
+        assert len(Cutting("auto").pieces("word " * 250)) == 1
+        pieces = Cutting("auto").pieces("word " * 251)
+        assert len(pieces) == 2
+        assert len(Cutting().pieces("word " * 10_000)) == 1
+
+    def test_headings(self):
+        text = f"# Town\n\n{FILLER * 3}\n\n## Bank\n\n{BANK * 3}\n\n### Fees\n\n{BANK * 3}\n\n## Visa\n\n{VISA * 3}"
+        pieces = Cutting(30).pieces(text)
+        found = {text[piece.start : piece.end].split("\n")[0]: piece.heading for piece in pieces}
+        assert found["# Town"] == "Town"
+        assert found["## Bank"] == "Town > Bank"
+        assert found["### Fees"] == "Town > Bank > Fees"
+        assert found["## Visa"] == "Town > Visa"
+        assert Cutting(30, headings=True).embedded(text, pieces[-1]).startswith("Town > Visa\n\n")
+
+    def test_overlap(self):
+        text = "One sentence of six words here. " * 40
+        pieces = Cutting(30, overlap=12).pieces(text)
+        assert all(after.start < before.end for before, after in pairwise(pieces))
+
+    @given(
+        st.lists(
+            st.sampled_from(["wörd ", "# ", "\n\n", "a. ", "😀 ", "\n## x\n", "é", " "]),
+            max_size=300,
+        ),
+        st.sampled_from([Cutting(10), Cutting(10, 5), Cutting(25), Cutting("auto")]),
+    )
+    def test_pieces_hold_all_words_in_order(self, parts, cutting):
+        text = "".join(parts)
+        pieces = cutting.pieces(text)
+        assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
+        assert all(0 <= piece.start <= piece.end <= len(text) for piece in pieces)
+        covered = np.zeros(len(text), bool)
+        for piece in pieces:
+            covered[piece.start : piece.end] = True
+        assert not "".join(c for c, inside in zip(text, covered, strict=True) if not inside).strip()
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"chunk": 5}, "are to have 5 words; expected auto, none, or a whole number from 10"),
+            ({"chunk": "long"}, "are to have 'long' words"),
+            ({"chunk": True}, "are to have True words"),
+            ({"chunk": 50, "overlap": -1}, "the overlap is -1; expected a number of words"),
+            (
+                {"chunk": 50, "overlap": 26},
+                "the overlap is 26 words of pieces of 50; expected half",
+            ),
+            ({"overlap": 5}, "found an overlap or headings, and texts are not cut"),
+            ({"headings": True}, "found an overlap or headings, and texts are not cut"),
+        ],
+    )
+    def test_refused(self, fields, message):
+        with pytest.raises(ConfigError, match=message):
+            Cutting(**fields)
+
+
+@pytest.fixture
+def corpus():
+    return [
+        Document(id="guide", text=long_text("# Guide\n\n", VISA, BANK), metadata={"lang": "en"}),
+        Document(
+            id="other",
+            text=long_text("A story.", "Another day.", "And one more."),
+            metadata={"lang": "en"},
+        ),
+        Document(id="visa", text=VISA, metadata={"lang": "de"}),
+        Document(id="bank", text=BANK, metadata={"lang": "de"}),
+    ]
+
+
+@pytest.fixture
+def cut(home, corpus):
+    home.build("cut", corpus, cutting=Cutting(40))
+    return home.collection("cut")
+
+
+class TestCollection:
+    def test_a_document_is_one_thing(self, cut, corpus):
+        assert (len(cut), cut.status().documents) == (4, 4)
+        assert sorted(document.id for document in cut.documents()) == [
+            "bank",
+            "guide",
+            "other",
+            "visa",
+        ]
+        assert cut.get(["guide"])[0].text == corpus[0].text
+        for mode in ("dense", "lexical", "hybrid"):
+            found = cut.search("renew a visa", 10, mode=mode)
+            assert len({hit.id for hit in found}) == len(found)
+            assert {hit.id for hit in found[:2]} == {"visa", "guide"}
+
+    def test_a_hit_has_its_best_piece(self, cut, corpus):
+        hit = next(hit for hit in cut.search("renew a visa") if hit.id == "guide")
+        assert hit.text == corpus[0].text
+        assert hit.text[hit.piece.start : hit.piece.end] == hit.piece.text
+        assert hit.piece.text.startswith("How do I renew a visa?")
+        assert hit.piece.heading == "Guide"
+        bank = next(hit for hit in cut.search("when does the bank open") if hit.id == "guide")
+        assert bank.piece.text.startswith("When does the bank open?")
+        assert {hit.id for hit in cut.search("bank visa") if hit.piece is None} <= {"visa", "bank"}
+        assert all(hit.piece.hits >= 1 for hit in cut.search("bank visa") if hit.piece)
+
+    @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+    def test_pieces_apart(self, cut, mode):
+        found = cut.search("renew a visa", 3, mode=mode, pieces=True)
+        assert [hit.id for hit in found[:2]] in (["visa", "guide"], ["guide", "visa"])
+        assert all(len(hit.text.split()) <= 40 for hit in found)
+        scores = [hit.score for hit in found]
+        assert scores == sorted(scores, reverse=True)
+        every = cut.search("the day in the town", 50, mode=mode, pieces=True)
+        assert len(every) > len({hit.id for hit in every})
+
+    def test_the_score_is_that_of_the_best_piece(self, cut):
+        vectors = cut._access.encoder()
+        for hit in cut.search("renew a visa", mode="dense"):
+            part = hit.text if hit.piece is None else hit.piece.text
+            [query, piece] = vectors.encode(["renew a visa", part])
+            assert hit.score == pytest.approx(float(query @ piece), abs=1e-5)
+
+    def test_filters_explanations_and_reranking_speak_of_documents(self, cut):
+        assert {hit.id for hit in cut.search("visa", where={"lang": "en"})} <= {"guide", "other"}
+        hit = cut.search("renew a visa", 1, where={"lang": "en"}, why=True)[0]
+        assert "visa" in {word.token for word in hit.why.second_words}
+        assert len(hit.why.second_words) <= 60
+        assert {hit.id for hit in cut.search("renew a visa", 2, rerank=True)} == {"visa", "guide"}
+        assert cut.neighbours("visa", 1)[0].id in ("guide", "bank")
+
+    def test_updates_and_deletions(self, cut):
+        cut.ingest([Document(id="guide", text=long_text(BANK, BANK))])
+        assert [hit.id for hit in cut.search("renew a visa", 1)] == ["visa"]
+        assert cut.ingest([Document(id="new", text=long_text(VISA, VISA))]).pieces > 2
+        assert "new" in {hit.id for hit in cut.search("renew a visa", 2)}
+        cut.delete(["new"])
+        assert "new" not in {hit.id for hit in cut.search("renew a visa", 10)}
+        assert not cut.verify()
+        cut.compact()
+        assert [hit.id for hit in cut.search("renew a visa", 1)] == ["visa"]
+        assert not cut.verify()
+
+    @pytest.mark.parametrize("index", ["flat", "rabitq", "sq8", "hnsw"])
+    def test_the_tail_and_every_index_find_the_same(self, tmp_path, corpus, index):
+        home = Home(tmp_path / "home")
+        home.build("indexed", corpus, cutting=Cutting(40), index=index)
+        home.create_collection("tail", cutting=Cutting(40))
+        for name in ("indexed", "tail"):
+            found = home.collection(name).search("renew a visa", 4, mode="dense")
+            assert {hit.id for hit in found[:2]} == {"visa", "guide"}, name
+            assert len(found) == 4 or name == "tail"
+            home.collection("tail").ingest(corpus)
+
+    def test_it_is_the_same_after_a_restart_an_export_and_a_backup(self, cut, home, tmp_path):
+        expected = [(hit.id, hit.score, hit.piece) for hit in cut.search("renew a visa")]
+        again = Home(home.root).collection("cut")
+        assert [(hit.id, hit.score, hit.piece) for hit in again.search("renew a visa")] == expected
+        for ending in ("jsonl", "parquet"):
+            cut.export(tmp_path / f"cut.{ending}")
+            copy = home.import_collection(tmp_path / f"cut.{ending}", ending)
+            assert copy.cutting == Cutting(40)
+            found = [(hit.id, hit.score, hit.piece) for hit in copy.search("renew a visa")]
+            assert [(each[0], each[2]) for each in found] == [
+                (each[0], each[2]) for each in expected
+            ]
+
+    def test_another_size_is_taken_from_the_next_build_on(self, cut, home, corpus):
+        home.build("cut", corpus, cutting=Cutting(20))
+        assert home.collection("cut").cutting == Cutting(20)
+        found = home.collection("cut").search("renew a visa", 20, pieces=True)
+        assert all(len(hit.text.split()) <= 20 for hit in found)
+        home.build("cut", corpus, cutting=Cutting())
+        assert home.collection("cut").search("renew a visa", 1)[0].piece is None
+        assert not home.collection("cut").verify()
+
+    def test_duplicates_and_topics_are_of_documents(self, cut, corpus):
+        cut.ingest([Document(id="again", text=corpus[0].text)])
+        assert [group.ids for group in cut.duplicates(0.9999)] == [("guide", "again")]
+
+    def test_many_pieces_of_one_document_do_not_hide_others(self, home):
+        book = Document(id="book", text=long_text(*[VISA] * 60))
+        others = [Document(id=str(i), text=f"{VISA} number {i}") for i in range(8)]
+        home.build("c", [book, *others], cutting=Cutting(20))
+        for mode in ("dense", "hybrid", "lexical"):
+            assert len(home.collection("c").search("renew a visa", 9, mode=mode)) == 9
+
+
+class TestPush:
+    def rows(self, path):
+        from gem_index.targets import TargetUrl
+        from gem_index.targets.registry import open_target
+
+        target = open_target(TargetUrl.parse(f"parquet://{path}"))
+        found = {document.id: document for document in target.live().documents()}
+        target.close()
+        return found
+
+    def test_pieces_with_their_parent(self, cut, tmp_path, corpus):
+        report = cut.push(f"parquet://{tmp_path}/out")
+        assert (report.added, report.documents) == (4, 4)
+        rows = self.rows(tmp_path / "out")
+        assert {"visa", "bank", "guide#1", "guide#2"} <= set(rows)
+        assert "guide" not in rows
+        for row in rows.values():
+            if "parent" in row.metadata:
+                start, end = row.metadata["start"], row.metadata["end"]
+                whole = next(each.text for each in corpus if each.id == row.metadata["parent"])
+                assert row.text == whole[start:end]
+                assert row.metadata["lang"] == "en"
+        assert cut.push(f"parquet://{tmp_path}/out").added == 0
+
+    def test_fewer_and_more_pieces_and_none(self, cut, tmp_path, corpus):
+        url = f"parquet://{tmp_path}/out"
+        cut.push(url)
+        for text in (corpus[0].text * 2, VISA + "now", long_text(VISA), "short"):
+            cut.ingest([Document(id="guide", text=text)])
+            assert cut.push(url).updated == 1
+            own = [row for row in self.rows(tmp_path / "out") if row.split("#")[0] == "guide"]
+            pieces = cut.cutting.pieces(text)
+            assert len(own) == len(pieces)
+        cut.delete(["other", "guide"])
+        cut.push(url)
+        assert set(self.rows(tmp_path / "out")) == {"visa", "bank"}
+
+    def test_an_id_that_is_that_of_a_piece(self, cut, tmp_path):
+        cut.ingest([Document(id="guide#1", text="mine")])
+        with pytest.raises(
+            ConfigError, match="'guide#1' has the id of a piece of another document"
+        ):
+            cut.push(f"parquet://{tmp_path}/out")
+
+    def test_pulled_documents_are_whole_again(self, cut, home, tmp_path, corpus):
+        from gem_index.home.pulling import pull
+
+        cut.push(f"parquet://{tmp_path}/out")
+        report = pull(home, f"parquet://{tmp_path}/out", "again")
+        assert report.documents == 4
+        guide = home.collection("again").get(["guide"])[0]
+        assert guide.text.split() == corpus[0].text.split()
+        assert dict(guide.metadata) == {"lang": "en"}
