@@ -17,6 +17,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index build faq mails.jsonl --clean auto,quotes,signatures --duplicates last",
         "gem-index build faq big.csv --on-error skip --report problems.jsonl",
         "gem-index build notes ~/notes --exclude drafts/",
+        "gem-index build manuals ~/manuals --chunk 200 --overlap 40",
         "gem-index build faq sql:postgresql://me@host/db --query 'SELECT id, text FROM faq'",
     ),
     "add": (
@@ -31,6 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "visa form 27b" --why',
         'gem-index search faq "renew a visa" --collapse',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
+        'gem-index search manuals "how do I renew a visa?" --pieces',
     ),
     "delete": (
         "gem-index delete faq 17 42",

@@ -61,11 +61,13 @@ def _score_all(texts: list[str], asked: SearchRequest, view: View) -> list[list[
     """Score the pieces of some texts, all at once."""
     parts, counts = view.pieces.parts(texts)
     query = asked.query
-    if isinstance(query, str):
-        vector = view.encoder.encode([query])[0]
-    else:
-        vector = unit_vector(query, view.encoder.dimension)
-    cosines = (view.encoder.encode(parts) @ vector).tolist()
+    encoder = view.encoder
+    vector = (
+        encoder.encode([query])[0]
+        if isinstance(query, str)
+        else unit_vector(query, encoder.dimension)
+    )
+    cosines = (encoder.encode(parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
         terms = list(dict.fromkeys(terms_of(str(asked.query))))

@@ -12,7 +12,14 @@ from gem_index.arrays import F32, I64
 from gem_index.gem.combined import Encoder
 from gem_index.reading.cutting import Cutting
 
-__all__ = ["PieceEncoder"]
+__all__ = ["PieceEncoder", "index_fingerprint"]
+
+
+def index_fingerprint(encoder: str, cutting: Cutting) -> str:
+    """Return what a snapshot is named by that an encoder of this fingerprint made, of texts cut like this."""
+    if cutting.chunk is None:
+        return encoder
+    return f"{encoder} {json.dumps(cutting.fields, sort_keys=True)}"
 
 
 @dataclass(frozen=True)
@@ -31,9 +38,7 @@ class PieceEncoder:
     @property
     def fingerprint(self) -> str:
         """That of the encoder, and how texts are cut if they are."""
-        if self.cutting.chunk is None:
-            return self.encoder.fingerprint
-        return f"{self.encoder.fingerprint} {json.dumps(self.cutting.fields, sort_keys=True)}"
+        return index_fingerprint(self.encoder.fingerprint, self.cutting)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
         """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""

@@ -51,7 +51,8 @@ class SearchResult:
 
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
-    for. ``piece`` is the part of a cut text that matches best, or the part that a search for pieces found. ``similar`` holds the ids of the hits that a collapsed search shows this one for.
+    for. ``similar`` holds the ids of the hits that a collapsed search shows this one for. ``piece`` is the part of a text
+    in pieces that matches best, or the one that a search for pieces found.
     """
 
     id: str

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from gem_index.collection.access import CollectionAccess
+from gem_index.collection.pieces import index_fingerprint
 from gem_index.collection.results import Problem
 from gem_index.collection.writing import compact
 from gem_index.errors import CorruptionError
@@ -53,17 +54,19 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
         row = rows.names.snapshot(access.id)
         if row is None:
             return None, []
-        model = rows.model()
+        model, cutting = rows.model(), rows.record.cuts
         seqs = rows.documents.seqs()
         expected = seqs[seqs <= row.last_seq]
         dead, _ = rows.documents.tombstones_after(0)
     folder = access.folder / row.directory
     files = json.loads(row.files)
     problems = Snapshot.damage(folder, files)
-    if row.model_fingerprint.partition(" ")[0] != model.fingerprint:
-        problems.append(
-            f"the index was made by {row.model_fingerprint[:12]}, the model is {model.fingerprint[:12]}"
+    made_by = index_fingerprint(model.fingerprint, cutting)
+    if row.model_fingerprint != made_by:
+        found, expected_by = (
+            f"{name[:12]}{name[64:]}" for name in (row.model_fingerprint, made_by)
         )
+        problems.append(f"the index was made by {found}, the model is {expected_by}")
     if problems:
         return row.directory, problems
     try:

@@ -1,0 +1,75 @@
+"""The options for pieces of long texts."""
+
+import json
+
+import pytest
+
+FILLER = "The weather was fine on that day and nothing else happened in the town. "
+
+
+@pytest.fixture
+def records(tmp_path):
+    path = tmp_path / "r.jsonl"
+    rows = [
+        {"id": "long", "text": f"{FILLER * 10}\n\nHow do I renew a visa?\n\n{FILLER * 10}"},
+        {"id": "short", "text": "When does the bank open?"},
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_long_texts_are_cut_by_default(gem, records):
+    built = gem("build", "faq", records, "--json").json
+    assert (built["documents"], built["pieces"]) == (2, 3)
+    [hit, other] = gem("search", "faq", "renew a visa", "--json").json
+    assert hit["id"] == "long"
+    piece = hit["piece"]
+    assert piece["text"] == hit["text"][piece["start"] : piece["end"]]
+    assert "How do I renew a visa?" in piece["text"]
+    assert (set(piece), "piece" in other) == ({"text", "start", "end", "heading", "hits"}, False)
+    assert gem("search", "faq", "renew a visa", "-k", "1").out.count("\n") <= 2
+
+
+def test_none_and_a_number_of_words(gem, records):
+    gem("build", "whole", records, "--chunk", "none")
+    assert "piece" not in gem("search", "whole", "renew a visa", "--json").json[0]
+    built = gem(
+        "build", "small", records, "--chunk", "20", "--overlap", "5", "--headings", "--json"
+    )
+    assert built.json["pieces"] > 10
+    found = gem("search", "small", "renew a visa", "--pieces", "-k", "3", "--json").json
+    assert len(found) == 3
+    assert all(len(each["text"].split()) <= 20 for each in found)
+    assert "visa" in found[0]["text"]
+
+
+def test_add_cuts_as_build_did(gem, records):
+    gem("build", "faq", records, "--chunk", "20")
+    assert gem("add", "faq", records, "--chunk", "20").status == 0
+    other = gem("add", "faq", records, "--chunk", "30")
+    assert other.status == 2
+    assert (
+        "the collection faq is cut with {'chunk': 20}, found {'chunk': 30}; expected the same"
+        in other.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--chunk", "5"), "are to have 5 words; expected auto, none, or a whole number from 10"),
+        (("--chunk", "long"), "are to have 'long' words; expected auto, none"),
+        (("--overlap", "5"), "found --overlap or --headings without --chunk; expected all of them"),
+        (
+            ("--chunk", "20", "--overlap", "15"),
+            "the overlap is 15 words of pieces of 20; expected half",
+        ),
+        (("--chunk", "none", "--headings"), "found an overlap or headings, and texts are not cut"),
+    ],
+)
+def test_bad_options(gem, records, options, message):
+    failed = gem("build", "faq", records, *options)
+    assert failed.status == 2
+    assert message in failed.err
+    assert failed.err.count("\n") == 1
+    assert gem("status", "--json").json["collections"] == []
