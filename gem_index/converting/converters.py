@@ -6,7 +6,6 @@ import contextlib
 import email.policy
 import io
 import json
-import logging
 import mailbox
 import posixpath
 import re
@@ -18,6 +17,7 @@ from email.parser import BytesParser
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.converting.html_pages import block_text, html_page
 from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
@@ -173,54 +173,9 @@ def _html(path: Path, encoding: str | None) -> Pages:
     yield _html_page(path.read_bytes(), encoding)
 
 
-def _html_page(content: bytes, encoding: str | None = None, url: str | None = None) -> Page:
+def _html_page(content: bytes, encoding: str | None = None) -> Page:
     with _extra("HTML"):
-        from lxml import etree
-        from lxml import html as lxml_html
-        from trafilatura import extract
-        from trafilatura.settings import use_config
-    config = use_config()
-    config.set("DEFAULT", "EXTRACTION_TIMEOUT", "0")
-    if not content.strip():
-        return Page("", "")
-    parser = lxml_html.HTMLParser(encoding=_html_encoding(content, encoding), huge_tree=False)
-    try:
-        tree = lxml_html.document_fromstring(content, parser=parser)
-    except (etree.ParserError, ValueError, LookupError) as error:
-        raise InputError(f"it is not HTML: {quoted_error(error)}; expected an HTML page") from error
-    named = tree.findtext(".//title") or tree.findtext(".//h1") or ""
-    first = tree.xpath("//h1")
-    heading = " ".join(first[0].text_content().replace("¶", " ").split()) if first else ""
-    author, date = _named(tree, "author"), _named(tree, "date")
-    text = extract(
-        tree, url=url, include_comments=False, include_tables=True, favor_recall=True, config=config
-    )
-    if not text:  # what extraction leaves out as boilerplate is better than nothing
-        for node in tree.xpath("//script|//style|//noscript|//head|//nav"):
-            node.drop_tree()
-        text = "\n".join(part.strip() for part in tree.itertext() if part.strip())
-    metadata = {"author": author, "date": date}
-    return Page(
-        heading if heading and heading in named else (named or heading),
-        text.replace("¶", ""),
-        metadata={key: value for key, value in metadata.items() if value},
-    )
-
-
-def _html_encoding(content: bytes, encoding: str | None) -> str | None:
-    """Return the encoding of a page: what is given, UTF-8 where it is that, else what the page declares."""
-    if encoding not in (None, "auto"):
-        return encoding
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None if re.search(rb"charset", content[:4096], re.IGNORECASE) else "cp1252"
-    return "utf-8"
-
-
-def _named(tree: Any, name: str) -> str:
-    found = tree.xpath("//meta[@name=$name]/@content", name=name)
-    return " ".join(str(found[0]).split())[:200] if found else ""
+        return html_page(content, encoding)
 
 
 def _pdf(path: Path, _encoding: str | None) -> Pages:
@@ -367,33 +322,7 @@ def _chapter_text(content: bytes) -> str:
         return ""
     tree = lxml_html.document_fromstring(content)
     body = tree.find("body")
-    return _blocks(tree if body is None else body)
-
-
-_BLOCK = re.compile(
-    r"p|div|section|article|h[1-6]|[uo]l|li|table|tr|blockquote|pre|d[td]|figure|br", re.ASCII
-)
-
-
-def _blocks(element: Any) -> str:
-    """Return the text of an element of HTML, a blank line between its blocks."""
-    parts: list[str] = []
-
-    def walk(node: Any) -> None:
-        if not isinstance(node.tag, str) or node.tag in ("script", "style", "head"):
-            return
-        block = _BLOCK.fullmatch(node.tag)
-        if block:
-            parts.append("\n\n")
-        parts.append(re.sub(r"\s+", " ", node.text or ""))
-        for child in node:
-            walk(child)
-            parts.append(re.sub(r"\s+", " ", child.tail or ""))
-        if block:
-            parts.append("\n\n")
-
-    walk(element)
-    return re.sub(r" *\n\n[\n ]*", "\n\n", "".join(parts)).strip()
+    return block_text(tree if body is None else body)
 
 
 def _eml(path: Path, _encoding: str | None) -> Pages:
@@ -495,7 +424,7 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
                     continue
                 content = record.content_stream().read(_LARGEST_MEMBER)
                 named = re.search(r"charset=[\"']?([\w-]+)", kind)
-                page = _html_page(content, named[1] if named else None, url)
+                page = _html_page(content, named[1] if named else None)
                 seen.add(url)
                 yield Page(page.title, page.text, url[:400], {**page.metadata, "url": url})
         except ArchiveLoadFailed as error:
@@ -529,8 +458,7 @@ class _extra:  # noqa: N801 - reads like a statement
     def __init__(self, what: str, extra: str = "documents") -> None:
         self._what, self._extra = what, extra
 
-    def __enter__(self) -> None:
-        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: object) -> None:
         if isinstance(error, ImportError):
