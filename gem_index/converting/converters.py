@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from gem_index.converting.html_pages import block_text, html_page
 from gem_index.converting.pages import Page
+from gem_index.converting.pdf_text import repaired
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
 
@@ -190,7 +191,7 @@ def _pdf(path: Path, _encoding: str | None) -> Pages:
     pages = []
     for number in range(len(document)):
         page = document[number]
-        pages.append(page.get_textpage().get_text_bounded().replace("\r\n", "\n").replace("￾", ""))
+        pages.append(repaired(page.get_textpage().get_text_bounded()))
         page.close()
     text = "\n\n".join(pages)
     said = document.get_metadata_dict()

@@ -18,7 +18,7 @@ _NO_TEXT = (
 _NAVIGATION = (
     "//nav|//footer[not(ancestor::article or ancestor::main or ancestor::blockquote)]"
     '|//*[@role="navigation" or @role="search" or @role="contentinfo" or @role="menu"]'
-    '|//*[@hidden or @aria-hidden="true"]'
+    '|//*[@hidden or @aria-hidden="true" or @class="navigation" or @class="footer" or @id="footer"]'
     '|//*[contains(translate(@style, " ", ""), "display:none")]'
 )
 _MAIN = '//main|//*[@role="main"]'
@@ -42,8 +42,8 @@ _LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII
 def html_page(content: bytes, encoding: str | None = None) -> Page:
     """Return the title, the text and the author and date of a page.
 
-    Where the page marks its main part, the text is that of this part. Left out are navigation, footers and what is hidden, as
-    HTML and ARIA mark them, and lists and tables that are little but links. A page that is nothing else keeps them.
+    Where the page marks its main part, the text is that of this part. Left out are navigation, footers and what is hidden,
+    as HTML and ARIA mark them, and lists and tables that are little but links. A page that is nothing else keeps them.
 
     Parameters
     ----------
