@@ -208,31 +208,82 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
     with _extra("Word"):
         import docx
         from docx.opc.exceptions import PackageNotFoundError
-        from docx.table import Table
+        from docx.oxml.ns import qn
     try:
         document = docx.Document(str(path))
     except (PackageNotFoundError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"it is not a Word file: {quoted_error(error)}; expected .docx") from error
     title = (document.core_properties.title or "").strip()
+    styles = {
+        style.style_id: style.name for style in document.styles if style.name in _TITLE_STYLES
+    }
     blocks: list[str] = []
-
-    def take(parts: Iterable[Any]) -> None:
-        nonlocal title
-        for part in parts:
-            if isinstance(part, Table):
-                for row in part.rows:
-                    cells = dict.fromkeys(cell.text.strip() for cell in row.cells)
-                    blocks.append(" | ".join(filter(None, cells)))
-                continue
-            style = part.style.name if part.style is not None else ""
-            if not title and style in ("Title", "Heading 1"):
-                title = part.text
-            blocks.append(part.text)
-
-    take(document.iter_inner_content())
+    for part in _word_blocks(document.element.body):
+        if part.tag == qn("w:tbl"):
+            blocks += filter(None, map(_word_row, part.iter(qn("w:tr"))))
+            continue
+        text = _word_text(part)
+        style = part.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
+        if not title and style is not None and style.get(qn("w:val")) in styles:
+            title = text
+        blocks.append(text)
     author = (document.core_properties.author or "").strip()
     text = "\n\n".join(block for block in blocks if block.strip())
     yield Page(title, text, metadata={"author": author} if author else {})
+
+
+_TITLE_STYLES = ("Title", "Heading 1")
+
+
+def _word_blocks(element: Any) -> Iterator[Any]:
+    """Iterate over the paragraphs and tables of a Word file, also those in content controls and tracked insertions."""
+    from docx.oxml.ns import qn
+
+    for child in element:
+        if child.tag in (qn("w:p"), qn("w:tbl")):
+            yield child
+        elif child.tag in (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:customXml")):
+            yield from _word_blocks(child)
+
+
+def _word_row(row: Any) -> str:
+    from docx.oxml.ns import qn
+
+    cells = row.xpath("./w:tc|./w:sdt/w:sdtContent/w:tc")
+    if any(
+        cell.find(f".//{qn('w:tbl')}") is not None for cell in cells
+    ):  # its rows come by themselves
+        return "\n\n".join(
+            _word_text(part) for cell in cells for part in cell.iterchildren(qn("w:p"))
+        )
+    return " | ".join(filter(None, (" ".join(_word_text(cell).split()) for cell in cells)))
+
+
+def _word_text(element: Any) -> str:
+    """Return the text of a paragraph or cell with its links, fields, insertions and text boxes."""
+    from docx.oxml.ns import qn
+
+    breaks = {
+        qn("w:tab"): "\t",
+        qn("w:br"): "\n",
+        qn("w:cr"): "\n",
+        qn("w:p"): "\n",
+        qn("w:noBreakHyphen"): "-",
+    }
+    old = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+    parts: list[str] = []
+
+    def walk(node: Any) -> None:
+        for child in node:
+            if child.tag in (old, qn("w:pPr")):  # a text box for old programs; tab stops
+                continue
+            parts.append(
+                (child.text or "") if child.tag == qn("w:t") else breaks.get(child.tag, "")
+            )
+            walk(child)
+
+    walk(element)
+    return "".join(parts).strip()
 
 
 def _pptx(path: Path, _encoding: str | None) -> Pages:
@@ -245,16 +296,19 @@ def _pptx(path: Path, _encoding: str | None) -> Pages:
         raise InputError(
             f"it is not a PowerPoint file: {quoted_error(error)}; expected .pptx"
         ) from error
-    title = (presentation.core_properties.title or "").strip()
+    title = ""
     slides: list[str] = []
     for slide in presentation.slides:
         named = slide.shapes.title
-        if named is not None and (not title or title == "PowerPoint Presentation"):
+        if (
+            named is not None and not title
+        ):  # what the file says of itself is often the name of its template
             title = named.text_frame.text.strip()
         parts = list(_shape_texts(slide.shapes))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             parts.append(slide.notes_slide.notes_text_frame.text)
         slides.append("\n".join(part for part in parts if part.strip()))
+    title = title or (presentation.core_properties.title or "").strip()
     yield Page(title, "\n\n".join(filter(None, slides)), metadata={"slides": len(slides)})
 
 
