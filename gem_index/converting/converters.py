@@ -149,8 +149,12 @@ def _rst(path: Path, encoding: str | None) -> Pages:
     with _extra("reStructuredText"):
         from docutils import nodes
         from docutils.core import publish_doctree
+
+        from gem_index.converting.rst_directives import accept_directives
+    source = _decoded(path.read_bytes(), encoding)
+    accept_directives(source)
     tree = publish_doctree(
-        _decoded(path.read_bytes(), encoding),
+        source,
         settings_overrides={
             "report_level": 5,
             "halt_level": 5,
