@@ -24,7 +24,7 @@ _ACCENTS = {
     "\N{RING ABOVE}": "\N{COMBINING RING ABOVE}",
 }
 _ACCENTED = re.compile(rf"([{''.join(_ACCENTS)}])([^\W\d_])")
-_LEADERS = re.compile(r"(?:[ \t]?\.){5,}[ \t]*")
+_LEADERS = re.compile(r"(?:[ \t]?\.){4,}[ \t]*")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe]")
 
 

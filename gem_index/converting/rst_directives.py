@@ -55,7 +55,7 @@ class _AnyDirective(Directive):  # type: ignore[misc]  # docutils has no types
     option_spec = _AnyOption()
 
     def run(self) -> list[nodes.Node]:
-        if self.name in _ABOUT_OTHERS or not self.content:
+        if self.name in _ABOUT_OTHERS:
             return []
         whole = nodes.container()
         whole += [nodes.paragraph(text=argument) for argument in self.arguments]

@@ -82,7 +82,7 @@ class TestText:
 
     def test_restructured_text_with_directives_of_sphinx(self, tmp_path):
         source = "T\n=\n\n.. unknown:: x\n\nUse :func:`print` and :doc:`the page <page>`.\n\n.. comment\n"
-        assert page_of(tmp_path, "a.rst", source).text == "T\n\nUse print and the page."
+        assert page_of(tmp_path, "a.rst", source).text == "T\n\nx\n\nUse print and the page."
 
     def test_restructured_text_keeps_what_stands_in_directives_of_sphinx(self, tmp_path):
         source = (
@@ -90,7 +90,7 @@ class TestText:
             "   .. versionadded:: 2.1\n      Also letters.\n\n.. toctree::\n   :maxdepth: 2\n\n   other\n"
         )
         page = page_of(tmp_path, "a.rst", source)
-        assert page.text == "T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\n\nAlso letters."
+        assert page.text == "T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\nAlso letters."
 
     def test_an_include_of_another_file_is_not_followed(self, tmp_path):
         (tmp_path / "secret").write_text("the secret")
