@@ -6,7 +6,6 @@ import contextlib
 import email.policy
 import io
 import json
-import logging
 import mailbox
 import posixpath
 import re
@@ -18,7 +17,9 @@ from email.parser import BytesParser
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.converting.html_pages import block_text, html_page
 from gem_index.converting.pages import Page
+from gem_index.converting.pdf_text import repaired
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
 
@@ -148,8 +149,12 @@ def _rst(path: Path, encoding: str | None) -> Pages:
     with _extra("reStructuredText"):
         from docutils import nodes
         from docutils.core import publish_doctree
+
+        from gem_index.converting.rst_directives import accept_directives
+    source = _decoded(path.read_bytes(), encoding)
+    accept_directives(source)
     tree = publish_doctree(
-        _decoded(path.read_bytes(), encoding),
+        source,
         settings_overrides={
             "report_level": 5,
             "halt_level": 5,
@@ -173,54 +178,9 @@ def _html(path: Path, encoding: str | None) -> Pages:
     yield _html_page(path.read_bytes(), encoding)
 
 
-def _html_page(content: bytes, encoding: str | None = None, url: str | None = None) -> Page:
+def _html_page(content: bytes, encoding: str | None = None) -> Page:
     with _extra("HTML"):
-        from lxml import etree
-        from lxml import html as lxml_html
-        from trafilatura import extract
-        from trafilatura.settings import use_config
-    config = use_config()
-    config.set("DEFAULT", "EXTRACTION_TIMEOUT", "0")
-    if not content.strip():
-        return Page("", "")
-    parser = lxml_html.HTMLParser(encoding=_html_encoding(content, encoding), huge_tree=False)
-    try:
-        tree = lxml_html.document_fromstring(content, parser=parser)
-    except (etree.ParserError, ValueError, LookupError) as error:
-        raise InputError(f"it is not HTML: {quoted_error(error)}; expected an HTML page") from error
-    named = tree.findtext(".//title") or tree.findtext(".//h1") or ""
-    first = tree.xpath("//h1")
-    heading = " ".join(first[0].text_content().replace("¶", " ").split()) if first else ""
-    author, date = _named(tree, "author"), _named(tree, "date")
-    text = extract(
-        tree, url=url, include_comments=False, include_tables=True, favor_recall=True, config=config
-    )
-    if not text:  # what extraction leaves out as boilerplate is better than nothing
-        for node in tree.xpath("//script|//style|//noscript|//head|//nav"):
-            node.drop_tree()
-        text = "\n".join(part.strip() for part in tree.itertext() if part.strip())
-    metadata = {"author": author, "date": date}
-    return Page(
-        heading if heading and heading in named else (named or heading),
-        text.replace("¶", ""),
-        metadata={key: value for key, value in metadata.items() if value},
-    )
-
-
-def _html_encoding(content: bytes, encoding: str | None) -> str | None:
-    """Return the encoding of a page: what is given, UTF-8 where it is that, else what the page declares."""
-    if encoding not in (None, "auto"):
-        return encoding
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None if re.search(rb"charset", content[:4096], re.IGNORECASE) else "cp1252"
-    return "utf-8"
-
-
-def _named(tree: Any, name: str) -> str:
-    found = tree.xpath("//meta[@name=$name]/@content", name=name)
-    return " ".join(str(found[0]).split())[:200] if found else ""
+        return html_page(content, encoding)
 
 
 def _pdf(path: Path, _encoding: str | None) -> Pages:
@@ -235,7 +195,7 @@ def _pdf(path: Path, _encoding: str | None) -> Pages:
     pages = []
     for number in range(len(document)):
         page = document[number]
-        pages.append(page.get_textpage().get_text_bounded().replace("\r\n", "\n").replace("￾", ""))
+        pages.append(repaired(page.get_textpage().get_text_bounded()))
         page.close()
     text = "\n\n".join(pages)
     said = document.get_metadata_dict()
@@ -252,31 +212,82 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
     with _extra("Word"):
         import docx
         from docx.opc.exceptions import PackageNotFoundError
-        from docx.table import Table
+        from docx.oxml.ns import qn
     try:
         document = docx.Document(str(path))
     except (PackageNotFoundError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"it is not a Word file: {quoted_error(error)}; expected .docx") from error
     title = (document.core_properties.title or "").strip()
+    styles = {
+        style.style_id: style.name for style in document.styles if style.name in _TITLE_STYLES
+    }
     blocks: list[str] = []
-
-    def take(parts: Iterable[Any]) -> None:
-        nonlocal title
-        for part in parts:
-            if isinstance(part, Table):
-                for row in part.rows:
-                    cells = dict.fromkeys(cell.text.strip() for cell in row.cells)
-                    blocks.append(" | ".join(filter(None, cells)))
-                continue
-            style = part.style.name if part.style is not None else ""
-            if not title and style in ("Title", "Heading 1"):
-                title = part.text
-            blocks.append(part.text)
-
-    take(document.iter_inner_content())
+    for part in _word_blocks(document.element.body):
+        if part.tag == qn("w:tbl"):
+            blocks += filter(None, map(_word_row, part.iter(qn("w:tr"))))
+            continue
+        text = _word_text(part)
+        style = part.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
+        if not title and style is not None and style.get(qn("w:val")) in styles:
+            title = text
+        blocks.append(text)
     author = (document.core_properties.author or "").strip()
     text = "\n\n".join(block for block in blocks if block.strip())
     yield Page(title, text, metadata={"author": author} if author else {})
+
+
+_TITLE_STYLES = ("Title", "Heading 1")
+
+
+def _word_blocks(element: Any) -> Iterator[Any]:
+    """Iterate over the paragraphs and tables of a Word file, also those in content controls and tracked insertions."""
+    from docx.oxml.ns import qn
+
+    for child in element:
+        if child.tag in (qn("w:p"), qn("w:tbl")):
+            yield child
+        elif child.tag in (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:customXml")):
+            yield from _word_blocks(child)
+
+
+def _word_row(row: Any) -> str:
+    from docx.oxml.ns import qn
+
+    cells = row.xpath("./w:tc|./w:sdt/w:sdtContent/w:tc")
+    if any(
+        cell.find(f".//{qn('w:tbl')}") is not None for cell in cells
+    ):  # its rows come by themselves
+        return "\n\n".join(
+            _word_text(part) for cell in cells for part in cell.iterchildren(qn("w:p"))
+        )
+    return " | ".join(filter(None, (" ".join(_word_text(cell).split()) for cell in cells)))
+
+
+def _word_text(element: Any) -> str:
+    """Return the text of a paragraph or cell with its links, fields, insertions and text boxes."""
+    from docx.oxml.ns import qn
+
+    breaks = {
+        qn("w:tab"): "\t",
+        qn("w:br"): "\n",
+        qn("w:cr"): "\n",
+        qn("w:p"): "\n",
+        qn("w:noBreakHyphen"): "-",
+    }
+    old = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+    parts: list[str] = []
+
+    def walk(node: Any) -> None:
+        for child in node:
+            if child.tag in (old, qn("w:pPr")):  # a text box for old programs; tab stops
+                continue
+            parts.append(
+                (child.text or "") if child.tag == qn("w:t") else breaks.get(child.tag, "")
+            )
+            walk(child)
+
+    walk(element)
+    return "".join(parts).strip()
 
 
 def _pptx(path: Path, _encoding: str | None) -> Pages:
@@ -289,16 +300,19 @@ def _pptx(path: Path, _encoding: str | None) -> Pages:
         raise InputError(
             f"it is not a PowerPoint file: {quoted_error(error)}; expected .pptx"
         ) from error
-    title = (presentation.core_properties.title or "").strip()
+    title = ""
     slides: list[str] = []
     for slide in presentation.slides:
         named = slide.shapes.title
-        if named is not None and (not title or title == "PowerPoint Presentation"):
+        if (
+            named is not None and not title
+        ):  # what the file says of itself is often the name of its template
             title = named.text_frame.text.strip()
         parts = list(_shape_texts(slide.shapes))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             parts.append(slide.notes_slide.notes_text_frame.text)
         slides.append("\n".join(part for part in parts if part.strip()))
+    title = title or (presentation.core_properties.title or "").strip()
     yield Page(title, "\n\n".join(filter(None, slides)), metadata={"slides": len(slides)})
 
 
@@ -367,33 +381,7 @@ def _chapter_text(content: bytes) -> str:
         return ""
     tree = lxml_html.document_fromstring(content)
     body = tree.find("body")
-    return _blocks(tree if body is None else body)
-
-
-_BLOCK = re.compile(
-    r"p|div|section|article|h[1-6]|[uo]l|li|table|tr|blockquote|pre|d[td]|figure|br", re.ASCII
-)
-
-
-def _blocks(element: Any) -> str:
-    """Return the text of an element of HTML, a blank line between its blocks."""
-    parts: list[str] = []
-
-    def walk(node: Any) -> None:
-        if not isinstance(node.tag, str) or node.tag in ("script", "style", "head"):
-            return
-        block = _BLOCK.fullmatch(node.tag)
-        if block:
-            parts.append("\n\n")
-        parts.append(re.sub(r"\s+", " ", node.text or ""))
-        for child in node:
-            walk(child)
-            parts.append(re.sub(r"\s+", " ", child.tail or ""))
-        if block:
-            parts.append("\n\n")
-
-    walk(element)
-    return re.sub(r" *\n\n[\n ]*", "\n\n", "".join(parts)).strip()
+    return block_text(tree if body is None else body)
 
 
 def _eml(path: Path, _encoding: str | None) -> Pages:
@@ -495,7 +483,7 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
                     continue
                 content = record.content_stream().read(_LARGEST_MEMBER)
                 named = re.search(r"charset=[\"']?([\w-]+)", kind)
-                page = _html_page(content, named[1] if named else None, url)
+                page = _html_page(content, named[1] if named else None)
                 seen.add(url)
                 yield Page(page.title, page.text, url[:400], {**page.metadata, "url": url})
         except ArchiveLoadFailed as error:
@@ -529,8 +517,7 @@ class _extra:  # noqa: N801 - reads like a statement
     def __init__(self, what: str, extra: str = "documents") -> None:
         self._what, self._extra = what, extra
 
-    def __enter__(self) -> None:
-        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: object) -> None:
         if isinstance(error, ImportError):

@@ -4,6 +4,7 @@ import pytest
 
 from gem_index.converting.converters import convert
 from gem_index.converting.pages import KINDS, kind_of
+from gem_index.converting.pdf_text import repaired
 from gem_index.errors import InputError
 from tests.folder_files import WRITERS, pdf_of
 
@@ -81,7 +82,15 @@ class TestText:
 
     def test_restructured_text_with_directives_of_sphinx(self, tmp_path):
         source = "T\n=\n\n.. unknown:: x\n\nUse :func:`print` and :doc:`the page <page>`.\n\n.. comment\n"
-        assert page_of(tmp_path, "a.rst", source).text == "T\n\nUse print and the page."
+        assert page_of(tmp_path, "a.rst", source).text == "T\n\nx\n\nUse print and the page."
+
+    def test_restructured_text_keeps_what_stands_in_directives_of_sphinx(self, tmp_path):
+        source = (
+            "T\n=\n\n.. function:: ship(parcel)\n   :module: post\n\n   Send a *parcel*.\n\n"
+            "   .. versionadded:: 2.1\n      Also letters.\n\n.. toctree::\n   :maxdepth: 2\n\n   other\n"
+        )
+        page = page_of(tmp_path, "a.rst", source)
+        assert page.text == "T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\nAlso letters."
 
     def test_an_include_of_another_file_is_not_followed(self, tmp_path):
         (tmp_path / "secret").write_text("the secret")
@@ -118,6 +127,133 @@ class TestText:
         ]
         WRITERS["a.warc.gz"](tmp_path / "a.warc.gz", SENTENCE)
         assert [p.key for p in pages(tmp_path / "a.warc.gz")] == ["http://example.org/parcels"]
+
+
+class TestHtml:
+    def text_of(self, tmp_path, body):
+        return page_of(tmp_path, "a.html", f"<html><body>{body}</body></html>").text
+
+    def test_headings_paragraphs_lists_and_listings(self, tmp_path):
+        body = (
+            "<h2><a href='#one'>One</a><a href='#one'>\u00b6</a></h2><p>First\n line.</p><div class='sidebar'>Beside.</div>"
+            "<ul><li>a</li><li>b</li></ul><dl><dt>term</dt><dd>meaning</dd></dl><pre>if x:\n    y()\n</pre>"
+        )
+        assert self.text_of(tmp_path, body) == (
+            "One\n\nFirst line.\n\nBeside.\n\na\nb\n\nterm\nmeaning\n\nif x:\n    y()"
+        )
+
+    def test_rows_of_a_table_and_cells_that_only_lay_out_a_page(self, tmp_path):
+        rows = (
+            "<tr><th>size</th><th>price</th></tr><tr><td><p>2 kg</p></td><td>4</td><td></td></tr>"
+        )
+        table = f"<table>{rows}</table>"
+        assert self.text_of(tmp_path, table) == "size | price\n2 kg | 4"
+        layout = f"<table><tr><td><h2>Prices</h2></td><td>{table}</td></tr></table>"
+        assert self.text_of(tmp_path, layout) == "Prices\n\nsize | price\n2 kg | 4"
+
+    @pytest.mark.parametrize(
+        "menu",
+        [
+            "<nav>Sections</nav>",
+            "<div role='navigation'>Sections</div>",
+            "<footer>All rights</footer>",
+            "<p style='display: none'>Not shown</p>",
+            "<p hidden>Not shown</p>",
+            "<ul><li><a href='1'>Sections</a></li><li><a href='2'>Letters</a></li></ul>",
+            "<p>Next: <a rel='next' href='2'>Letters</a>, or the <a href='..'>contents</a></p>",
+            "<table><tr><td><a accesskey='p' href='1'>Prev</a></td><th>Chapter of all rights</th></tr></table>",
+            "<span class='lineno'>12</span>",
+            "<template>Not shown</template>",
+        ],
+    )
+    def test_menus_and_what_is_hidden_are_no_text(self, tmp_path, menu):
+        text = "<p>We send <a href='parcels'>parcels</a> and letters.</p>"
+        assert self.text_of(tmp_path, f"{menu}{text}{menu}") == "We send parcels and letters."
+
+    def test_the_part_that_the_page_marks_as_its_main_one(self, tmp_path):
+        body = "<h1>The Post</h1><p>Beside it.</p><main><h1>Parcels</h1><p>The text.</p></main>"
+        page = page_of(tmp_path, "a.html", f"<title>Parcels | The Post</title>{body}")
+        assert (page.title, page.text) == ("Parcels", "Parcels\n\nThe text.")
+
+    def test_a_page_that_is_only_links_keeps_them(self, tmp_path):
+        links = "<ul><li><a href='1'>Parcels</a></li><li><a href='2'>Letters</a></li></ul>"
+        assert self.text_of(tmp_path, links) == "Parcels\nLetters"
+        assert self.text_of(tmp_path, f"<nav>{links}</nav>") == "Parcels\nLetters"
+
+    def test_deep_nesting_is_an_error_or_text(self, tmp_path):
+        depth = 200
+        assert "end" in self.text_of(tmp_path, "<div>" * depth + "end" + "</div>" * depth)
+
+
+class TestWord:
+    def of(self, tmp_path, change):
+        import docx
+
+        document = docx.Document()
+        change(document)
+        document.save(str(tmp_path / "a.docx"))
+        return pages(tmp_path / "a.docx")[0].text
+
+    def test_equal_cells_of_a_row_are_all_there(self, tmp_path):
+        def change(document):
+            table = document.add_table(1, 3)
+            for cell in table.rows[0].cells:
+                cell.text = "yes"
+
+        assert self.of(tmp_path, change) == "yes | yes | yes"
+
+    def test_merged_cells_and_tables_in_tables_are_there_once(self, tmp_path):
+        def change(document):
+            table = document.add_table(2, 2)
+            table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+            table.cell(1, 0).text = "outer"
+            table.cell(1, 1).add_table(1, 2).rows[0].cells[1].text = "inner"
+
+        text = self.of(tmp_path, change)
+        assert text.split() == ["wide", "outer", "inner"]
+
+    def test_content_controls_and_tracked_changes(self, tmp_path):
+        def change(document):
+            from docx.oxml import parse_xml
+            from docx.oxml.ns import nsdecls
+
+            paragraph = "<w:p><w:r><w:t>In a control.</w:t></w:r></w:p>"
+            control = f"<w:sdt {nsdecls('w')}><w:sdtContent>{paragraph}</w:sdtContent></w:sdt>"
+            changes = (
+                f"<w:p {nsdecls('w')}><w:ins><w:r><w:t>Inserted.</w:t></w:r></w:ins>"
+                "<w:del><w:r><w:delText>Deleted.</w:delText></w:r></w:del><w:r><w:tab/><w:t>End.</w:t></w:r></w:p>"
+            )
+            for xml in (control, changes):
+                document.element.body.insert(0, parse_xml(xml))
+
+        assert self.of(tmp_path, change) == "Inserted.\tEnd.\n\nIn a control."
+
+    def test_the_title_of_slides_is_on_the_first_not_that_of_a_template(self, tmp_path):
+        from pptx import Presentation
+
+        WRITERS["a.pptx"](tmp_path / "a.pptx", SENTENCE)
+        presentation = Presentation(str(tmp_path / "a.pptx"))
+        presentation.core_properties.title = "Slides of the company"
+        presentation.save(str(tmp_path / "a.pptx"))
+        assert pages(tmp_path / "a.pptx")[0].title == "Parcels"
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        ("The win\x02dow of non\ufffeusers", "The window of nonusers"),
+        ("\x1cve di\x1berent o\x1eces", "five different offices"),
+        ("a \x1c b", "a  b"),
+        ("page \uf731\uf732 of \uf767em", "page 12 of Gem"),
+        ("J\u00b4er\u02c6ome Mikul\u00b4\u0131k", "J\u00e9r\u00f4me Mikul\u00edk"),
+        ("5\u00b4 north", "5\u00b4 north"),
+        ("\u00a8k", "\u00a8k"),
+        ("1 Parcels . . . . . . . . 3\n2 Letters.......... 4", "1 Parcels 3\n2 Letters 4"),
+        ("wait ... and see.", "wait ... and see."),
+    ],
+)
+def test_text_of_a_pdf_is_repaired(read, text):
+    assert repaired(read) == text
 
 
 class TestEncodings:
