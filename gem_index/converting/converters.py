@@ -100,7 +100,7 @@ def _markdown(path: Path, encoding: str | None) -> Pages:
 
 
 def _markdown_page(source: str) -> Page:
-    """Return headings, paragraphs, lists, tables and code of Markdown as plain text."""
+    """Return paragraphs, lists, tables and code of Markdown as plain text; headings keep their marks."""
     from markdown_it import MarkdownIt
 
     title = ""
@@ -110,14 +110,17 @@ def _markdown_page(source: str) -> Page:
         title = found[1].strip().strip("\"'") if found else ""
         source = source[front.end() :]
     text = ""
-    cells = in_row = heading = tight = False
+    cells = in_row = tight = False
+    level = 0
     for token in MarkdownIt("commonmark").enable("table").parse(source):
         block, between = "", "\n\n"
         if token.type == "inline":
             block = "".join(_inline_text(child) for child in token.children or [])
             between = " | " if cells else "\n" if tight else "\n\n"
             cells = cells or in_row
-            title = title or (block if heading else "")
+            if level:
+                title = title or block
+                block = f"{'#' * level} {' '.join(block.split())}"
         elif token.type in ("fence", "code_block"):
             block = token.content.rstrip()
         elif token.type == "html_block":
@@ -126,7 +129,7 @@ def _markdown_page(source: str) -> Page:
             in_row = True
         elif token.type == "tr_close":
             in_row = cells = False
-        heading = token.type == "heading_open"
+        level = int(token.tag[1]) if token.type == "heading_open" else 0
         tight = token.hidden or in_row
         if block.strip():
             text += f"{between}{block}" if text else block
@@ -170,8 +173,26 @@ def _rst(path: Path, encoding: str | None) -> Pages:
     for node in list(tree.findall(nodes.problematic)):  # a role or directive of Sphinx
         label = re.sub(r"^:[\w:+.-]+:`~?([^`<]+?)(?:\s*<[^>]*>)?`$", r"\1", node.astext())
         node.parent.replace(node, nodes.Text(label))
-    title = next(iter(tree.findall(nodes.title)), None)
-    yield Page(title.astext() if title is not None else "", tree.astext())
+    titles = [
+        title
+        for title in tree.findall(nodes.title)
+        if title.parent is tree or isinstance(title.parent, nodes.section)
+    ]
+    named = titles[0].astext() if titles else ""
+    around = sum(
+        title.parent is tree for title in titles
+    )  # 1 if the document has a title of its own
+    for title in titles:
+        inside = sum(isinstance(each, nodes.section) for each in _ancestors(title))
+        marked = f"{'#' * min(inside + around, 6)} {title.astext()}"
+        title.parent.replace(title, nodes.title("", marked))
+    yield Page(named, tree.astext())
+
+
+def _ancestors(node: Any) -> Iterator[Any]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
 
 
 def _html(path: Path, encoding: str | None) -> Pages:
@@ -218,8 +239,10 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
     except (PackageNotFoundError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"it is not a Word file: {quoted_error(error)}; expected .docx") from error
     title = (document.core_properties.title or "").strip()
-    styles = {
-        style.style_id: style.name for style in document.styles if style.name in _TITLE_STYLES
+    levels = {
+        style.style_id: _TITLE_STYLES[style.name]
+        for style in document.styles
+        if style.name in _TITLE_STYLES
     }
     blocks: list[str] = []
     for part in _word_blocks(document.element.body):
@@ -228,15 +251,16 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
             continue
         text = _word_text(part)
         style = part.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
-        if not title and style is not None and style.get(qn("w:val")) in styles:
-            title = text
-        blocks.append(text)
+        level = 0 if style is None else levels.get(style.get(qn("w:val")), 0)
+        if level == 1:
+            title = title or text
+        blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text.strip() else text)
     author = (document.core_properties.author or "").strip()
     text = "\n\n".join(block for block in blocks if block.strip())
     yield Page(title, text, metadata={"author": author} if author else {})
 
 
-_TITLE_STYLES = ("Title", "Heading 1")
+_TITLE_STYLES = {"Title": 1} | {f"Heading {level}": level for level in range(1, 7)}
 
 
 def _word_blocks(element: Any) -> Iterator[Any]:

@@ -39,6 +39,9 @@ _NOT_IN_A_CELL = ("table", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5"
 _LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII)
 
 
+_HEADING = re.compile(r"h[1-6]")
+
+
 def html_page(content: bytes, encoding: str | None = None) -> Page:
     """Return the title, the text and the author and date of a page.
 
@@ -148,7 +151,10 @@ def _drop_menus(part: Any) -> None:
 
 
 def block_text(element: Any) -> str:
-    """Return the text of an element: a blank line between paragraphs, a line an item or row, bars between cells."""
+    """Return the text of an element: a blank line between paragraphs, a line an item or row, bars between cells.
+
+    Headings are marked as in Markdown.
+    """
     pieces: list[str] = []
     gap = ""
 
@@ -176,7 +182,9 @@ def block_text(element: Any) -> str:
             "\n\n" if _PARAGRAPH.fullmatch(node.tag) else "\n" if _LINE.fullmatch(node.tag) else ""
         )
         part(wanted)
-        if node.tag == "pre":
+        if _HEADING.fullmatch(node.tag) and _flat(node.text_content()):
+            put(f"{'#' * int(node.tag[1])} {_flat(node.text_content())}")
+        elif node.tag == "pre":
             put(node.text_content().strip("\n").rstrip())
         elif node.tag == "tr" and not any(True for _ in node.iter(*_NOT_IN_A_CELL)):
             cells = (_flat(block_text(cell)) for cell in node.iterchildren("td", "th"))

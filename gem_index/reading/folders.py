@@ -14,7 +14,7 @@ from typing import Any
 from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError, UnreadableFileError
-from gem_index.files import user_path
+from gem_index.files import decoder_of, user_path
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index.reading.walk import FoundFile, files_of
 from gem_index.settings import load_settings
@@ -70,7 +70,8 @@ class FolderReader:
     Raises
     ------
     InputError
-        While iterating: there is no such folder, or no file in it that is read; UnreadableFileError if one cannot be read.
+        If Python has no such encoding. While iterating: there is no such folder, or no file in it that is read;
+        UnreadableFileError if one cannot be read.
     """
 
     folder: str | Path
@@ -99,6 +100,10 @@ class FolderReader:
             "encoding": self.encoding,
         }
         return {name: value for name, value in given.items() if value}
+
+    def __post_init__(self) -> None:
+        if self.encoding not in (None, "auto"):
+            decoder_of(str(self.encoding))
 
     def adopt(self, options: Mapping[str, Any]) -> None:
         """Take over how the folder was read before, where nothing else was asked for."""

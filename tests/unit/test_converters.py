@@ -30,7 +30,7 @@ def test_title_and_text(tmp_path, name):
     WRITERS[name](tmp_path / name, SENTENCE)
     page = pages(tmp_path / name)[0]
     assert page.title == ("" if name == "a.txt" else "Parcels")
-    assert page.text.startswith("Parcels")
+    assert page.text.removeprefix("# ").startswith("Parcels")
     assert page.text.count(SENTENCE) == 1
     for markup in ("<", "*", ":ref:", "var x", "color", "toctree", "|---"):
         assert markup not in page.text
@@ -60,7 +60,7 @@ class TestMetadata:
 class TestText:
     def test_order_of_a_book_is_that_of_its_spine(self, tmp_path):
         WRITERS["a.epub"](tmp_path / "a.epub", SENTENCE)
-        assert pages(tmp_path / "a.epub")[0].text == f"Parcels\n\nBefore.\n\nOne\n\n{SENTENCE}"
+        assert pages(tmp_path / "a.epub")[0].text == f"Parcels\n\nBefore.\n\n# One\n\n{SENTENCE}"
 
     def test_tables_and_notes(self, tmp_path):
         WRITERS["a.docx"](tmp_path / "a.docx", SENTENCE)
@@ -77,12 +77,12 @@ class TestText:
         page = page_of(tmp_path, "a.md", source)
         assert page.title == "The title"
         assert page.text == (
-            "The title\n\nPart one\n\nText with code\nand & more\nfirst\nsecond\n\nx = 1\n\nshown\na | b\nc | d"
+            "The title\n\n## Part one\n\nText with code\nand & more\nfirst\nsecond\n\nx = 1\n\nshown\na | b\nc | d"
         )
 
     def test_restructured_text_with_directives_of_sphinx(self, tmp_path):
         source = "T\n=\n\n.. unknown:: x\n\nUse :func:`print` and :doc:`the page <page>`.\n\n.. comment\n"
-        assert page_of(tmp_path, "a.rst", source).text == "T\n\nx\n\nUse print and the page."
+        assert page_of(tmp_path, "a.rst", source).text == "# T\n\nx\n\nUse print and the page."
 
     def test_restructured_text_keeps_what_stands_in_directives_of_sphinx(self, tmp_path):
         source = (
@@ -90,7 +90,7 @@ class TestText:
             "   .. versionadded:: 2.1\n      Also letters.\n\n.. toctree::\n   :maxdepth: 2\n\n   other\n"
         )
         page = page_of(tmp_path, "a.rst", source)
-        assert page.text == "T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\nAlso letters."
+        assert page.text == "# T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\nAlso letters."
 
     def test_an_include_of_another_file_is_not_followed(self, tmp_path):
         (tmp_path / "secret").write_text("the secret")
@@ -139,7 +139,7 @@ class TestHtml:
             "<ul><li>a</li><li>b</li></ul><dl><dt>term</dt><dd>meaning</dd></dl><pre>if x:\n    y()\n</pre>"
         )
         assert self.text_of(tmp_path, body) == (
-            "One\n\nFirst line.\n\nBeside.\n\na\nb\n\nterm\nmeaning\n\nif x:\n    y()"
+            "## One\n\nFirst line.\n\nBeside.\n\na\nb\n\nterm\nmeaning\n\nif x:\n    y()"
         )
 
     def test_rows_of_a_table_and_cells_that_only_lay_out_a_page(self, tmp_path):
@@ -149,7 +149,7 @@ class TestHtml:
         table = f"<table>{rows}</table>"
         assert self.text_of(tmp_path, table) == "size | price\n2 kg | 4"
         layout = f"<table><tr><td><h2>Prices</h2></td><td>{table}</td></tr></table>"
-        assert self.text_of(tmp_path, layout) == "Prices\n\nsize | price\n2 kg | 4"
+        assert self.text_of(tmp_path, layout) == "## Prices\n\nsize | price\n2 kg | 4"
 
     @pytest.mark.parametrize(
         "menu",
@@ -173,7 +173,7 @@ class TestHtml:
     def test_the_part_that_the_page_marks_as_its_main_one(self, tmp_path):
         body = "<h1>The Post</h1><p>Beside it.</p><main><h1>Parcels</h1><p>The text.</p></main>"
         page = page_of(tmp_path, "a.html", f"<title>Parcels | The Post</title>{body}")
-        assert (page.title, page.text) == ("Parcels", "Parcels\n\nThe text.")
+        assert (page.title, page.text) == ("Parcels", "# Parcels\n\nThe text.")
 
     def test_a_page_that_is_only_links_keeps_them(self, tmp_path):
         links = "<ul><li><a href='1'>Parcels</a></li><li><a href='2'>Letters</a></li></ul>"
@@ -254,6 +254,20 @@ class TestWord:
 )
 def test_text_of_a_pdf_is_repaired(read, text):
     assert repaired(read) == text
+
+    def test_headings_are_marked_with_their_levels(self, tmp_path):
+        import docx
+
+        rst = "T\n=\n\nx\n\nPart\n----\n\ny\n\nDeep\n~~~~\n\nz\n"
+        assert page_of(tmp_path, "a.rst", rst).text == "# T\n\nx\n\n## Part\n\ny\n\n### Deep\n\nz"
+        two = "A\n=\n\nx\n\nB\n=\n\ny\n"
+        assert page_of(tmp_path, "b.rst", two).text == "# A\n\nx\n\n# B\n\ny"
+        document = docx.Document()
+        for text, level in (("T", 0), ("Part", 1), ("Deep", 2)):
+            document.add_heading(text, level)
+        document.save(str(tmp_path / "a.docx"))
+        (page,) = pages(tmp_path / "a.docx")
+        assert page.text == "# T\n\n# Part\n\n## Deep"
 
 
 class TestEncodings:
