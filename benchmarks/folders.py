@@ -1,9 +1,11 @@
 """Read real folders: what is read of each file, how fast, in how much memory, and what a second time costs.
 
-``python -m benchmarks.folders --check FOLDER`` prints how many of the expectations below hold; FOLDER holds Debian packages that
-``dpkg -x`` unpacked there, see ``docs/performance.md``. ``python -m benchmarks.folders FOLDER`` reads up to 500 files of each kind
-(``--at-most``) in a process of its own, then builds a collection of the folder and adds it again. ``--small N`` makes a folder of
-N small files and does that with them; ``--watch`` says when a saved file is found, and how many transactions 1,000 changes are.
+``python -m benchmarks.folders --check FOLDER`` prints how many of the expectations below hold; FOLDER holds Debian
+packages that ``dpkg -x`` unpacked there, see ``docs/performance.md``. ``--kept FOLDER`` prints which share of the headings,
+paragraphs and listings of its HTML pages is read. ``python -m benchmarks.folders FOLDER`` reads up to 500 files of each
+kind (``--at-most``) in a process of its own, then builds a collection of the folder and adds it again. ``--small N`` makes
+a folder of N small files and does that with them; ``--watch`` says when a saved file is found, and how many transactions
+follow 1,000 changes.
 """
 
 from __future__ import annotations
@@ -202,6 +204,43 @@ def check(folder: Path) -> None:
         print(f"{kind}: {sum(results)} of {len(results)}")
 
 
+def kept(folder: Path, most: int) -> None:
+    """Print the share of the headings, paragraphs, definitions and listings outside menus that is read of HTML pages."""
+    from lxml import html
+
+    pages = [
+        path for path in sorted(folder.rglob("*.html")) if path.is_file() and not path.is_symlink()
+    ]
+    groups: dict[str, list[Path]] = defaultdict(list)
+    for path in pages:  # five pages of each package
+        groups["/".join(path.relative_to(folder).parts[:-1][:4])].append(path)
+    shares: dict[str, float] = {}
+    for name, paths in groups.items():
+        found = there = 0
+        for path in paths[:: max(1, len(paths) // most)][:most]:
+            content = path.read_bytes()
+            text = _flat(next(iter(convert(path, "html", "auto"))).text)
+            parser = html.HTMLParser(encoding="utf-8")
+            tree = html.document_fromstring(content, parser=parser) if content.strip() else None
+            if tree is None:
+                continue
+            for node in tree.xpath("//p|//h1|//h2|//h3|//h4|//dd|//pre"):
+                menu = node.xpath("ancestor::nav|ancestor::footer|ancestor::*[@role='navigation']")
+                words = _flat(node.text or "")
+                if len(words) > 3 and not menu:
+                    there += 1
+                    found += words in text
+        if there:
+            shares[name] = found / there
+    for name, share in sorted(shares.items(), key=lambda item: item[1])[:5]:
+        print(f"{name}: {share:.0%}")
+    print(f"mean of {len(shares)} packages: {sum(shares.values()) / len(shares):.1%}")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.replace("|", " ").split())
+
+
 def peak() -> int:
     """Return the peak memory of this process in MiB."""
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
@@ -293,7 +332,9 @@ def followed() -> None:
         folder = Path(name) / "notes"
         folder.mkdir()
         write_small_files(folder, 1000)
-        collection = Home(f"{name}/home").build("notes", FolderReader(folder))
+        home = Home(f"{name}/home")
+        home.build("notes", FolderReader(folder))
+        collection = home.collection("notes")
         reports: list[Any] = []
         new, stop = threading.Condition(), threading.Event()
 
@@ -339,6 +380,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--kept", action="store_true")
     parser.add_argument("--at-most", type=int, default=500)
     parser.add_argument("--small", type=int)
     parser.add_argument("--watch", action="store_true")
@@ -356,6 +398,8 @@ def main() -> None:
         parser.error("expected a folder")
     elif options.check:
         check(options.folder)
+    elif options.kept:
+        kept(options.folder, 5)
     else:
         by_kind(options.folder, options.at_most)
         twice(options.folder)

@@ -130,7 +130,9 @@ def _main_part(tree: Any) -> tuple[str, list[str]]:
     _drop(tree.xpath(_NAVIGATION))
     for link in tree.xpath(_TURNING):
         block = next(link.iterancestors("p", "ul", "table", "div"), None)
-        if block is not None and len(_flat(block.text_content())) <= _TURNED:
+        if block is None or (block.tag == "div" and block.find(".//p") is not None):
+            continue
+        if len(_flat(block.text_content())) <= _TURNED:
             _drop([block])
     marked = [part for part in tree.xpath(_MAIN) if part.text_content().strip()]
     part = marked[0] if len(marked) == 1 else body

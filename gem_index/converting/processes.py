@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import select
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,9 @@ from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 
 __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
+
+
+_PIECE = 1 << 16  # bytes read at once
 
 
 class ConversionError(InputError):
@@ -41,6 +46,7 @@ class ConverterProcess:
         self._arguments = [str(memory), str(longest)]
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._received = bytearray()
 
     def pages(self, path: Path, kind: str, encoding: str | None) -> Iterator[Page | str]:
         """Iterate over the pages of a file, and then its SHA-256 as hexadecimal digits.
@@ -85,30 +91,30 @@ class ConverterProcess:
 
     def _line(self, process: subprocess.Popen[bytes], stdout: IO[bytes]) -> bytes:
         """Return the next line, or kill the process when its time is over."""
-        expired = threading.Event()
-
-        def kill() -> None:
-            expired.set()
-            process.kill()
-
-        timer = threading.Timer(self._seconds, kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            line = stdout.readline()
-        finally:
-            timer.cancel()
-        if expired.is_set():
-            raise ConversionError(
-                f"reading it took more than {self._seconds:g} seconds; expected less, or raise GEM_INDEX_FILE_SECONDS"
-            )
-        if not line.endswith(b"\n"):
-            raise ConversionError(_death(process))
+        ready = select.poll()  # a thread that waits would cost more than most files do
+        ready.register(stdout, select.POLLIN)
+        deadline = time.monotonic() + self._seconds
+        end = self._received.find(b"\n")
+        while end < 0:
+            if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                process.kill()
+                raise ConversionError(
+                    f"reading it took more than {self._seconds:g} seconds; expected less, or raise GEM_INDEX_FILE_SECONDS"
+                )
+            piece = os.read(stdout.fileno(), _PIECE)
+            if not piece:
+                raise ConversionError(_death(process))
+            before = len(self._received)
+            self._received += piece
+            end = self._received.find(b"\n", before)
+        line = bytes(self._received[: end + 1])
+        del self._received[: end + 1]
         return line
 
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
+        self._received.clear()
         if process is None:
             return
         process.kill()
