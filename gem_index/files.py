@@ -25,6 +25,7 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 __all__ = [
     "COMPRESSED",
     "UNPACKING_ERRORS",
+    "check_encoding",
     "is_compressed",
     "make_directory",
     "open_input",
@@ -166,13 +167,13 @@ def make_directory(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedReader:
-    """Return text in another encoding as UTF-8; undecodable bytes become bytes that are not UTF-8.
+def check_encoding(encoding: str) -> codecs.IncrementalDecoder:
+    """Return the decoder of a text encoding; undecodable bytes become lone surrogates.
 
     Raises
     ------
     InputError
-        If Python has no such text encoding; while reading, if the file ``name`` cannot be in that encoding.
+        If Python has no such text encoding.
     """
     try:
         "".encode(encoding)  # raises for codecs that are not text encodings
@@ -183,6 +184,18 @@ def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedRea
         raise InputError(
             f"the encoding is {quoted(encoding)}; expected one that Python knows, such as cp1252, latin-1 or utf-16"
         ) from error
+    return decoder
+
+
+def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedReader:
+    """Return text in another encoding as UTF-8; undecodable bytes become bytes that are not UTF-8.
+
+    Raises
+    ------
+    InputError
+        If Python has no such text encoding; while reading, if the file ``name`` cannot be in that encoding.
+    """
+    decoder = check_encoding(encoding)
     return io.BufferedReader(
         _Recoder(file, decoder, f"{quoted_path(name)} is not {encoding}"), _BUFFER
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import queue
 import signal
 import subprocess
@@ -18,6 +19,9 @@ from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 
 __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
+
+
+_GRACE = 30  # seconds after which a process without us ends itself
 
 
 class ConversionError(InputError):
@@ -38,7 +42,8 @@ class ConverterProcess:
     """
 
     def __init__(self, memory: int, seconds: float, longest: int) -> None:
-        self._arguments = [str(memory), str(longest)]
+        own_end = math.ceil(seconds) + _GRACE
+        self._arguments = [str(memory), str(longest), str(own_end)]
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -75,7 +80,8 @@ class ConverterProcess:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", "gem_index.converting.worker", *self._arguments],
+                # -P: a module beside the files that are read is never imported
+                [sys.executable, "-P", "-m", "gem_index.converting.worker", *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
