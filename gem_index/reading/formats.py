@@ -154,6 +154,13 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
             if header is None:
                 if problems:
                     raise RecordError(name, last, problems[0])  # all rows depend on it
+                twice = next((each for each in row if each and row.count(each) > 1), None)
+                if twice is not None:
+                    raise RecordError(
+                        name,
+                        last,
+                        f"the header has several columns {quoted(twice)}; expected different names: rename one",
+                    )
                 header = row
             elif problems:
                 yield last, problems[0]

@@ -154,12 +154,12 @@ def _shortened(pattern: str) -> str:
 
 def _ignores_above(folder: Path, on_unreadable: Callable[[str, OSError], None]) -> _Ignores:
     """Return the ignore files above a folder, from the root of its repository down."""
-    if (folder / ".git").exists():
+    if os.path.exists(folder / ".git"):  # noqa: PTH110 - False for what cannot be looked at
         return []
     above: list[Path] = []
     for parent in folder.parents:
         above.insert(0, parent)
-        if (parent / ".git").exists():
+        if os.path.exists(parent / ".git"):  # noqa: PTH110 - the same
             return [
                 found
                 for each in above
