@@ -25,7 +25,7 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 __all__ = [
     "COMPRESSED",
     "UNPACKING_ERRORS",
-    "decoder_of",
+    "check_encoding",
     "is_compressed",
     "make_directory",
     "open_input",
@@ -167,8 +167,8 @@ def make_directory(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def decoder_of(encoding: str) -> codecs.IncrementalDecoder:
-    """Return a decoder to which undecodable bytes become lone surrogates.
+def check_encoding(encoding: str) -> codecs.IncrementalDecoder:
+    """Return the decoder of a text encoding; undecodable bytes become lone surrogates.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def recoded(file: io.BufferedReader, encoding: str, name: str) -> io.BufferedRea
     InputError
         If Python has no such text encoding; while reading, if the file ``name`` cannot be in that encoding.
     """
-    decoder = decoder_of(encoding)
+    decoder = check_encoding(encoding)
     return io.BufferedReader(
         _Recoder(file, decoder, f"{quoted_path(name)} is not {encoding}"), _BUFFER
     )

@@ -212,12 +212,7 @@ class InputOptions:
         from gem_index.reading import DocumentReader
         from gem_index.settings import load_settings
 
-        if self.report is not None and any(
-            Path(name).absolute() == self.report.absolute() for name in names
-        ):
-            raise ConfigError(
-                f"the report {self.report} is one of the inputs; expected another file"
-            )
+        self.check_report(names)
         if self.encoding is not None and all(_is_parquet(name) for name in names):
             raise ConfigError(
                 f"--encoding is {self.encoding!r:.80}, and all inputs are Parquet, which has its own; expected text files"
@@ -244,6 +239,19 @@ class InputOptions:
         self._refuse("this command takes texts alone", types=self.types, duplicates=self.duplicates)
         return self._logged(self.reader(names).texts())
 
+    def check_report(self, names: list[str]) -> None:
+        """Check that the report does not overwrite what is read.
+
+        Raises
+        ------
+        ConfigError
+            If it is one of the inputs, or a file that is read of a folder among them.
+        """
+        if self.report is not None and any(_is_read_of(self.report, name) for name in names):
+            raise ConfigError(
+                f"the report {self.report} is one of the inputs; expected another file"
+            )
+
     def check_no_records(self) -> None:
         """Check that nothing is asked of files of records, for inputs without any.
 
@@ -254,6 +262,7 @@ class InputOptions:
         """
         self._refuse(
             "no input is a file of records",
+            format=self.input_format,
             types=self.types,
             clean=self.clean,
             duplicates=self.duplicates,
@@ -326,6 +335,24 @@ def _cleaning(given: str | None) -> list[str] | None:
     if given is None:
         return None
     return [] if given == "none" else [part.strip() for part in given.split(",")]
+
+
+def _is_read_of(report: Path, name: str) -> bool:
+    """Tell whether a report is an input, by whatever name, or a document in it."""
+    from gem_index.converting import kind_of
+    from gem_index.files import split_member, user_path
+
+    if name == "-":
+        return False
+    database = name.removeprefix("sql:sqlite:///")
+    path = user_path(database) if database != name else split_member(name)[0]
+    try:
+        if path.is_dir():
+            inside = report.resolve().is_relative_to(path.resolve())
+            return inside and kind_of(report.name) is not None
+        return path.samefile(report)
+    except (OSError, RuntimeError):  # one of them does not exist
+        return False
 
 
 def _is_parquet(name: str) -> bool:

@@ -157,9 +157,14 @@ def readers_of(
     ------
     ConfigError
         If an option is given and nothing among the inputs takes it.
+    InputError
+        If an input has no name.
     """
     from gem_index.reading import Inputs
 
+    if "" in names:
+        raise InputError("found an input without a name; expected a file, a folder or sql:URL")
+    options.check_report(names)
     records: list[str] = []
     readers: list[Any] = []
     found: set[type] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
@@ -114,7 +115,8 @@ def _take_folder(
             yield document
 
     _take(rows, upsert, watched(documents()), source)
-    stale = [name for file in read for name in present.of(file.found.path) if name not in fresh]
+    kept = fresh.union(reader.unseen)
+    stale = [name for file in read for name in present.of(file.found.path) if name not in kept]
     if prune:
         gone = [path for path in known if path not in seen and not _below(path, reader.unseen)]
         stale += [name for path in gone for name in present.of(path)]
@@ -169,7 +171,11 @@ def _take_query(
 ) -> int:
     if reader.query is None:
         reader.adopt(_only_query(rows, reader))
-    source = rows.sources.find(reader.location) or rows.sources.add(reader.location)
+    source = rows.sources.find(reader.location)
+    if source is None:
+        source = rows.sources.add(reader.location)
+    else:
+        reader.adopt(source.options)
     same = source.options.get("since") == reader.since
     _take(rows, upsert, watched(reader.documents(source.since if same else None)), source)
     highest = source.since if same and reader.highest is None else reader.highest
@@ -196,18 +202,43 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
 def _take(
     rows: CollectionRows, upsert: Upsert, documents: Iterable[Document], source: StoredSource
 ) -> None:
-    """Write the documents of a source; those of a folder that is gone may be replaced."""
+    """Write the documents of a source.
+
+    Those of a folder that is gone may be replaced, and those of a file that was named itself by its folder, and conversely:
+    it is the same file.
+    """
     others = [other for other in rows.sources.all() if other.id != source.id]
-    gone = [
+    replaceable = [
         other.id
         for other in others
-        if other.location.startswith("/") and not Path(other.location).exists()
+        if other.location.startswith("/")
+        and (
+            _is_gone(other.location)
+            or _is_file_of(other.location, source.location)
+            or _is_file_of(source.location, other.location)
+        )
     ]
     try:
-        upsert.take(documents, source.id, gone)
+        upsert.take(documents, source.id, replaceable)
     except ForeignDocumentError as error:
         known = {other.id: other.location for other in others}
         raise InputError(
             f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
             f"{known.get(error.source_id, 'another source')}; expected different ids: add the folder that holds both"
         ) from error
+
+
+def _is_file_of(path: str, folder: str) -> bool:
+    """Tell whether a path is a file directly in a folder: both then give it the same id."""
+    return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False for what cannot be looked at
+
+
+def _is_gone(location: str) -> bool:
+    """Tell whether nothing is at a path; a path that cannot be looked at is not gone."""
+    try:
+        Path(location).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.results import IngestReport
 from gem_index.errors import GemIndexError, MissingExtraError
@@ -73,16 +73,8 @@ def watch(
 
     due: float | None = time.monotonic()  # the first look is at what is there
     first = True
-    for changes in changes_of(
-        *roots,
-        watch_filter=counts,
-        debounce=_LONGEST,
-        step=_QUIET,
-        rust_timeout=_TICK,
-        yield_on_timeout=True,
-        stop_event=stop,
-    ):
-        if not changes and (due is None or time.monotonic() < due):
+    for changed in _looks(changes_of, list(roots), counts, stop):
+        if not changed and (due is None or time.monotonic() < due):
             continue
         due = None
         try:
@@ -94,3 +86,50 @@ def watch(
         if first or report.added or report.updated or report.deleted:
             on_report(report)
         first = False
+
+
+def _looks(
+    changes_of: Any,
+    roots: Sequence[Path],
+    counts: Callable[[object, str], bool],
+    stop: threading.Event | None,
+) -> Iterator[bool]:
+    """Iterate over whether something has changed, twice a second at least.
+
+    A folder that was replaced by another one of its name is watched again.
+    """
+    last = _identities(roots)
+    while stop is None or not stop.is_set():
+        now = _identities(roots)
+        if None in now:
+            yield now != last
+            last = now
+            time.sleep(_TICK / 1000)
+            continue
+        for changes in changes_of(
+            *roots,
+            watch_filter=counts,
+            debounce=_LONGEST,
+            step=_QUIET,
+            rust_timeout=_TICK,
+            yield_on_timeout=True,
+            stop_event=stop,
+        ):
+            yield now != last or bool(changes)
+            last = now
+            if _identities(roots) != now:
+                break
+        else:
+            return
+
+
+def _identities(roots: Sequence[Path]) -> list[tuple[int, int] | None]:
+    """Return what tells each folder from another one of its name, None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for root in roots:
+        try:
+            status = root.stat()
+            found.append((status.st_dev, status.st_ino))
+        except OSError:
+            found.append(None)
+    return found

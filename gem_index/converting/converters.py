@@ -12,8 +12,10 @@ import re
 import urllib.parse
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from email.message import EmailMessage
 from email.parser import BytesParser
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +33,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*\n", re.DOTALL)
 _TITLE_LINE = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
 _BLANKS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _LARGEST_MEMBER = 64 << 20  # bytes of a file inside an EPUB
+_LONGEST_KEY = 400  # characters
 
 
 def convert(path: Path, kind: str, encoding: str | None = None) -> Iterator[Page]:
@@ -49,12 +52,28 @@ def convert(path: Path, kind: str, encoding: str | None = None) -> Iterator[Page
     InputError
         If the file is not of its kind, or damaged; MissingExtraError if a library for it is not installed.
     """
-    for page in _CONVERTERS[kind](path, encoding):
+    keys: set[str] = set()
+    for number, page in enumerate(_CONVERTERS[kind](path, encoding), 1):
         title = " ".join(page.title.split())[:200]
         text = _BLANKS.sub("\n\n", page.text.replace("\r\n", "\n")).strip()
         if title and title not in text[: len(title) + 200]:
             text = f"{title}\n\n{text}"
-        yield Page(title, text, page.key, page.metadata)
+        key = page.key[:_LONGEST_KEY]
+        while key in keys:
+            key = f"{key}:{number}"
+        keys.add(key)
+        yield Page(title, text, key, page.metadata, page.problem)
+
+
+def _entry(key: str, read: Callable[[], Page]) -> Page:
+    """Return an entry of an archive, or the problem with it."""
+    try:
+        page = read()
+    except (MissingExtraError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a parser may raise anything on a hostile entry, and it is named
+        return Page("", "", key, problem=f"it cannot be read: {quoted_error(error)}")
+    return replace(page, key=page.key or key)
 
 
 def _decoded(content: bytes, encoding: str | None) -> str:
@@ -457,15 +476,15 @@ def _mbox(path: Path, _encoding: str | None) -> Pages:
         assert isinstance(message, EmailMessage)
         return message
 
-    seen: set[str] = set()
     with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
-        for number, message in enumerate(box, 1):
-            assert isinstance(message, EmailMessage)
-            key = _header(message, "message-id").strip().strip("<>")[:300]
-            if not key or key in seen:
-                key = f"{key}:{number}" if key else str(number)
-            seen.add(key)
-            yield _mail_page(message, key)
+        for number, place in enumerate(box.iterkeys(), 1):
+            yield _entry(str(number), partial(_mail_of, box, place))
+
+
+def _mail_of(box: Any, place: Any) -> Page:
+    message = box[place]
+    assert isinstance(message, EmailMessage)
+    return _mail_page(message, _header(message, "message-id").strip().strip("<>"))
 
 
 def _ipynb(path: Path, _encoding: str | None) -> Pages:
@@ -507,9 +526,10 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
                     continue
                 content = record.content_stream().read(_LARGEST_MEMBER)
                 named = re.search(r"charset=[\"']?([\w-]+)", kind)
-                page = _html_page(content, named[1] if named else None)
+                charset = named[1] if named else None
+                page = _entry(url, partial(_html_page, content, charset))
                 seen.add(url)
-                yield Page(page.title, page.text, url[:400], {**page.metadata, "url": url})
+                yield replace(page, metadata={**page.metadata, "url": url})
         except ArchiveLoadFailed as error:
             raise InputError(
                 f"it is not WARC: {quoted_error(error)}; expected an undamaged archive"
@@ -531,8 +551,8 @@ def _zim(path: Path, _encoding: str | None) -> Pages:
             continue
         item = entry.get_item()
         if item.mimetype.startswith("text/html"):
-            page = _html_page(bytes(item.content), "utf-8")
-            yield Page(entry.title or page.title, page.text, entry.path[:400], page.metadata)
+            page = _entry(entry.path, partial(_html_page, bytes(item.content), "utf-8"))
+            yield replace(page, title=entry.title or page.title)
 
 
 class _extra:  # noqa: N801 - reads like a statement

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import re
 from typing import Any
 
@@ -67,7 +69,9 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
     parser = lxml_html.HTMLParser(encoding=_encoding(content, encoding), huge_tree=False)
     try:
         tree = lxml_html.document_fromstring(content, parser=parser)
-    except (etree.ParserError, ValueError, LookupError) as error:
+    except etree.ParserError:  # nothing but comments
+        return Page("", "")
+    except (ValueError, LookupError) as error:
         raise InputError(f"it is not HTML: {quoted_error(error)}; expected an HTML page") from error
     metadata = {"author": _named(tree, "author"), "date": _named(tree, "date")}
     named = _flat(tree.findtext(".//title"))
@@ -85,7 +89,8 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
 def _encoding(content: bytes, encoding: str | None) -> str | None:
     """Return the encoding of a page: what is given, UTF-8 where it is that, else what the page declares."""
     if encoding not in (None, "auto"):
-        return encoding
+        with contextlib.suppress(LookupError):  # a server may name one that does not exist
+            return codecs.lookup(str(encoding)).name
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:

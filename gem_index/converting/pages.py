@@ -50,12 +50,15 @@ class Page:
         Which entry of an archive, empty for a file that is one document.
     metadata : mapping
         What the file says of itself, such as the author or how many pages there are.
+    problem : str
+        Why an entry of an archive cannot be read; the others can.
     """
 
     title: str
     text: str
     key: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
 
 
 def kind_of(name: str) -> str | None:

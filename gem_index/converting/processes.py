@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import select
@@ -23,6 +24,7 @@ __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
 
 
 _PIECE = 1 << 16  # bytes read at once
+_GRACE = 30  # seconds after which a process without us ends itself
 
 
 class ConversionError(InputError):
@@ -43,7 +45,8 @@ class ConverterProcess:
     """
 
     def __init__(self, memory: int, seconds: float, longest: int) -> None:
-        self._arguments = [str(memory), str(longest)]
+        own_end = math.ceil(seconds) + _GRACE
+        self._arguments = [str(memory), str(longest), str(own_end)]
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._received = bytearray()
@@ -81,7 +84,8 @@ class ConverterProcess:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", "gem_index.converting.worker", *self._arguments],
+                # -P: a module beside the files that are read is never imported
+                [sys.executable, "-P", "-m", "gem_index.converting.worker", *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

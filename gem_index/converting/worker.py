@@ -1,7 +1,7 @@
 """The process that converts files: one request a line on standard input, one page a line on standard output.
 
-A request is ``{"path", "kind", "encoding"}``; an answer is any number of ``{"title", "text", "key", "metadata"}`` and then
-``{"sha256"}``, ``{"changed": true}``, ``{"problem"}`` or ``{"extra", "feature"}``.
+A request is ``{"path", "kind", "encoding"}``; an answer is any number of pages as ``{"title", "text", "key", "metadata",
+"problem"}`` and then ``{"sha256"}``, ``{"changed": true}``, ``{"problem"}`` or ``{"extra", "feature"}``.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sys
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
 from gem_index.converting.converters import convert
+from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted_error
 
 __all__ = ["main"]
 
 
-def main(memory: int, longest: int) -> None:
+def main(memory: int, longest: int, seconds: int) -> None:
     """Answer requests until standard input ends.
 
     Parameters
@@ -30,6 +33,8 @@ def main(memory: int, longest: int) -> None:
         Bytes of memory that the process may take.
     longest : int
         Bytes that the text of a page may have.
+    seconds : int
+        After which the process ends itself if a page takes longer: whoever started it may have been killed.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -39,8 +44,9 @@ def main(memory: int, longest: int) -> None:
     _limit(memory)
     for line in sys.stdin:
         request = json.loads(line)
+        signal.alarm(seconds)
         try:
-            end = _answer(request, longest, answers)
+            end = _answer(request, longest, seconds, answers)
         except MissingExtraError as error:
             end = {"extra": error.extra, "feature": error.feature}
         except MemoryError:
@@ -54,27 +60,25 @@ def main(memory: int, longest: int) -> None:
             end = {
                 "problem": f"it cannot be read ({type(error).__name__}: {quoted_error(error)}); expected an undamaged file"
             }
+        signal.alarm(0)
         _write(answers, end)
 
 
-def _answer(request: dict[str, Any], longest: int, answers: TextIO) -> dict[str, Any]:
+def _answer(request: dict[str, Any], longest: int, seconds: int, answers: TextIO) -> dict[str, Any]:
     path = Path(request["path"])
     before = path.stat()
     for page in convert(path, request["kind"], request["encoding"]):
         if len(page.text.encode("utf-8", "surrogatepass")) > longest:
-            raise InputError(
+            problem = (
                 f"its text has more than {longest} bytes; expected at most that: split it, "
                 "or raise GEM_INDEX_MAX_RECORD_BYTES"
             )
-        _write(
-            answers,
-            {
-                "title": page.title,
-                "text": page.text,
-                "key": page.key,
-                "metadata": dict(page.metadata),
-            },
-        )
+            if not page.key:
+                raise InputError(problem)
+            page = Page("", "", page.key, problem=problem)
+        signal.alarm(0)  # who reads may take all the time
+        _write(answers, asdict(page))
+        signal.alarm(seconds)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         after = os.fstat(file.fileno())
@@ -98,4 +102,4 @@ def _limit(memory: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import json
+import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 from typing import Any
 
 from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError, UnreadableFileError
-from gem_index.files import decoder_of, user_path
+from gem_index.files import check_encoding, user_path
 from gem_index.quoting import quoted_error, quoted_path
+from gem_index.reading.encodings import AUTO
 from gem_index.reading.walk import FoundFile, files_of
 from gem_index.settings import load_settings
 
@@ -65,13 +70,13 @@ class FolderReader:
     empty : list of str
         Paths of files that hold no text, such as scans, so far.
     unseen : list of str
-        Paths of folders and files that could not be looked at so far.
+        Paths of folders and files that could not be looked at so far, and ids of entries of archives.
 
     Raises
     ------
     InputError
-        If Python has no such encoding. While iterating: there is no such folder, or no file in it that is read;
-        UnreadableFileError if one cannot be read.
+        While iterating: there is no such folder, no file in it that is read, or no such encoding; UnreadableFileError if a
+        file cannot be read.
     """
 
     folder: str | Path
@@ -88,7 +93,7 @@ class FolderReader:
     @property
     def location(self) -> str:
         """The absolute path of the folder, by which a collection knows it."""
-        return str(user_path(self.folder).absolute().resolve())
+        return os.path.realpath(user_path(self.folder))
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -100,10 +105,6 @@ class FolderReader:
             "encoding": self.encoding,
         }
         return {name: value for name, value in given.items() if value}
-
-    def __post_init__(self) -> None:
-        if self.encoding not in (None, "auto"):
-            decoder_of(str(self.encoding))
 
     def adopt(self, options: Mapping[str, Any]) -> None:
         """Take over how the folder was read before, where nothing else was asked for."""
@@ -121,14 +122,25 @@ class FolderReader:
 
     def files(self) -> Iterator[FoundFile]:
         """Iterate over the files."""
+        if self.encoding not in (None, AUTO):
+            check_encoding(str(self.encoding))
         root = Path(self.location)
-        if root.is_file():
+        try:
             status = root.stat()
+        except FileNotFoundError as error:
+            raise InputError(
+                f"there is no folder or file {quoted_path(self.folder)}; expected one that exists"
+            ) from error
+        except OSError as error:
+            raise InputError(
+                f"cannot read {quoted_path(self.folder)}: {quoted_error(error)}; expected a folder or a readable file"
+            ) from error
+        if stat.S_ISREG(status.st_mode):
             yield FoundFile(root.name, status.st_size, status.st_mtime_ns)
             return
-        if not root.is_dir():
+        if not stat.S_ISDIR(status.st_mode):
             raise InputError(
-                f"there is no folder {quoted_path(self.folder)}; expected one that exists"
+                f"{quoted_path(self.folder)} is neither a folder nor a file; expected one of these"
             )
         found = False
         for file in files_of(root, self.glob, self.exclude, self.gitignore, self._on_unreadable):
@@ -163,7 +175,10 @@ class FolderReader:
                     if self._kind(found) in ARCHIVES:
                         while waiting:
                             yield from self._converted(waiting, on_read)
-                        yield from self._taken(found, self._pages(pool, found), on_read)
+                        pages = self._pages(pool, found)
+                        if self.on_problem is not None:  # half of an archive is not stored
+                            pages = _once_all_are_read(pages)
+                        yield from self._taken(found, pages, on_read)
                         continue
                     future = threads.submit(lambda file: list(self._pages(pool, file)), found)
                     waiting.append((found, future))
@@ -204,6 +219,8 @@ class FolderReader:
                     if not taken:
                         self.empty.append(found.path)
                     on_read(ReadFile(found, page, taken))
+                elif page.problem:
+                    self._report_entry(found, page)
                 elif page.text:
                     document = _document(found, page)
                     taken += 1
@@ -218,12 +235,17 @@ class FolderReader:
 
     def _report(self, path: str, problem: str, cause: Exception) -> None:
         root = Path(self.location)
-        name = str(root if root.is_file() else root / path)
+        name = f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
         error = UnreadableFileError(name, problem)
         if self.on_problem is None:
             raise error from cause
         self.skipped += 1
         self.on_problem(error)
+
+    def _report_entry(self, found: FoundFile, page: Page) -> None:
+        entry = f"{found.path}#{page.key}"
+        self.unseen.append(entry)
+        self._report(entry, page.problem, ConversionError(page.problem))
 
     def _on_unreadable(self, path: str, error: OSError) -> None:
         self.unseen.append(path)
@@ -232,6 +254,17 @@ class FolderReader:
     @staticmethod
     def _kind(found: FoundFile) -> str:
         return kind_of(found.path) or "text"
+
+
+def _once_all_are_read(pages: Iterator[Page | str]) -> Iterator[Page | str]:
+    """Iterate over pages from a temporary file, after the last one was read without an error."""
+    with TemporaryFile("w+", encoding="utf-8") as file:
+        for page in pages:
+            file.write(json.dumps(page if isinstance(page, str) else asdict(page)) + "\n")
+        file.seek(0)
+        for line in file:
+            answer = json.loads(line)
+            yield answer if isinstance(answer, str) else Page(**answer)
 
 
 def _document(found: FoundFile, page: Page) -> Document:

@@ -6,7 +6,9 @@ import csv
 import datetime
 import decimal
 import io
+import ipaddress
 import math
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +18,10 @@ from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.reading.fields import LINE, Fields
 
-__all__ = ["FORMATS", "Record", "plain", "read_json_lines", "read_objects"]
+__all__ = ["FORMATS", "UNSUPPORTED", "Record", "plain", "read_json_lines", "read_objects"]
+
+UNSUPPORTED = (ValueError, ArithmeticError, TypeError, LookupError)
+"""Exceptions from converting a value of a table that JSON does not have."""
 
 Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
 
@@ -149,6 +154,13 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
             if header is None:
                 if problems:
                     raise RecordError(name, last, problems[0])  # all rows depend on it
+                twice = next((each for each in row if each and row.count(each) > 1), None)
+                if twice is not None:
+                    raise RecordError(
+                        name,
+                        last,
+                        f"the header has several columns {quoted(twice)}; expected different names: rename one",
+                    )
                 header = row
             elif problems:
                 yield last, problems[0]
@@ -188,7 +200,7 @@ def _parquet_row(batch: Any, place: int) -> Fields | str:
     for key, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             fields[key] = plain(column[place].as_py())
-        except (ValueError, OverflowError, TypeError, LookupError) as error:
+        except UNSUPPORTED as error:
             return (
                 f"the field {quoted(key)} of type {column.type} has an unsupported value ({quoted_error(error)}); "
                 "expected text, a number, a date or a list of these"
@@ -216,7 +228,11 @@ def plain(value: object) -> object:
         return value.isoformat() if value == value else None
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
+    if isinstance(value, uuid.UUID | _Address):
+        return str(value)
     if isinstance(value, decimal.Decimal):
+        if value.is_nan():
+            return None
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None  # tables of numbers write missing values as NaN
@@ -225,6 +241,12 @@ def plain(value: object) -> object:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise ValueError(f"a {type(value).__name__}")
+
+
+_Address: TypeAlias = (
+    ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Interface | ipaddress.IPv6Interface
+    | ipaddress.IPv4Network | ipaddress.IPv6Network
+)  # fmt: skip
 
 
 FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str], Iterable[Record]]] = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import decimal
 import importlib.util
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,7 +19,7 @@ from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
 from gem_index.reading.fields import LINE, FieldNames
-from gem_index.reading.formats import plain
+from gem_index.reading.formats import UNSUPPORTED, plain
 
 __all__ = ["PREFIX", "QueryReader"]
 
@@ -25,6 +27,13 @@ PREFIX = "sql:"
 """What stands before the URL of a database among inputs."""
 
 _ROWS = 1000  # fetched at once
+_READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "postgresql": "SET TRANSACTION READ ONLY",
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+    "mariadb": "SET SESSION TRANSACTION READ ONLY",
+}  # a statement that is no SELECT changes nothing, whatever its database commits by itself
+_PLACES = ("host", "port", "service", "unix_socket")  # parameters of a URL that say which server
 
 
 @dataclass
@@ -82,7 +91,7 @@ class QueryReader:
             ) from error
         if url.drivername == "postgresql" and importlib.util.find_spec("psycopg") is not None:
             url = url.set(drivername="postgresql+psycopg")
-        self._url = url
+        self._url = _with_absolute_path(url)
         self._fields = FieldNames(self.id_field, tuple(self.text_fields))
 
     @property
@@ -90,7 +99,11 @@ class QueryReader:
         """The database, without user and password."""
         kind = self._url.drivername.partition("+")[0]
         shown = sa.URL.create(
-            kind, host=self._url.host, port=self._url.port, database=self._url.database
+            kind,
+            host=self._url.host,
+            port=self._url.port,
+            database=self._url.database,
+            query={key: value for key, value in self._url.query.items() if key in _PLACES},
         )
         return PREFIX + shown.render_as_string()
 
@@ -110,11 +123,14 @@ class QueryReader:
         }
 
     def adopt(self, options: Mapping[str, Any]) -> None:
-        """Take over how the database was read before."""
-        self.query = options["query"]
-        self.id_field = options["id_field"]
-        self.text_fields = tuple(options["text_fields"])
-        self.since = self.since or options["since"]
+        """Take over how the rows were read before, where nothing else was asked for."""
+        if self.query is None:
+            self.query = options["query"]
+            self.since = self.since or options["since"]
+        if self.id_field == "id":
+            self.id_field = options["id_field"]
+        if tuple(self.text_fields) == (LINE,):
+            self.text_fields = tuple(options["text_fields"])
         self._fields = FieldNames(self.id_field, tuple(self.text_fields))
 
     def __iter__(self) -> Iterator[Document]:
@@ -150,10 +166,13 @@ class QueryReader:
 
     def ids(self) -> Iterator[str]:
         """Iterate over the ids of all rows, to find those that are gone."""
-        statement, values = self._statement(_identifier(self.id_field), None)
+        statement, values = self._statement(self._identifier(self.id_field), None)
         with self._rows(statement, values) as rows:
             for (identifier,) in rows:
-                yield str(plain(identifier))
+                try:
+                    yield str(plain(identifier))
+                except UNSUPPORTED:  # a bad row, of which there is no document
+                    continue
 
     def _statement(self, columns: str, after: Any) -> tuple[str, dict[str, Any]]:
         if not (self.query or "").strip():
@@ -163,11 +182,18 @@ class QueryReader:
         query = str(self.query).strip().rstrip(";")
         if columns == "*" and after is None:
             return query, {}
-        wrapped = f"SELECT {columns} FROM ({query}) AS gem_index_rows"  # noqa: S608 - the user's own query
+        # the line break ends a comment at the end of the query; Oracle takes no AS
+        wrapped = f"SELECT {columns} FROM ({query}\n) gem_index_rows"  # noqa: S608 - the user's own query
         if after is None or self.since is None:
             return wrapped, {}
-        condition = f"{_identifier(self.since)} >= :gem_index_since"
+        condition = f"{self._identifier(self.since)} >= :gem_index_since"
         return f"{wrapped} WHERE {condition}", {"gem_index_since": _revived(after)}
+
+    def _identifier(self, name: str) -> str:
+        """Quote the name of a column as the database does; in MySQL what stands in double quotes is a text."""
+        with self._errors():
+            quoted_name = self._url.get_dialect()().identifier_preparer.quote_identifier(name)
+        return str(quoted_name)
 
     @contextmanager
     def _rows(self, statement: str, values: dict[str, Any]) -> Iterator[sa.CursorResult[Any]]:
@@ -175,11 +201,29 @@ class QueryReader:
         own = sa.text(
             statement.replace(":", r"\:").replace(r"\:gem_index_since", ":gem_index_since")
         )
-        try:
+        with self._errors():
+            self._check_file()
             engine = sa.create_engine(self._url, poolclass=sa.NullPool)
             with engine.connect() as connection:
+                if engine.dialect.name in _READ_ONLY:
+                    connection.exec_driver_sql(_READ_ONLY[engine.dialect.name])
                 options = {"stream_results": True, "yield_per": _ROWS}
-                yield connection.execution_options(**options).execute(own, values)
+                with connection.execution_options(**options).execute(own, values) as rows:
+                    yield rows
+
+    def _check_file(self) -> None:
+        """Check that the file of a SQLite database exists: SQLite would create it."""
+        path = _file_of(self._url)
+        if path is not None and not path.is_file():
+            raise InputError(
+                f"{self.database} cannot be read: there is no such file; expected a database that exists"
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Name the database in the errors of SQLAlchemy and of drivers."""
+        try:
+            yield
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"{self.database} needs the package {error.name}, which is not installed; expected it: pip install "
@@ -206,13 +250,18 @@ class QueryReader:
                     f"the query has the columns {', '.join(map(quoted, names))} and none {quoted(name)} for {use}; "
                     f"expected it: select it, or name another with {option}"
                 )
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"the query has several columns {quoted(twice)}; expected different names: rename one with AS"
+            )
 
     def _plain_row(self, names: Sequence[str], row: Any, place: int) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for name, value in zip(names, row, strict=True):
             try:
                 fields[name] = plain(value)
-            except (ValueError, OverflowError, TypeError) as error:
+            except UNSUPPORTED as error:
                 raise RecordError(
                     self.database,
                     place,
@@ -225,8 +274,14 @@ class QueryReader:
         if value is None:
             return
         value = _stored(value, str(self.since))
-        if self.highest is None or _revived(value) > _revived(self.highest):
-            self.highest = value
+        try:
+            if self.highest is None or _revived(value) > _revived(self.highest):
+                self.highest = value
+        except (TypeError, ArithmeticError) as error:
+            raise InputError(
+                f"the column {quoted(self.since)} holds {quoted(_revived(self.highest), 40)} and "
+                f"{quoted(_revived(value), 40)}, of which none is higher; expected values of one type"
+            ) from error
 
 
 def _stored(value: Any, name: str) -> Any:
@@ -258,6 +313,15 @@ def _revived(value: Any) -> Any:
     return value
 
 
-def _identifier(name: str) -> str:
-    """Quote the name of a column as the SQL standard does."""
-    return '"' + name.replace('"', '""') + '"'
+def _file_of(url: sa.URL) -> Path | None:
+    """Return the file of a SQLite database, None for other databases and for SQLite's own ``file:`` addresses."""
+    name = url.database
+    if url.get_backend_name() != "sqlite" or name in (None, "", ":memory:"):
+        return None
+    return None if str(name).startswith("file:") else Path(str(name))
+
+
+def _with_absolute_path(url: sa.URL) -> sa.URL:
+    """Return the URL of a SQLite file from anywhere."""
+    path = _file_of(url)
+    return url if path is None else url.set(database=os.path.realpath(path))

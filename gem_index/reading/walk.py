@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from pathspec import GitIgnoreSpec
 
 from gem_index.converting.pages import kind_of
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 
 __all__ = ["FoundFile", "files_of"]
 
 _IGNORE_FILE = ".gitignore"
+_LONGEST_IGNORE_FILE = 1 << 20  # bytes
+
+_Ignores: TypeAlias = list[tuple[str, GitIgnoreSpec]]
+"""Folders and what their ignore files say, the outermost first."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +68,34 @@ def files_of(
         Leave out what the ``.gitignore`` files say, of the folder and of the repository around it.
     on_unreadable : callable
         Called with the relative path and the error of a folder or file that cannot be looked at.
-    """
-    wanted = GitIgnoreSpec.from_lines(glob) if glob else None
-    unwanted = GitIgnoreSpec.from_lines(exclude)
-    ignores = list(_ignores_above(folder)) if gitignore else []
 
-    def walk(relative: str, ignores: list[tuple[str, GitIgnoreSpec]]) -> Iterator[FoundFile]:
+    Raises
+    ------
+    ConfigError
+        If a pattern is malformed.
+    """
+    wanted = _patterns(glob, "--glob") if glob else None
+    unwanted = _patterns(exclude, "--exclude")
+    return _walk(folder, wanted, unwanted, gitignore, on_unreadable)
+
+
+def _walk(
+    folder: Path,
+    wanted: GitIgnoreSpec | None,
+    unwanted: GitIgnoreSpec,
+    gitignore: bool,
+    on_unreadable: Callable[[str, OSError], None],
+) -> Iterator[FoundFile]:
+    def listed(relative: str, ignores: _Ignores) -> Iterator[FoundFile | tuple[str, _Ignores]]:
+        """Iterate over the files of one folder and, as a path with ignore files, over its folders."""
         here = folder / relative
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
         except OSError as error:
             on_unreadable(relative, error)
             return
-        if gitignore and (here / _IGNORE_FILE).is_file():
-            ignores = [*ignores, (str(here), _ignore_file(here / _IGNORE_FILE))]
+        if gitignore and any(entry.name == _IGNORE_FILE for entry in entries):
+            ignores = [*ignores, *_ignores_of(here, f"{relative}/".lstrip("/"), on_unreadable)]
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
             try:
@@ -86,7 +109,7 @@ def files_of(
                 continue
             if is_folder:
                 if not entry.name.startswith("."):
-                    yield from walk(path, ignores)
+                    yield path, ignores
             elif stat.S_ISREG(status.st_mode) and (
                 wanted.match_file(path)
                 if wanted is not None
@@ -94,30 +117,86 @@ def files_of(
             ):
                 yield FoundFile(path, status.st_size, status.st_mtime_ns)
 
-    return walk("", ignores)
+    above = list(_ignores_above(folder, on_unreadable)) if gitignore else []
+    opened = [listed("", above)]  # a list, not recursion: folders may be nested very deeply
+    while opened:
+        found = next(opened[-1], None)
+        if found is None:
+            opened.pop()
+        elif isinstance(found, FoundFile):
+            yield found
+        else:
+            opened.append(listed(*found))
 
 
-def _ignores_above(folder: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
-    """Iterate over the ignore files above a folder, from the root of its repository down."""
-    above = []
+def _patterns(lines: Sequence[str], option: str) -> GitIgnoreSpec:
+    """Return the patterns of an option.
+
+    Raises
+    ------
+    ConfigError
+        If one is malformed.
+    """
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError as error:
+            raise ConfigError(
+                f"{option} is {quoted(line)}; expected a pattern as in .gitignore, such as '*.md'"
+            ) from error
+    return GitIgnoreSpec.from_lines(map(_shortened, lines))
+
+
+def _shortened(pattern: str) -> str:
+    """Return a pattern with at most two stars in a row: more say the same and take exponential time."""
+    return re.sub(r"\*{3,}", "**", pattern)
+
+
+def _ignores_above(folder: Path, on_unreadable: Callable[[str, OSError], None]) -> _Ignores:
+    """Return the ignore files above a folder, from the root of its repository down."""
+    if os.path.exists(folder / ".git"):  # noqa: PTH110 - False for what cannot be looked at
+        return []
+    above: list[Path] = []
     for parent in folder.parents:
-        above.append(parent)
-        if (parent / ".git").exists():
-            break
-    else:
-        return
-    if (folder / ".git").exists():
-        return
-    for parent in reversed(above):
-        if (parent / _IGNORE_FILE).is_file():
-            yield str(parent), _ignore_file(parent / _IGNORE_FILE)
+        above.insert(0, parent)
+        if os.path.exists(parent / ".git"):  # noqa: PTH110 - the same
+            return [
+                found
+                for each in above
+                for found in _ignores_of(each, f"{os.path.relpath(each, folder)}/", on_unreadable)
+            ]
+    return []
 
 
-def _ignore_file(path: Path) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(path.read_text("utf-8", "surrogateescape").splitlines())
+def _ignores_of(
+    folder: Path, relative: str, on_unreadable: Callable[[str, OSError], None]
+) -> _Ignores:
+    """Return the ignore file of a folder if it has one; lines that are no pattern are left out, as git does."""
+    path = folder / _IGNORE_FILE
+    try:
+        if not path.is_file():
+            return []
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_IGNORE_FILE + 1)
+    except OSError as error:
+        on_unreadable(relative + _IGNORE_FILE, error)
+        return []
+    if len(content) > _LONGEST_IGNORE_FILE:
+        on_unreadable(relative + _IGNORE_FILE, OSError(errno.EFBIG, os.strerror(errno.EFBIG)))
+        return []
+    lines = map(_shortened, content.decode("utf-8", "surrogateescape").splitlines())
+    return [(str(folder), GitIgnoreSpec.from_lines(filter(_is_pattern, lines)))]
 
 
-def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _ignored(path: str, is_folder: bool, ignores: _Ignores) -> bool:
     """Tell whether the innermost ignore file that speaks of a path leaves it out."""
     for root, spec in reversed(ignores):
         relative = path[len(root) :].lstrip("/") + ("/" if is_folder else "")

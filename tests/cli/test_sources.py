@@ -98,6 +98,38 @@ def test_embed_takes_folders(gem, notes, tmp_path):
     assert report["added"] == 2
 
 
+@pytest.mark.parametrize("name", ["{file}", "{folder}/../r.jsonl", "{link}"])
+def test_a_report_does_not_overwrite_what_is_read(gem, notes, tmp_path, name):
+    records = tmp_path / "r.jsonl"
+    records.write_text('{"id": "1", "text": "a record"}\nbad\n')
+    (tmp_path / "link").symlink_to(records)
+    report = name.format(file=records, folder=notes, link=tmp_path / "link")
+    failed = gem("build", "faq", records, "--on-error", "skip", "--report", report)
+    assert failed.status == 2
+    assert "is one of the inputs; expected another file" in failed.err
+    assert records.read_text().startswith('{"id": "1"')
+
+
+def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_path):
+    database = tmp_path / "faq.sqlite"
+    with sqlite3.connect(database) as connection:
+        connection.execute("create table faq (id, text)")
+    connection.close()
+    before = database.read_bytes()
+    skip = ("--on-error", "skip", "--report")
+    for source, report in (
+        (notes / "visa.md", notes / "visa.md"),
+        (notes, notes / "visa.md"),
+        (f"sql:sqlite:///{database}", database),
+    ):
+        failed = gem("build", "faq", source, *skip, report)
+        assert failed.status == 2
+        assert "is one of the inputs; expected another file" in failed.err
+    assert (notes / "visa.md").read_text().startswith("# Visa")
+    assert database.read_bytes() == before
+    assert gem("build", "faq", notes, *skip, notes / "skipped.jsonl").status == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -118,14 +150,18 @@ def test_embed_takes_folders(gem, notes, tmp_path):
             ("{records}", "--prune"),
             "found --prune with an input that is neither a folder nor a database",
         ),
-        (("{notes}/none.md",), "there is no folder"),
+        (("{notes}/none.md",), "there is no folder or file"),
+        (("",), "found an input without a name; expected a file, a folder or sql:URL"),
+        (("{notes}", "--glob", "!"), "--glob is '!'; expected a pattern as in .gitignore"),
+        (("{notes}", "--format", "csv"), "--format is 'csv', and no input is a file of records"),
+        (("{notes}", "--types", "auto"), "--types is 'auto', and no input is a file of records"),
         (
             ("{notes}", "--glob", "*.pdf"),
             "holds no file that matches the patterns; expected at least one",
         ),
         (
             ("sql:sqlite:////none/none.sqlite", "--query", "select 1"),
-            "cannot be read: unable to open database file",
+            "cannot be read: there is no such file; expected a database that exists",
         ),
         (("sql:sqlite://",), "the collection knows no query of sql:sqlite://; expected --query"),
         (("{notes}", "--on-error", "explode"), "--on-error is 'explode'; expected stop or skip"),

@@ -1,7 +1,11 @@
 """Files that harm the process that converts them: each is an error that names the file, and the next one is read."""
 
 import hashlib
+import json
 import os
+import signal
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -162,3 +166,19 @@ def test_a_pool_leaves_no_process(good):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_modules_beside_the_files_are_not_imported(process, good, tmp_path, monkeypatch):
+    for name in ("json", "docx", "hashlib", "gem_index"):
+        (tmp_path / f"{name}.py").write_text("open('touched', 'w').close()\nraise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    assert_still_reads(process, good)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_process_ends_itself_when_nobody_ends_it(tmp_path):
+    os.mkfifo(tmp_path / "never.txt")
+    command = [sys.executable, "-P", "-m", "gem_index.converting.worker", str(MEMORY), "1000", "1"]
+    request = {"path": str(tmp_path / "never.txt"), "kind": "text", "encoding": None}
+    ended = subprocess.run(command, input=json.dumps(request).encode() + b"\n", timeout=120)
+    assert ended.returncode == -signal.SIGALRM

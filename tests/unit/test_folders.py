@@ -5,6 +5,7 @@ import os
 import pytest
 
 from gem_index import Document
+from gem_index.converting import ConversionError
 from gem_index.errors import ConfigError, InputError, MissingExtraError, UnreadableFileError
 from gem_index.reading import DocumentReader, FolderReader, Inputs
 from tests.folder_files import WRITERS, pdf_of
@@ -101,6 +102,135 @@ class TestFiles:
             self.paths(tmp_path, **options)
         with pytest.raises(InputError, match="there is no folder .*; expected one that exists"):
             self.paths(tmp_path / "none", **options)
+
+
+class TestHostile:
+    def paths(self, folder, **options):
+        return [found.path for found in FolderReader(folder, **options).files()]
+
+    def test_very_deep_folders(self, folder):
+        made = [str(folder)]
+        for _ in range(1200):
+            made.append(f"{made[-1]}/d")
+            os.mkdir(made[-1])  # noqa: PTH102 - the path is too deep for pathlib
+        with open(f"{made[-1]}/a.md", "w") as file:  # noqa: PTH123 - the same
+            file.write("deep")
+        try:
+            assert len(self.paths(folder)) == 4
+        finally:  # what removes temporary folders recurses
+            os.remove(f"{made[-1]}/a.md")  # noqa: PTH107 - the same
+            for name in reversed(made[1:]):
+                os.rmdir(name)  # noqa: PTH106 - the same
+
+    @pytest.mark.parametrize("line", ["!", "a\\", "\udcff", "*" * 1000 + "b"])
+    def test_lines_of_ignore_files_that_are_no_pattern(self, folder, line):
+        ignore = f"{line}\n*.rst\n".encode("utf-8", "surrogateescape")
+        (folder / ".gitignore").write_bytes(ignore)
+        assert self.paths(folder, gitignore=True) == ["law/visa.txt", "parcels.md"]
+
+    def test_an_ignore_file_that_cannot_be_read(self, folder):
+        with (folder / "law" / ".gitignore").open("wb") as file:
+            file.truncate(1 << 40)
+        with pytest.raises(
+            UnreadableFileError, match=r"law/.gitignore was not read: file too larg"
+        ):
+            self.paths(folder, gitignore=True)
+        problems = []
+        reader = FolderReader(folder, gitignore=True, on_problem=problems.append)
+        assert len(list(reader.files())) == 3
+        assert reader.unseen == ["law/.gitignore"]
+
+    @pytest.mark.parametrize(("option", "pattern"), [("glob", "!"), ("exclude", "a\\")])
+    def test_patterns_that_are_none(self, folder, option, pattern):
+        with pytest.raises(ConfigError, match=rf"--{option} is .*; expected a pattern as in"):
+            self.paths(folder, **{option: [pattern]})
+
+    def test_links_in_a_circle_and_pipes_that_are_named(self, tmp_path):
+        (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
+        with pytest.raises(InputError, match=r"cannot read .*loop.md: .*; expected a folder or"):
+            self.paths(tmp_path / "loop.md")
+        os.mkfifo(tmp_path / "pipe.md")
+        with pytest.raises(InputError, match=r"pipe.md is neither a folder nor a file; expected"):
+            self.paths(tmp_path / "pipe.md")
+        with pytest.raises(InputError, match=r"cannot read .*: file name too long; expected"):
+            self.paths(tmp_path / ("x" * 5000))
+
+
+def warc_of(path, *pages):
+    """Write an archive of pages: their address, type and content."""
+    records = []
+    for number, (url, kind, body) in enumerate(pages):
+        response = f"HTTP/1.0 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode() + body
+        head = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\n"
+            f"WARC-Date: 2026-10-05T10:00:00Z\r\nWARC-Record-ID: <urn:uuid:{number:032}>\r\n"
+            f"Content-Type: application/http\r\nContent-Length: {len(response)}\r\n\r\n"
+        )
+        records.append(head.encode() + response + b"\r\n\r\n")
+    path.write_bytes(b"".join(records))
+
+
+class TestArchives:
+    HTML = b"<html><body><p>A page about parcels and letters.</p></body></html>"
+
+    def test_one_bad_entry_does_not_hide_the_others(self, faq, tmp_path, monkeypatch):
+        pytest.importorskip("warcio")
+        path = tmp_path / "a.warc"
+        long = b"<html><body><p>" + b"lorem ipsum " * 500 + b"</p></body></html>"
+        warc_of(
+            path,
+            ("http://a/1", "text/html", self.HTML),
+            ("http://a/2", "text/html", long),
+            ("http://a/3", "text/html; charset=no-such", self.HTML),
+            ("http://a/4", "text/html", b"<!-- a comment alone -->"),
+        )
+        assert faq.ingest(FolderReader(path)).added == 3
+        monkeypatch.setenv("GEM_INDEX_MAX_RECORD_BYTES", "1024")
+        with pytest.raises(UnreadableFileError, match=r"a.warc#http://a/2 was not read: its text"):
+            list(FolderReader(path))
+        problems = []
+        os.utime(path, (1, 1))
+        report = faq.ingest(FolderReader(path, on_problem=problems.append), prune=True)
+        assert [problem.source for problem in problems] == [f"{path}#http://a/2"]
+        # what cannot be read any more is not gone
+        assert (report.deleted, len(faq)) == (0, 3)
+
+    def test_addresses_that_differ_at_their_end(self, tmp_path):
+        pytest.importorskip("warcio")
+        urls = [f"http://a/{'x' * 500}{number}" for number in range(3)]
+        warc_of(tmp_path / "a.warc", *((url, "text/html", self.HTML) for url in urls))
+        found = list(FolderReader(tmp_path / "a.warc"))
+        assert len({document.id for document in found}) == 3
+        assert [document.metadata["url"] for document in found] == urls
+
+    def test_a_message_with_the_number_of_another_as_its_id(self, tmp_path):
+        message = "From a Mon Oct  5 10:00:00 2026\nSubject: {}\n{}\ntext\n\n"
+        heads = ["Message-ID: <2>\n", "", "Message-ID: <2>\n"]
+        (tmp_path / "a.mbox").write_text(
+            "".join(message.format(number, head) for number, head in enumerate(heads))
+        )
+        ids = [document.id for document in FolderReader(tmp_path / "a.mbox")]
+        assert ids == ["a.mbox#2", "a.mbox#2:2", "a.mbox#2:3"]
+
+    def test_half_an_archive_is_not_stored(self, faq, tmp_path, monkeypatch):
+        box = tmp_path / "box"
+        box.mkdir()
+        path = box / "a.mbox"
+        path.write_text("From a Mon Oct  5 10:00:00 2026\nSubject: s\n\ntext\n\n" * 3)
+        (box / "b.md").write_text("another one")
+        pages = FolderReader._pages
+
+        def failing(self, pool, found):
+            for number, page in enumerate(pages(self, pool, found)):
+                if found.path == "a.mbox" and number == 2:
+                    raise ConversionError("it broke")
+                yield page
+
+        monkeypatch.setattr(FolderReader, "_pages", failing)
+        problems = []
+        assert faq.ingest(FolderReader(box, on_problem=problems.append)).added == 1
+        assert ids(faq) == ["b.md"]
+        assert len(problems) == 1
 
 
 class TestDocuments:
@@ -240,6 +370,19 @@ class TestSeveral:
         ):
             faq.ingest(FolderReader(other))
         assert str(other) not in faq.sources
+
+    @pytest.mark.parametrize("first", ["folder", "file"])
+    def test_a_file_that_is_named_and_lies_in_its_folder(self, faq, folder, first):
+        readers = [FolderReader(folder), FolderReader(folder / "bank.rst")]
+        for reader in readers if first == "folder" else readers[::-1]:
+            faq.ingest(reader)
+        assert ids(faq) == ["bank.rst", "law/visa.txt", "parcels.md"]
+
+    def test_a_folder_in_a_folder_is_another_source(self, faq, folder):
+        (folder / "law" / "bank.rst").write_text("a bank of law")
+        faq.ingest(FolderReader(folder))
+        with pytest.raises(InputError, match=r"the id 'bank.rst' of .*/law is that of a document"):
+            faq.ingest(FolderReader(folder / "law"))
 
     def test_a_folder_that_was_moved_takes_its_documents_along(self, faq, folder, tmp_path):
         faq.ingest(FolderReader(folder))

@@ -203,3 +203,78 @@ class TestRefused:
         found = QueryReader("sql:mysql://me:secret@host/db?password=secret", QUERY)
         assert "secret" not in found.location + repr(found)
         assert found.location == f"sql:mysql://host/db {QUERY}"
+
+
+class TestOfAnyDatabase:
+    def test_the_file_of_sqlite_is_known_by_one_name(self, url, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert QueryReader("sql:sqlite:///faq.sqlite", QUERY).location == reader(url).location
+        (tmp_path / "link").symlink_to(tmp_path)
+        named = f"sql:sqlite:///{tmp_path}/link/faq.sqlite"
+        assert QueryReader(named, QUERY).location == reader(url).location
+
+    def test_a_missing_file_is_not_created(self, tmp_path):
+        with pytest.raises(InputError, match="none.sqlite cannot be read: there is no such file"):
+            list(QueryReader(f"sql:sqlite:///{tmp_path}/none.sqlite", QUERY))
+        assert not (tmp_path / "none.sqlite").exists()
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "drop table faq",
+            "delete from faq",
+            "insert into faq (id, body) values (9, 'x') returning id, body as text",
+        ],
+    )
+    def test_nothing_is_changed(self, url, database, query):
+        with pytest.raises(
+            InputError, match="cannot be read: attempt to write a readonly database"
+        ):
+            list(QueryReader(url, query))
+        assert database.execute("select count(*) from faq").fetchone() == (3,)
+
+    def test_servers_are_told_apart(self):
+        first, second = (
+            QueryReader(f"sql:postgresql:///db?host=/run/{name}&password=secret", QUERY).location
+            for name in ("one", "two")
+        )
+        assert first != second
+        assert "secret" not in first
+
+    def test_names_of_columns_are_quoted_as_the_database_does(self, monkeypatch):
+        pytest.importorskip("sqlalchemy.dialects.mysql")
+        from sqlalchemy.dialects.mysql.base import MySQLDialect
+
+        mysql = QueryReader("sql:mysql://host/db", QUERY)
+        monkeypatch.setattr(type(mysql._url), "get_dialect", lambda _: MySQLDialect)
+        assert mysql._identifier("a`b") == "`a``b`"
+
+    def test_a_comment_at_the_end(self, faq, url, database):
+        query = QUERY + " -- all"
+        assert counts(faq.ingest(reader(url, query, since="changed"))) == (3, 0, 0, 0)
+        change(database, "delete from faq where id = 1")
+        assert counts(faq.ingest(reader(url, query), prune=True)) == (0, 0, 2, 1)
+
+    def test_fields_are_remembered_with_the_query(self, faq, url):
+        faq.ingest(reader(url))
+        assert counts(faq.ingest(QueryReader(url, QUERY))) == (0, 0, 3, 0)
+
+    def test_columns_of_one_name(self, url):
+        with pytest.raises(InputError, match="several columns 'id'; expected different names"):
+            list(reader(url, "select a.*, b.id from faq a, faq b"))
+
+    def test_values_that_cannot_be_compared(self, url, database):
+        change(database, "create table t (id integer, text text, n)")
+        change(database, "insert into t values (1, 'a', 1), (2, 'b', 'x')")
+        with pytest.raises(InputError, match="the column 'n' holds 1 and 'x', of which none is"):
+            list(QueryReader(url, "select * from t", since="n"))
+
+    def test_ids_that_are_none_do_not_hinder_pruning(self, faq, url, database):
+        change(database, "create table t (id, text text)")
+        change(database, "insert into t values (1, 'a'), (null, 'b'), (x'ff', 'c'), (2, 'd')")
+        problems = []
+        rows = QueryReader(url, "select * from t", on_problem=problems.append)
+        assert counts(faq.ingest(rows)) == (2, 0, 0, 0)
+        assert [problem.line for problem in problems] == [2, 3]
+        change(database, "delete from t where id = 1")
+        assert counts(faq.ingest(rows, prune=True)) == (0, 0, 1, 1)

@@ -117,3 +117,15 @@ def test_hidden_files_and_the_home_do_not_wake_it(faq, folder, monkeypatch):
         (folder / "b.txt").write_text("seen")
         watched.until(lambda: len(faq) == 7)
     assert len(looked) <= 3
+
+
+def test_a_folder_that_was_replaced_is_watched_again(faq, folder, tmp_path):
+    with Watched(faq, FolderReader(folder)) as watched:
+        watched.until(lambda: watched.reports)
+        folder.rename(tmp_path / "old")
+        watched.until(lambda: watched.errors)
+        folder.mkdir()
+        (folder / "b.txt").write_text("the first of the new folder")
+        watched.until(lambda: watched.reports[-1].added)
+        (folder / "c.txt").write_text("the second of the new folder")
+        watched.until(lambda: len(faq) == 2)
