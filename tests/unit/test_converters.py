@@ -182,7 +182,7 @@ class TestHtml:
 
     def test_a_link_to_the_next_page_does_not_take_the_text_beside_it(self, tmp_path):
         body = "<h1>Parcels</h1><div><p>A short page.</p><a rel='next' href='2'>Letters</a></div>"
-        assert self.text_of(tmp_path, body) == "Parcels\n\nA short page.\n\nLetters"
+        assert self.text_of(tmp_path, body) == "# Parcels\n\nA short page.\n\nLetters"
 
     def test_deep_nesting_is_an_error_or_text(self, tmp_path):
         depth = 200

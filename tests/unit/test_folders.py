@@ -281,7 +281,7 @@ class TestAgain:
         (folder / "new.txt").write_text("new")
         assert counts(faq.ingest(FolderReader(folder))) == (1, 1, 2, 0)
         assert sorted(conversions[3:]) == ["new.txt", "parcels.md"]
-        assert faq.get(["parcels.md"])[0].text == "Parcels\n\nSomething else entirely."
+        assert faq.get(["parcels.md"])[0].text == "# Parcels\n\nSomething else entirely."
 
     def test_a_change_of_the_same_size_and_time_is_found_by_checksum(self, faq, folder):
         faq.ingest(FolderReader(folder))
@@ -405,7 +405,7 @@ class TestSeveral:
         faq.ingest(FolderReader(folder))
         faq.ingest([Document(id="bank.rst", text="by hand")])
         assert counts(faq.ingest(FolderReader(folder))) == (0, 1, 2, 0)
-        assert faq.get(["bank.rst"])[0].text.startswith("Bank")
+        assert faq.get(["bank.rst"])[0].text.startswith("# Bank")
 
     def test_build_of_a_new_collection(self, home, folder, vectors_folder):
         report = home.build(
