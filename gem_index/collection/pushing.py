@@ -22,7 +22,8 @@ import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from gem_index.arrays import F32
-from gem_index.collection.access import CollectionAccess, CollectionRows
+from gem_index.collection.access import CollectionAccess
+from gem_index.collection.piece_rows import PieceRows, piece_rows, row_ids
 from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions, send, storable
@@ -86,13 +87,6 @@ class _Batch:
     seqs: list[int]
     pieces: list[int]
     documents: TargetBatch
-
-
-def row_ids(document_id: str, pieces: int) -> list[str]:
-    """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... where it is cut."""
-    if pieces == 1:
-        return [document_id]
-    return [f"{document_id}#{number}" for number in range(1, pieces + 1)]
 
 
 class _Push:
@@ -337,60 +331,49 @@ class _Push:
         with self._access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
             cutting = rows.record.cuts
-            if cutting.chunk is not None:
-                return self._prepare_pieces(rows, cutting, (found, ids, texts, as_json), new)
-        metadata = [json.loads(each) for each in as_json]
+        metadata: list[Mapping[str, Any]] = [json.loads(each) for each in as_json]
+        cut = piece_rows(cutting, ids, texts, metadata)
+        if len(cut.ids) != len(ids):
+            return self._prepare_pieces(cutting, cut, (found, ids, texts), new)
         kept = storable(self._target, ids, metadata, self._options.drop_unsupported)
         documents = TargetBatch(
             ids,
             self._vectors(found, texts),
-            [str(text) for text in texts] if self._options.texts else None,
+            cut.texts if self._options.texts else None,
             kept,
             as_json=as_json if kept is metadata else None,
             new=new,
         )
-        return _Batch(ids, found, [1] * len(ids), documents)
+        return _Batch(ids, found, cut.counts, documents)
 
     def _prepare_pieces(
         self,
-        rows: CollectionRows,
         cutting: Cutting,
-        columns: tuple[list[int], list[str], list[str], list[str]],
+        cut: PieceRows,
+        columns: tuple[list[int], list[str], list[str]],
         new: bool,
     ) -> _Batch:
-        """Cut and encode documents: a row for each piece, with its place and its document's id as metadata."""
-        found, ids, texts, as_json = columns
-        names: list[str] = []
-        parts: list[str] = []
-        metadata: list[Mapping[str, Any]] = []
-        counts: list[int] = []
-        cut: list[str] = []
-        for name, text, fields in zip(ids, texts, map(json.loads, as_json), strict=True):
-            pieces = cutting.pieces(text)
-            counts.append(len(pieces))
-            names += (own := row_ids(name, len(pieces)))
-            if len(pieces) == 1:
-                parts.append(str(text))
-                metadata.append(fields)
-                continue
-            cut += own
-            for number, piece in enumerate(pieces, 1):
-                parts.append(text[piece.start : piece.end])
-                place = {"parent": name, "piece": number, "start": piece.start, "end": piece.end}
-                heading = {"heading": piece.heading} if piece.heading else {}
-                metadata.append(fields | place | heading)
-        taken = rows.documents.seqs_of(cut)
+        """Encode documents of which some are cut."""
+        found, ids, texts = columns
+        with self._access.reading() as rows:
+            taken = rows.documents.seqs_of(cut.of_pieces)
         if taken:
             raise ConfigError(
                 f"the document {quoted(next(iter(taken)))} has the id of a piece of another document; expected another id: "
                 "give it one, or build the collection without pieces"
             )
-        vectors, _ = PieceEncoder(self._encoder, cutting).rows(texts)
-        kept = storable(self._target, names, metadata, self._options.drop_unsupported)
-        documents = TargetBatch(
-            names, vectors, parts if self._options.texts else None, kept, new=new
+        whole = np.array(cut.counts) == 1
+        row_is_whole = np.repeat(whole, cut.counts)
+        vectors = np.empty((len(cut.ids), self._encoder.dimension), np.float32)
+        vectors[row_is_whole] = self._vectors(
+            [seq for seq, is_whole in zip(found, whole, strict=True) if is_whole],
+            [text for text, is_whole in zip(texts, whole, strict=True) if is_whole],
         )
-        return _Batch(ids, found, counts, documents)
+        long = [text for text, is_whole in zip(texts, whole, strict=True) if not is_whole]
+        vectors[~row_is_whole] = PieceEncoder(self._encoder, cutting).rows(long)[0]
+        kept = storable(self._target, cut.ids, cut.metadata, self._options.drop_unsupported)
+        parts = cut.texts if self._options.texts else None
+        return _Batch(ids, found, cut.counts, TargetBatch(cut.ids, vectors, parts, kept, new=new))
 
     def _vectors(self, seqs: list[int], texts: list[str]) -> F32:
         """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
