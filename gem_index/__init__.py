@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     )
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
-    from gem_index.reading.cutting import Cutting
+    from gem_index.reading.cutting import Cutting, Piece
     from gem_index.targets import (
         Neighbour,
         Target,
@@ -108,6 +108,7 @@ _HOMES = {
     "RerankResult": "gem_index.gem.reranking",
     "RerankResults": "gem_index.gem.reranking",
     "Cutting": "gem_index.reading.cutting",
+    "Piece": "gem_index.reading.cutting",
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
@@ -167,6 +168,7 @@ __all__ = [
     "ModelLibrary",
     "NamedProvider",
     "Neighbour",
+    "Piece",
     "Problem",
     "Progress",
     "ProgressOption",

@@ -61,12 +61,16 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
     folder = access.folder / row.directory
     files = json.loads(row.files)
     problems = Snapshot.damage(folder, files)
-    made_by = index_fingerprint(model.fingerprint, cutting)
-    if row.model_fingerprint != made_by:
-        found, expected_by = (
-            f"{name[:12]}{name[64:]}" for name in (row.model_fingerprint, made_by)
+    encoder, _, pieces = row.model_fingerprint.partition(" ")
+    if encoder != model.fingerprint:
+        problems.append(
+            f"the index was made by {encoder[:12]}, the model is {model.fingerprint[:12]}"
         )
-        problems.append(f"the index was made by {found}, the model is {expected_by}")
+    elif row.model_fingerprint != index_fingerprint(model.fingerprint, cutting):
+        problems.append(
+            f"the index was made of texts cut with {pieces or 'none'}, the collection cuts them with "
+            f"{cutting.fields or 'none'}"
+        )
     if problems:
         return row.directory, problems
     try:

@@ -89,6 +89,7 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
         "updated": 0,
         "unchanged": 0,
         "deleted": 0,
+        "pieces": 5,
         "skipped": 0,
         "documents": 5,
     }
@@ -98,7 +99,12 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
     more = tmp_path / "more.csv"
     more.write_text("id,text\nv1,How can I renew a visa?\nn1,Is the school open?\n")
     added = gem("add", "faq", more, "--json").json
-    assert {k: added[k] for k in expected} == expected | {"added": 1, "updated": 1, "documents": 6}
+    assert {k: added[k] for k in expected} == expected | {
+        "added": 1,
+        "updated": 1,
+        "pieces": 2,
+        "documents": 6,
+    }
     assert added["fingerprint"] == fingerprint
 
     status = gem("status", "--json").json["collections"]

@@ -200,6 +200,20 @@ class TestCollection:
         assert home.collection("cut").search("renew a visa", 1)[0].piece is None
         assert not home.collection("cut").verify()
 
+    def test_an_index_of_other_pieces_is_found_and_mended(self, cut, home):
+        from sqlalchemy import text
+
+        with home._workspace.database.writing() as connection:
+            connection.execute(text("UPDATE collections SET cutting = '{\"chunk\": 20}'"))
+        [problem] = cut.verify()
+        assert (
+            'the index was made of texts cut with {"chunk": 40}, the collection cuts them'
+            in problem.detail
+        )
+        assert [hit.id for hit in cut.search("renew a visa", 1)] in (["visa"], ["guide"])
+        assert cut.verify(fix=True)[0].fixed
+        assert not cut.verify()
+
     def test_duplicates_and_topics_are_of_documents(self, cut, corpus):
         cut.ingest([Document(id="again", text=corpus[0].text)])
         assert [group.ids for group in cut.duplicates(0.9999)] == [("guide", "again")]
