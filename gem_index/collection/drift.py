@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem_index.collection.access import CollectionAccess
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.texts import CollectionTexts
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
@@ -54,12 +55,14 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
             raise InputError(
                 f"the collection {access.name} holds no documents; expected some to compare"
             )
-        compared = texts.sample(sample)
+        pieces = PieceEncoder(encoder, rows.record.cuts)
+        parts, _ = pieces.parts(texts.sample(sample))
+        compared = parts[:: -(-len(parts) // sample)]
         since = int((texts.seqs > rows.record.fitted_seq).sum())
         if rows.changed_since_fit():
             fresh = encoder.unfitted()
             with reporting(progress, "fit") as show:
-                fresh.fit(texts.all(show))
+                fresh.fit(pieces.of_all(texts.all(show)))  # as a refit would
     return measure_drift(encoder, fresh, compared, len(texts), since)
 
 

@@ -152,7 +152,7 @@ class Home:
         cutting : Cutting, optional
             How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
         exist_ok : bool
-            Return an existing collection if vectors and configuration agree with it; its index is not changed.
+            Return an existing collection if vectors and configuration agree with it; its index and pieces are not changed.
 
         Raises
         ------

@@ -214,6 +214,17 @@ class TestCollection:
         assert cut.verify(fix=True)[0].fixed
         assert not cut.verify()
 
+    def test_drift_compares_with_what_a_refit_would_fit(self, cut):
+        from gem_index.collection.drift import measure_drift
+
+        cut.ingest([Document(id="new", text=long_text("Rivers carry water to the sea. " * 30))])
+        before, drift = cut._access.encoder(), cut.drift()
+        cut.refit()
+        after = cut._access.encoder()
+        expected = measure_drift(before, after, ["a bank", "a river"], 5, 1)
+        assert drift.angles == pytest.approx(expected.angles, abs=1e-3)
+        assert cut.drift().score_change == 0
+
     def test_duplicates_and_topics_are_of_documents(self, cut, corpus):
         cut.ingest([Document(id="again", text=corpus[0].text)])
         assert [group.ids for group in cut.duplicates(0.9999)] == [("guide", "again")]
