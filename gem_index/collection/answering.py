@@ -60,7 +60,7 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
         for hit in best
     ]
     if asked.pieces or view.pieces.cutting.chunk is not None:
-        results = with_pieces(results, asked, view)
+        results = with_pieces(results, [hit.seq for hit in best], asked, view)
     if not why:
         return SearchResults(results)
     return SearchResults(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gem_index.arrays import F32
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.searching import SearchRequest, unit_vector
 from gem_index.collection.view import View
@@ -25,15 +27,25 @@ class _Scored:
 
 
 def with_pieces(
-    results: list[SearchResult], asked: SearchRequest, view: View
+    results: list[SearchResult], seqs: Sequence[int], asked: SearchRequest, view: View
 ) -> list[SearchResult]:
     """Return the results of a search with the best piece of each that is cut, or the pieces apart where that is asked for.
 
     A piece apart has its own score; the pieces of a hybrid search by ranks are scored as those of a weighted one.
+
+    Parameters
+    ----------
+    results : list of SearchResult
+    seqs : sequence of int
+        Those of the results' documents, in the same order.
+    asked : SearchRequest
+    view : View
+        The state that was searched.
     """
-    if not asked.pieces and all(len(view.pieces.embedded(hit.text)) == 1 for hit in results):
+    cut = [view.pieces.cutting.pieces(hit.text) for hit in results]
+    if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
         return results
-    scored = _score_all([hit.text for hit in results], asked, view)
+    scored = _score_all([hit.text for hit in results], cut, seqs, asked, view)
     if not asked.pieces:
         least = min((max(each.score for each in pieces) for pieces in scored), default=0.0)
         return [
@@ -57,30 +69,35 @@ def with_pieces(
     return [hit for hit in apart if least_score is None or hit.score >= least_score][: asked.k]
 
 
-def _score_all(texts: list[str], asked: SearchRequest, view: View) -> list[list[_Scored]]:
+def _score_all(
+    texts: Sequence[str],
+    cut: Sequence[Sequence[Piece]],
+    seqs: Sequence[int],
+    asked: SearchRequest,
+    view: View,
+) -> list[list[_Scored]]:
     """Score the pieces of some texts, all at once."""
-    parts, counts = view.pieces.parts(texts)
-    query = asked.query
-    encoder = view.encoder
-    vector = (
-        encoder.encode([query])[0]
-        if isinstance(query, str)
-        else unit_vector(query, encoder.dimension)
-    )
-    cosines = (encoder.encode(parts) @ vector).tolist()
+    parts = [view.pieces.parts_of(text, pieces) for text, pieces in zip(texts, cut, strict=True)]
+    every = [part for of_one in parts for part in of_one]
+    cosines = (view.piece_vectors(seqs, parts) @ _query_vector(asked, view)).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
         terms = list(dict.fromkeys(terms_of(str(asked.query))))
-        bm25 = view.scores(parts, dict.fromkeys(terms, 1.0))
-        scores = bm25
+        words = view.word_scores(every, terms)
+        bm25 = scores = words(dict.fromkeys(terms, 1.0))
         if asked.mode == "hybrid":
-            matches = view.scores(parts, view.match_weights(terms))
+            matches = words(view.match_weights(terms))
             scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
     values = iter(zip(scores, cosines, bm25, strict=True))
-    return [
-        [_Scored(piece, *next(values)) for piece in view.pieces.cutting.pieces(text)]
-        for text, _ in zip(texts, counts, strict=True)
-    ]
+    return [[_Scored(piece, *next(values)) for piece in pieces] for pieces in cut]
+
+
+def _query_vector(asked: SearchRequest, view: View) -> F32:
+    query = asked.query
+    if not isinstance(query, str):
+        return unit_vector(query, view.encoder.dimension)
+    vector: F32 = view.encoder.encode([query])[0]
+    return vector
 
 
 def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64
 from gem_index.gem.combined import Encoder
-from gem_index.reading.cutting import Cutting
+from gem_index.reading.cutting import Cutting, Piece
 
 __all__ = ["PieceEncoder", "index_fingerprint"]
 
@@ -61,7 +61,10 @@ class PieceEncoder:
 
     def embedded(self, text: str) -> list[str]:
         """Return what is embedded of each piece; a text that is not cut is one."""
-        pieces = self.cutting.pieces(text)
+        return self.parts_of(text, self.cutting.pieces(text))
+
+    def parts_of(self, text: str, pieces: Sequence[Piece]) -> list[str]:
+        """Return what is embedded of each of a text's pieces."""
         if len(pieces) == 1:
             return [text]
         return [self.cutting.embedded(text, piece) for piece in pieces]

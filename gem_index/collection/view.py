@@ -228,14 +228,66 @@ class View:
         pieces, counts = self.pieces.parts(self.tail_texts)
         return LexicalTail(np.repeat(self.tail_ids, counts), pieces)
 
-    def scores(self, texts: Sequence[str], terms: Mapping[str, float]) -> list[float]:
-        """Return the BM25 scores that some texts have by the statistics of the collection; terms as for :meth:`match`."""
+    def word_scores(
+        self, texts: Sequence[str], asked: Sequence[str]
+    ) -> Callable[[Mapping[str, float]], list[float]]:
+        """Return what computes BM25 scores by the statistics of the collection.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        asked : sequence of str
+            The terms whose weights it can be given, as :meth:`match` is.
+        """
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-        places = np.arange(len(texts))
-        found = dict(LexicalTail(places, texts).match(terms, len(texts), None, words, mean_terms))
-        return [found.get(place, 0.0) for place in range(len(texts))]
+        tail = LexicalTail(np.arange(len(texts)), texts, set(asked))
+
+        def scores(terms: Mapping[str, float]) -> list[float]:
+            found = dict(tail.match(terms, max(len(texts), 1), None, words, mean_terms))
+            return [found.get(place, 0.0) for place in range(len(texts))]
+
+        return scores
+
+    def piece_vectors(
+        self, seqs: Sequence[int], parts: Sequence[Sequence[str]]
+    ) -> npt.NDArray[np.float32]:
+        """Return the vectors of all pieces of some documents (p, d): those at hand, the others encoded.
+
+        Parameters
+        ----------
+        seqs : sequence of int
+        parts : sequence of sequences of str
+            What is embedded of each document's pieces.
+        """
+        held = [self._held_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
+        missing = [
+            part
+            for vectors, texts in zip(held, parts, strict=True)
+            if vectors is None
+            for part in texts
+        ]
+        encoded, begin = self.encoder.encode(missing), 0
+        rows = [np.zeros((0, self.encoder.dimension), np.float32)]
+        for vectors, texts in zip(held, parts, strict=True):
+            if vectors is None:
+                vectors = encoded[begin : begin + len(texts)]
+                begin += len(texts)
+            rows.append(vectors)
+        return np.concatenate(rows)
+
+    def _held_pieces(self, seq: int, count: int) -> npt.NDArray[np.float32] | None:
+        """Return the vectors of a document's pieces if they are kept exactly and are as many."""
+        vectors = None
+        place = int(np.searchsorted(self.tail_ids, seq))
+        if place < len(self.tail_ids) and self.tail_ids[place] == seq:
+            vectors = self._tail.pieces(place)
+        elif self.snapshot is not None and self.snapshot.kind.exact:
+            place = int(np.searchsorted(self.snapshot.ids, seq))
+            if place < len(self.snapshot.ids) and self.snapshot.ids[place] == seq:
+                vectors = self.snapshot.index.pieces(place)
+        return vectors if vectors is not None and len(vectors) == count else None
 
 
 class TailVectors:
@@ -249,6 +301,7 @@ class TailVectors:
 
     def __init__(self, vectors: npt.NDArray[np.float32], counts: I64) -> None:
         self._vectors = vectors
+        self._counts = counts
         self._starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
 
     def best(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -256,6 +309,11 @@ class TailVectors:
         if not len(self._vectors):
             return np.zeros(0, np.float32)
         return np.maximum.reduceat(self._vectors @ query, self._starts)
+
+    def pieces(self, place: int) -> npt.NDArray[np.float32]:
+        """Return the vectors of one document (p, d)."""
+        begin = int(self._starts[place])
+        return self._vectors[begin : begin + int(self._counts[place])]
 
     def take(self, places: Ids) -> npt.NDArray[np.float32]:
         """Return the vectors of documents of one piece."""

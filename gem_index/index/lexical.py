@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -295,16 +295,18 @@ class LexicalTail:
     ids : int64 array (n,)
         Ascending; an id may come several times, once for each piece of its document.
     texts : sequence of str
+    only : container of str, optional
+        The terms that will be asked for; all by default.
     """
 
-    def __init__(self, ids: Ids, texts: Sequence[str]) -> None:
+    def __init__(self, ids: Ids, texts: Sequence[str], only: Container[str] | None = None) -> None:
         self._ids = ids
         self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
         lengths = []
         for place, text in enumerate(texts):
             terms = terms_of(text)
             lengths.append(len(terms))
-            for term, times in Counter(terms).items():
+            for term, times in Counter(t for t in terms if only is None or t in only).items():
                 self._postings[term].append((place, times))
         self._lengths = np.array(lengths, dtype=np.float64)
 

@@ -58,6 +58,11 @@ class PieceIndex:
         """Return the vectors (p, d) of documents that have one alone, of an exact index."""
         return self.index.take(positions if self._one_each else self._starts[positions])
 
+    def pieces(self, position: int) -> F32:
+        """Return the vectors of one document (p, d), of an exact index."""
+        begin = position if self._one_each else int(self._starts[position])
+        return self.index.take(np.arange(begin, begin + int(self.counts[position])))
+
     def best(self, positions: I64, query: F32) -> F32:
         """Return the inner product of a query with the best vector of each document, of an exact index, float32 (p,)."""
         if self._one_each or not len(positions):

@@ -87,7 +87,7 @@ def _walk(
     on_unreadable: Callable[[str, OSError], None],
 ) -> Iterator[FoundFile]:
     def listed(relative: str, ignores: _Ignores) -> Iterator[FoundFile | tuple[str, _Ignores]]:
-        """Iterate over the files of one folder and, as a path with ignore files, over its folders."""
+        """Iterate over what one folder holds: files, and for each folder its path and the ignore files that count in it."""
         here = folder / relative
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
