@@ -176,9 +176,10 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
         else:
             _show(begin, _snippet(text, why.second_words, room))
             say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
-        if piece is not None and (piece.heading or piece.hits > 1):
+        if piece is not None and (piece.heading or piece.page or piece.hits > 1):
             more = f"{piece.hits} pieces" if piece.hits > 1 else ""
-            say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), more))))
+            page = f"page {piece.page}" if piece.page else ""
+            say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), page, more))))
         similar = getattr(result, "similar", ())
         if similar:
             say(" " * 13 + f"similar: {visible(', '.join(similar))}")

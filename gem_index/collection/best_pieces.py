@@ -106,4 +106,5 @@ def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:
 
 
 def _found(text: str, piece: Piece, hits: int) -> FoundPiece:
-    return FoundPiece(text[piece.start : piece.end], piece.start, piece.end, piece.heading, hits)
+    part = text[piece.start : piece.end]
+    return FoundPiece(part, piece.start, piece.end, piece.heading, hits, piece.page)

@@ -64,6 +64,6 @@ def piece_rows(
         for number, piece in enumerate(pieces, 1):
             rows.texts.append(text[piece.start : piece.end])
             place = {"parent": name, "piece": number, "start": piece.start, "end": piece.end}
-            heading = {"heading": piece.heading} if piece.heading else {}
-            rows.metadata.append({**fields, **place, **heading})
+            known = {"heading": piece.heading, "page": piece.page}
+            rows.metadata.append({**fields, **place, **{k: v for k, v in known.items() if v}})
     return rows

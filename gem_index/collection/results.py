@@ -36,6 +36,8 @@ class FoundPiece:
         The headings above it, joined by `` > ``.
     hits : int
         How many pieces of the document score at least as the best piece of the weakest result does.
+    page : int, optional
+        The page that it begins on, of a text that has pages: one from a PDF, or any that form feeds divide.
     """
 
     text: str
@@ -43,6 +45,7 @@ class FoundPiece:
     end: int
     heading: str
     hits: int
+    page: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

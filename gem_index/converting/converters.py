@@ -55,7 +55,7 @@ def convert(path: Path, kind: str, encoding: str | None = None) -> Iterator[Page
     keys: set[str] = set()
     for number, page in enumerate(_CONVERTERS[kind](path, encoding), 1):
         title = " ".join(page.title.split())[:200]
-        text = _BLANKS.sub("\n\n", page.text.replace("\r\n", "\n")).strip()
+        text = _BLANKS.sub("\n\n", page.text.replace("\r\n", "\n")).strip(" \t\n")
         if title and title not in text[: len(title) + 200]:
             text = f"{title}\n\n{text}"
         key = page.key[:_LONGEST_KEY]
@@ -237,7 +237,8 @@ def _pdf(path: Path, _encoding: str | None) -> Pages:
         page = document[number]
         pages.append(repaired(page.get_textpage().get_text_bounded()))
         page.close()
-    text = "\n\n".join(pages)
+    # a form feed divides pages, which gives pieces their page
+    text = "\n\n\f".join(pages) if any(map(str.strip, pages)) else ""
     said = document.get_metadata_dict()
     title = said.get("Title", "").strip()
     if not title or re.search(

@@ -25,7 +25,7 @@ _ACCENTS = {
 }
 _ACCENTED = re.compile(rf"([{''.join(_ACCENTS)}])([^\W\d_])")
 _LEADERS = re.compile(r"(?:[ \t]?\.){4,}[ \t]*")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe]")
 
 
 def repaired(text: str) -> str:

@@ -73,12 +73,18 @@ def _documents(table: TargetTable) -> Iterator[Document]:
 
 
 def _joined(name: str, parts: list[TargetDocument]) -> Document:
-    """Return the document of some pieces; what stood between them, blanks and line ends, becomes line ends."""
+    """Return the document of some pieces; what stood between them becomes line ends, and a form feed for each new page."""
     parts.sort(key=lambda part: int(part.metadata["start"]))
+    in_pages = len({part.metadata.get("page") for part in parts}) > 1
     text = ""
+    page = 1
     for part in parts:
         start = int(part.metadata["start"])
-        text = text[:start] + "\n" * (start - len(text)) + (part.text or "")
-    added = ("parent", "piece", "start", "end", "heading")
+        gap = start - len(text)
+        turned = int(part.metadata.get("page") or page) - page if in_pages else 0
+        page += turned
+        between = "\n" * (gap - turned) + "\f" * turned if gap > turned else "\n" * gap
+        text = text[:start] + between + (part.text or "")
+    added = {"parent", "piece", "start", "end", "heading", *(("page",) if in_pages else ())}
     metadata = {key: value for key, value in parts[0].metadata.items() if key not in added}
     return Document(id=name, text=text, metadata=metadata)

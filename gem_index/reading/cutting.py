@@ -21,6 +21,7 @@ _LONG = 250  # words of a text that auto cuts
 _SIZE = 150  # words of its pieces
 _LEAST = 10
 _MOST = 100_000
+_PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 
@@ -34,11 +35,14 @@ class Piece:
         Its place in the text, in characters.
     heading : str
         The headings above it, from the outermost, joined by `` > ``; empty where the text has none.
+    page : int, optional
+        The page that it begins on, from 1, of a text whose pages a form feed divides.
     """
 
     start: int
     end: int
     heading: str = ""
+    page: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ class Cutting:
         if self.chunk is None or len(text) < longest or _words(text) <= longest:
             return [Piece(0, len(text))]
         headings = list(_headings(text))
+        turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
         splitter = _splitter(self._size, self.overlap, bool(headings))
         pieces: list[Piece] = []
         begin: int | None = None
@@ -114,9 +119,11 @@ class Cutting:
             # a heading alone belongs to what follows it
             begin = start if headings and _HEADING.fullmatch(part) else None
             if begin is None:
-                pieces.append(Piece(start, place + len(part), _above(headings, start)))
+                end = place + len(part)
+                pieces.append(Piece(start, end, _above(headings, start), _page(turns, start)))
         if begin is not None:
-            pieces.append(Piece(begin, len(text.rstrip()), _above(headings, begin)))
+            end = len(text.rstrip())
+            pieces.append(Piece(begin, end, _above(headings, begin), _page(turns, begin)))
         return pieces or [Piece(0, len(text))]
 
     def embedded(self, text: str, piece: Piece) -> str:
@@ -141,6 +148,10 @@ def _splitter(size: int, overlap: int, markdown: bool) -> Any:
 def _above(headings: Sequence[tuple[int, str]], start: int) -> str:
     before = bisect_right(headings, start, key=lambda heading: heading[0])
     return headings[before - 1][1] if before else ""
+
+
+def _page(turns: Sequence[int], start: int) -> int | None:
+    return bisect_right(turns, start) + 1 if turns else None
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:

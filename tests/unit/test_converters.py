@@ -119,6 +119,12 @@ class TestText:
         page = page_of(tmp_path, "a.pdf", pdf_of("A real first line", title="report.docx"))
         assert page.title == "A real first line"
 
+    def test_the_pages_of_a_pdf_stay_apart(self, tmp_path):
+        page = page_of(tmp_path, "a.pdf", pdf_of("", "On the second", "and the third", title="T"))
+        assert page.text == "T\n\n\fOn the second\n\n\fand the third"
+        with_breaks = page_of(tmp_path, "b.pdf", pdf_of("", "", title="T"))
+        assert with_breaks.text.strip() == "T"
+
     def test_an_archive_holds_a_document_for_each_entry(self, tmp_path):
         WRITERS["a.mbox"](tmp_path / "a.mbox", SENTENCE)
         assert [(p.key, p.title) for p in pages(tmp_path / "a.mbox")] == [

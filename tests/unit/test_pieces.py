@@ -42,6 +42,13 @@ class TestCutting:
         assert found["## Visa"] == "Town > Visa"
         assert Cutting(30, headings=True).embedded(text, pieces[-1]).startswith("Town > Visa\n\n")
 
+    def test_pages(self):
+        text = f"{FILLER * 2}\n\n\f{BANK * 3}\n\n\f\f{VISA * 2}"
+        pages = {piece.page: text[piece.start : piece.end] for piece in Cutting(40).pieces(text)}
+        assert list(pages) == [1, 2, 4]
+        assert pages[4].startswith("How do I renew a visa?")
+        assert {piece.page for piece in Cutting(40).pieces(FILLER * 30)} == {None}
+
     def test_overlap(self):
         text = "One sentence of six words here. " * 40
         pieces = Cutting(30, overlap=12).pieces(text)
@@ -274,6 +281,22 @@ class TestPush:
         cut.push(url)
         assert set(self.rows(tmp_path / "out")) == {"visa", "bank"}
 
+    def test_unchanged_pieces_keep_their_vectors(self, cut, tmp_path, corpus):
+        url = f"parquet://{tmp_path}/out"
+        cut.push(url)
+        before = self.rows(tmp_path / "out")
+        cut.ingest([Document(id="guide", text=f"{corpus[0].text}\n\n{long_text(VISA)}")])
+        cut.push(url)
+        after = self.rows(tmp_path / "out")
+        same = [
+            name
+            for name, row in before.items()
+            if row.metadata.get("parent") == "guide" and after[name].text == row.text
+        ]
+        assert len(same) >= 2
+        assert all(np.array_equal(before[name].vector, after[name].vector) for name in same)
+        assert after["guide#1"].vector.any()
+
     def test_an_id_that_is_that_of_a_piece(self, cut, tmp_path):
         cut.ingest([Document(id="guide#1", text="mine")])
         with pytest.raises(
@@ -290,3 +313,26 @@ class TestPush:
         guide = home.collection("again").get(["guide"])[0]
         assert guide.text.split() == corpus[0].text.split()
         assert dict(guide.metadata) == {"lang": "en"}
+
+    def test_pages_travel_and_come_back(self, cut, home, tmp_path):
+        from gem_index.home.pulling import pull
+
+        text = f"{FILLER * 4}\n\n\f{BANK * 4}\n\n\f\n{VISA * 3}"
+        cut.ingest(
+            [
+                Document(id="paper", text=text),
+                Document(id="book", text=long_text(BANK, VISA), metadata={"page": 7}),
+            ]
+        )
+        hit = next(hit for hit in cut.search("renew a visa", 10) if hit.id == "paper")
+        assert hit.piece.page == 3
+        cut.push(f"parquet://{tmp_path}/out")
+        rows = self.rows(tmp_path / "out")
+        pages = [row.metadata["page"] for name, row in rows.items() if name.startswith("paper#")]
+        assert set(pages) == {1, 2, 3}
+        pull(home, f"parquet://{tmp_path}/out", "again")
+        paper, book = home.collection("again").get(["paper", "book"])
+        assert [page.split() for page in paper.text.split("\f")] == [
+            page.split() for page in text.split("\f")
+        ]
+        assert (dict(paper.metadata), dict(book.metadata)) == ({}, {"page": 7})
