@@ -41,9 +41,10 @@ def exact(collection, truth, query, k, accept=lambda d: True):
 def assert_exact(
     collection, truth, query="open a bank account by phone", k=10, where=None, accept=lambda d: True
 ):
-    found = collection.search(query, k=k, where=where, mode="dense")
     _, scores = exact(collection, truth, query, k, accept)
-    np.testing.assert_allclose([r.score for r in found], scores, atol=1e-5)
+    for from_texts, near in ((False, 1e-4), (True, 1e-5)):
+        found = collection.search(query, k=k, where=where, mode="dense", exact=from_texts)
+        np.testing.assert_allclose([r.score for r in found], scores, atol=near)
     assert len({r.id for r in found}) == len(found) == min(k, sum(map(accept, truth.values())))
     for result in found:
         assert result.text == truth[result.id].text

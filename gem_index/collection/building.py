@@ -10,6 +10,8 @@ from typing import Any
 
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.models import open_vectors, record_of
+from gem_index.collection.pieces import expected_pieces
+from gem_index.collection.texts import CollectionTexts
 from gem_index.collection.writing import refit
 from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, NotIndexedError
 from gem_index.gem.combined import CombinedEncoder
@@ -139,7 +141,8 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
     with access.writing() as rows:
         rows.names.use_index(access.id, kind)
         snapshot = rows.names.snapshot(access.id)
-        wanted = resolve_kind(kind, rows.counts().documents).name
+        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.cuts)
+        wanted = resolve_kind(kind, vectors, access.encoder(rows).dimension).name
     return snapshot is None or snapshot.kind != wanted
 
 

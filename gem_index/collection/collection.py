@@ -323,6 +323,7 @@ class Collection:
         why: bool = False,
         collapse: bool | float = False,
         pieces: bool = False,
+        exact: bool = False,
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -359,6 +360,9 @@ class Collection:
         pieces : bool
             Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
             with its best piece, if the collection's texts are cut.
+        exact : bool
+            Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
+            bits a number, and are within 1e-4 of them.
 
         Returns
         -------
@@ -376,7 +380,7 @@ class Collection:
             fusion has another name, or the filter is not of this form.
         """
         asked = SearchRequest(
-            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces
+            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
         )
         return (answer_reranked if rerank else answer)(self._access, asked, why)
 

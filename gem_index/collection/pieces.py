@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem_index.arrays import F32, I64
+from gem_index.collection.texts import CollectionTexts
 from gem_index.gem.combined import Encoder
 from gem_index.reading.cutting import Cutting, Piece
 
-__all__ = ["PieceEncoder", "index_fingerprint"]
+__all__ = ["PieceEncoder", "expected_pieces", "index_fingerprint"]
+
+_SAMPLE = 1000  # texts whose pieces are counted
 
 
 def index_fingerprint(encoder: str, cutting: Cutting) -> str:
@@ -20,6 +23,14 @@ def index_fingerprint(encoder: str, cutting: Cutting) -> str:
     if cutting.chunk is None:
         return encoder
     return f"{encoder} {json.dumps(cutting.fields, sort_keys=True)}"
+
+
+def expected_pieces(texts: CollectionTexts, cutting: Cutting) -> int:
+    """Return about how many pieces a collection has: as many as texts if they are not cut, else by a sample."""
+    if cutting.chunk is None or not len(texts):
+        return len(texts)
+    sample = texts.sample(_SAMPLE)
+    return round(len(texts) * sum(len(cutting.pieces(text)) for text in sample) / len(sample))
 
 
 @dataclass(frozen=True)

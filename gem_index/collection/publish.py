@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.collection.access import CollectionAccess, CollectionRows
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.pieces import PieceEncoder, expected_pieces
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.texts import CollectionTexts
 from gem_index.errors import ConfigError
@@ -120,7 +120,8 @@ def _plan(
         return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
 
     pieces = PieceEncoder(encoder, rows.record.cuts)
-    kind = resolve_kind(rows.record.index_kind, len(texts))
+    vectors = expected_pieces(texts, rows.record.cuts)
+    kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
     inputs = SnapshotInputs(
         kind=kind,
         dimension=encoder.dimension,
@@ -155,7 +156,9 @@ def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     except ConfigError as error:
         # a kind that is trained needs more documents than a small collection has
         _LOG.warning("%s; a flat one serves until then", error)
-        flat = replace(plan.inputs, kind=resolve_kind("flat", len(plan.texts)), checkpoint=None)
+        flat = replace(
+            plan.inputs, kind=resolve_kind("flat", 0, plan.inputs.dimension), checkpoint=None
+        )
         return flat.kind, Snapshot.write(plan.directory, flat)
 
 

@@ -64,6 +64,7 @@ class SearchRequest:
     fingerprint: str | None = None
     collapse: bool | float = False
     pieces: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.collapse is not False:
@@ -146,7 +147,7 @@ class Search:
         asked: SearchRequest,
         allowed: npt.NDArray[np.int64] | None,
     ) -> None:
-        self._view = view
+        self._view = replace(view, from_texts=True) if asked.exact else view
         self._documents = documents
         self._asked = asked
         self._allowed = allowed

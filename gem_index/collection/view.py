@@ -31,6 +31,8 @@ __all__ = ["StaleStateError", "View", "ViewCache"]
 _LOG = logging.getLogger(__name__)
 
 _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
+_SCORED_AT_ONCE = 20_000  # and from their vectors, where they are kept
+_MARGIN = 20  # results whose order may be another by their texts than by kept vectors
 
 
 class StaleStateError(Exception):
@@ -59,6 +61,8 @@ class View:
         The last document that was looked at.
     last_change : int
         The last tombstone that was looked at.
+    from_texts : bool
+        Compute cosines from the texts where an index is approximate, rather than from the vectors beside it.
     """
 
     model_id: int
@@ -72,6 +76,7 @@ class View:
     tail_texts: tuple[str, ...]
     last_seq: int
     last_change: int
+    from_texts: bool = False
 
     @property
     def encoder(self) -> Encoder:
@@ -100,7 +105,8 @@ class View:
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         texts_of : callable
-            Returns the texts of some seqs: what an approximate index proposes is scored again from them.
+            Returns the texts of some seqs: what an approximate index proposes is scored again from them if it keeps no
+            vectors.
         depth : int, optional
             Number of results returned; k by default.
         """
@@ -126,20 +132,28 @@ class View:
     ) -> Hits:
         if self.snapshot is None or not len(self.snapshot.ids):
             return []
-        ids, kind = self.snapshot.ids, self.snapshot.kind
+        ids, kind, index = self.snapshot.ids, self.snapshot.kind, self.snapshot.index
         mask = self.alive if allowed is None else self.alive & members(ids, allowed)
-        if not mask.any():
+        accepted = int(np.count_nonzero(mask))
+        if not accepted:
             return []
-        if not kind.exact and allowed is not None and len(allowed) <= _ENCODED_AT_ONCE:
-            chosen = np.asarray(ids[mask])  # so few that their own vectors cost less than a search
+        few = _SCORED_AT_ONCE if index.has_vectors else _ENCODED_AT_ONCE
+        if not kind.exact and allowed is not None and accepted <= few:
+            positions = np.flatnonzero(
+                mask
+            )  # so few that their own vectors cost less than a search
         else:
-            positions, scores = self.snapshot.index.nearest(
-                query, max(depth, kind.candidates(k)), None if mask.all() else mask
+            wanted = max(depth, kind.candidates(k))
+            positions, scores = index.nearest(
+                query, wanted, None if accepted == len(mask) else mask, min(wanted, depth)
             )
-            chosen = np.asarray(ids[positions])
-            if kind.exact:
-                return list(zip(chosen.tolist(), scores.tolist(), strict=True))
-        scores = self.pieces.best(texts_of(chosen), query)
+        if not kind.exact and index.has_vectors:
+            scores = index.best(positions, query)
+            best = np.argsort(-scores, kind="stable")[: depth + _MARGIN]
+            positions, scores = positions[best], scores[best]
+        chosen = np.asarray(ids[positions])
+        if not kind.exact and (self.from_texts or not index.has_vectors):
+            scores = self.pieces.best(texts_of(chosen), query)
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     @property
@@ -157,7 +171,7 @@ class View:
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~members(seqs, self.tail_ids)
         found[~missing] = self._tail.best(query)[np.searchsorted(self.tail_ids, seqs[~missing])]
-        if self.snapshot is not None and self.snapshot.kind.exact and missing.any():
+        if self.snapshot is not None and self._scores(self.snapshot) and missing.any():
             held = missing & members(seqs, self.snapshot.ids)
             places = np.searchsorted(self.snapshot.ids, seqs[held])
             found[held] = self.snapshot.index.best(places, query)
@@ -165,6 +179,10 @@ class View:
         if missing.any():
             found[missing] = self.pieces.best(texts_of(seqs[missing]), query)
         return found
+
+    def _scores(self, snapshot: Snapshot) -> bool:
+        """Whether cosines come from the vectors of a snapshot rather than from texts."""
+        return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
         """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
@@ -283,7 +301,7 @@ class View:
         place = int(np.searchsorted(self.tail_ids, seq))
         if place < len(self.tail_ids) and self.tail_ids[place] == seq:
             vectors = self._tail.pieces(place)
-        elif self.snapshot is not None and self.snapshot.kind.exact:
+        elif self.snapshot is not None and self._scores(self.snapshot):
             place = int(np.searchsorted(self.snapshot.ids, seq))
             if place < len(self.snapshot.ids) and self.snapshot.ids[place] == seq:
                 vectors = self.snapshot.index.pieces(place)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index.arrays import I64
+from gem_index.arrays import F32, I64
 from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.files import publish_directory, sha256_of_file
 from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
+from gem_index.index.rows import RowsWriter, rows_digest
 
 __all__ = ["Built", "Checkpoint"]
 
@@ -41,11 +42,20 @@ class Built:
         The documents, ascending.
     counts : int64 array (n,)
         How many pieces each has.
+    rows : RowsWriter, optional
+        Where the values of vectors go, beside an approximate index.
     """
 
     index: DenseIndex
     ids: Ids
     counts: I64
+    rows: RowsWriter | None
+
+    def add(self, vectors: F32) -> None:
+        """Append vectors (b, dimension)."""
+        self.index.add(vectors)
+        if self.rows is not None:
+            self.rows.append(vectors)
 
 
 class Checkpoint:
@@ -63,9 +73,16 @@ class Checkpoint:
     def __init__(self, folder: Path, kind: IndexKind) -> None:
         self._folder = folder
         self._kind = kind
+        self._rows = folder / "vectors.i16"
         self._due = time.monotonic() + _EVERY
 
-    def load(self) -> Built | None:
+    def begin(self, index: DenseIndex, dimension: int) -> Built:
+        """Return an empty index whose progress is saved."""
+        none = np.zeros(0, np.int64)
+        rows = None if self._kind.exact else RowsWriter(self._rows, dimension)
+        return Built(index, none, none, rows)
+
+    def load(self, dimension: int) -> Built | None:
         """Return the saved index, or None if there is no valid checkpoint."""
         for path in sorted(self._folder.glob("[0-9]*"), reverse=True):
             try:
@@ -76,27 +93,35 @@ class Checkpoint:
                     _LOG.warning("%s is not what was written; encoding from the beginning", path)
                     continue
                 ids, counts = (np.load(path / name, allow_pickle=False) for name in (_IDS, _COUNTS))
-                return Built(DenseIndex.read(path / _INDEX), ids, counts)
+                index, rows = DenseIndex.read(path / _INDEX), None
+                if not self._kind.exact:
+                    if rows_digest(self._rows, len(index), dimension) != meta["rows"]:
+                        _LOG.warning("%s is not what was written; encoding again", self._rows)
+                        continue
+                    rows = RowsWriter(self._rows, dimension, len(index))
+                return Built(index, ids, counts, rows)
             except (OSError, ValueError, LookupError, TypeError, CorruptionError) as error:
                 _LOG.warning("%s cannot be read (%s); encoding from the beginning", path, error)
         return None
 
-    def keep(self, index: DenseIndex, ids: Sequence[Ids], counts: Sequence[I64]) -> None:
-        """Save the index if a checkpoint is due; a disk error is logged and does not stop the build."""
+    def keep(self, built: Built, ids: Sequence[Ids], counts: Sequence[I64]) -> None:
+        """Save an index of these documents if a checkpoint is due; a disk error is logged and does not stop the build."""
         started = time.monotonic()
         if started < self._due:
             return
 
         def fill(folder: Path) -> None:
-            index.write(folder / _INDEX)
+            built.index.write(folder / _INDEX)
             np.save(folder / _IDS, np.concatenate(ids))
             np.save(folder / _COUNTS, np.concatenate(counts))
             meta = {"factory": self._kind.factory} | {
                 name: sha256_of_file(folder / name) for name in _FILES
             }
+            if built.rows is not None:
+                meta["rows"] = built.rows.sync()
             (folder / _META).write_text(json.dumps(meta))
 
-        path = self._folder / f"{len(index):012d}"
+        path = self._folder / f"{len(built.index):012d}"
         try:
             publish_directory(path, fill)
             for other in self._folder.iterdir():

@@ -23,8 +23,10 @@ TRAINING_VECTORS = 65_536
 """Maximum number of vectors to train an index with."""
 
 _PROBED_LISTS = 4  # a search probes one in this many lists of an inverted file
-_HNSW_BREADTH = 512
+_HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200
 _QUERY_BITS = 4  # per number of a query that is compared with RaBitQ codes
+
+_MARGIN = 1.5  # on the share of accepted positions among the nearest
 
 _import_process: int | None = None
 """The process that imported FAISS, perhaps an ancestor of this one."""
@@ -75,6 +77,7 @@ class DenseIndex:
 
         try:
             index = faiss.index_factory(dimension, kind.factory, faiss.METRIC_INNER_PRODUCT)
+            _prepare(index)
             if not index.is_trained:
                 with _threads():
                     index.train(sample())
@@ -106,6 +109,10 @@ class DenseIndex:
             bits = np.packbits(~kept, bitorder="little")
             self._index.remove_ids(faiss.IDSelectorBitmap(bits))
         return True
+
+    def clear(self) -> None:
+        """Remove all vectors; what the index was trained with is kept."""
+        self._index.reset()
 
     def take(self, positions: npt.NDArray[np.int64]) -> F32:
         """Return the vectors (p, dimension) at the given positions of an exact index."""
@@ -187,7 +194,7 @@ class DenseIndex:
             # an approximate index may find fewer than k accepted positions: ask for more, in the end for all
             if len(positions) == k or asked >= len(self):
                 return positions, scores
-            asked = min(len(self), 4 * asked)
+            asked = min(len(self), max(4 * asked, int(_MARGIN * k * len(self) / most)))
 
     def _search_once(
         self, query: F32, k: int, accepted: Mask | None
@@ -243,6 +250,19 @@ def _faiss() -> Any:
 
     _import_process = _import_process or os.getpid()
     return faiss
+
+
+def _prepare(index: Any) -> None:
+    """Set what an index is built with where FAISS' defaults do not suit."""
+    faiss = _faiss()
+
+    inner = faiss.downcast_index(index)
+    if isinstance(inner, faiss.IndexPreTransform):
+        inner = faiss.downcast_index(inner.index)
+    if isinstance(inner, faiss.IndexHNSW):
+        inner.hnsw.efConstruction = _HNSW_BUILD_BREADTH
+    elif isinstance(inner, faiss.IndexPQFastScan):
+        inner.pq.cp.min_points_per_centroid = 1  # a small collection is no reason for a warning
 
 
 def _first_line(error: Exception) -> str:

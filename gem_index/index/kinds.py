@@ -12,19 +12,25 @@ from gem_index.quoting import quoted
 __all__ = ["AUTOMATIC", "KINDS", "IndexKind", "check_kind", "resolve_kind"]
 
 AUTOMATIC = "auto"
-KINDS = ("flat", "rabitq", "sq8", "ivf", "hnsw")
+QUANTISED = "pq"
+KINDS = ("flat", "pq", "rabitq", "sq8", "ivf", "hnsw")
 """Short names; any other kind is a FAISS factory string."""
 
-_BREAK_EVEN = 200_000
-"""Number of documents from which RaBitQ with re-scoring is faster than a flat scan (docs/performance.md)."""
+_BREAK_EVEN = 20_000
+"""Number of vectors from which product quantisation with re-scoring is faster than a flat scan (docs/performance.md)."""
 
-_CANDIDATES = 200
-_CANDIDATES_PER_RESULT = 4
+_CANDIDATES, _CANDIDATES_PER_RESULT = 200, 4
+_QUANTISED, _QUANTISED_PER_RESULT = (
+    1000,
+    20,
+)  # candidates of a product quantiser (docs/performance.md)
+_LEAST_PARTS = 64  # of a product quantiser, as far as there are numbers
+_LONGEST_PART = 4  # numbers
 
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index for a certain number of documents.
+    """A kind of index for vectors of a certain number and dimension.
 
     Attributes
     ----------
@@ -39,32 +45,46 @@ class IndexKind:
 
     @property
     def exact(self) -> bool:
-        """Whether its scores are the exact cosines; otherwise the best candidates are scored again from their texts."""
+        """Whether its scores are the exact cosines; otherwise the best candidates are scored again."""
         return self.factory == "Flat"
 
     def candidates(self, k: int) -> int:
         """Return how many candidates to request from the index for k results."""
-        return k if self.exact else max(_CANDIDATES, _CANDIDATES_PER_RESULT * k)
+        if self.exact:
+            return k
+        if self.name == QUANTISED:
+            return max(_QUANTISED, _QUANTISED_PER_RESULT * k)
+        return max(_CANDIDATES, _CANDIDATES_PER_RESULT * k)
 
 
-def resolve_kind(kind: str, documents: int) -> IndexKind:
-    """Return the kind of index for a number of documents.
+def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
+    """Return the kind of index for some vectors.
 
-    Large collections get one bit per dimension (RaBitQ: Gao and Long, SIGMOD 2024): GEM removes the directions that
-    sentences share, so that its vectors form no clusters and graphs and inverted lists miss neighbours, while a scan over
-    32 bytes per vector takes milliseconds for a million vectors.
+    Many vectors get a product quantiser of 4 bits a part that is scanned whole in registers (André, Kermarrec and Le
+    Scouarnec, "Cache locality is not enough", VLDB 2015): GEM removes the directions that sentences share, so that its
+    vectors form no clusters and graphs and inverted lists miss neighbours, while a scan over 32 bytes per vector takes a
+    millisecond for a million vectors.
     """
     if kind == AUTOMATIC:
-        kind = "flat" if documents < _BREAK_EVEN else "rabitq"
-    lists = max(1, min(round(4 * math.sqrt(documents)), documents // 39, 4096))
+        kind = "flat" if vectors < _BREAK_EVEN else QUANTISED
+    lists = max(1, min(round(4 * math.sqrt(vectors)), vectors // 39, 4096))
     named = {
         "flat": "Flat",
+        QUANTISED: _quantiser(dimension),
         "rabitq": "RaBitQ",
         "sq8": "SQ8",
         "ivf": f"IVF{lists},SQ8",
         "hnsw": "HNSW32,SQ8",
     }
     return IndexKind(kind, named.get(kind, kind))
+
+
+def _quantiser(dimension: int) -> str:
+    """Return the factory of a product quantiser whose parts divide vectors that are padded with zeros."""
+    numbers = min(_LONGEST_PART, max(1, round(dimension / _LEAST_PARTS)))
+    parts = -(-dimension // numbers)
+    padding = "" if parts * numbers == dimension else f"Pad{parts * numbers},"
+    return f"{padding}PQ{parts}x4fs"
 
 
 # FAISS parses strings that it cannot build safely: some end the process or use all memory. The accepted form is

@@ -6,6 +6,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64, Mask
 from gem_index.index.dense import DenseIndex
+from gem_index.index.rows import VectorRows
 
 __all__ = ["PieceIndex"]
 
@@ -19,11 +20,16 @@ class PieceIndex:
         The vectors of all pieces, document after document.
     counts : int64 array (n,)
         How many each document has, at least 1.
+    vectors : VectorRows or DenseIndex, optional
+        Where their values are: an exact index itself, or rows beside an approximate one.
     """
 
-    def __init__(self, index: DenseIndex, counts: I64) -> None:
+    def __init__(
+        self, index: DenseIndex, counts: I64, vectors: VectorRows | DenseIndex | None
+    ) -> None:
         self.index = index
         self.counts = counts
+        self._vectors = vectors
         self._one_each = len(index) == len(counts)
         self._starts = np.zeros(0, np.int64)
         if not self._one_each:
@@ -32,20 +38,28 @@ class PieceIndex:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def nearest(self, query: F32, k: int, accepted: Mask | None = None) -> tuple[I64, F32]:
-        """Return the k best documents by position, and the inner product of the best vector of each; best first.
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the values of vectors are kept."""
+        return self._vectors is not None
 
-        Parameters as for :meth:`DenseIndex.nearest`, of documents.
+    def nearest(
+        self, query: F32, k: int, accepted: Mask | None = None, least: int | None = None
+    ) -> tuple[I64, F32]:
+        """Return the best documents by position, and the inner product of the best vector of each; best first.
+
+        Parameters as for :meth:`DenseIndex.nearest`, of documents; ``least`` of them, by default k, suffice.
         """
         if self._one_each:
             return self.index.nearest(query, k, accepted)
         rows = None if accepted is None else np.repeat(accepted, self.counts)
         asked = k
+        least = k if least is None else least
         while True:
             places, scores = self.index.nearest(query, asked, rows)
             owners = np.searchsorted(self._starts, places, "right") - 1
             _, first = np.unique(owners, return_index=True)
-            if len(first) >= k or len(places) < asked:
+            if len(first) >= least or len(places) < asked:
                 first = np.sort(first)[:k]
                 return owners[first], scores[first]
             asked *= 2
@@ -55,19 +69,23 @@ class PieceIndex:
         return np.asarray(self.counts[positions] == 1)
 
     def take(self, positions: I64) -> F32:
-        """Return the vectors (p, d) of documents that have one alone, of an exact index."""
-        return self.index.take(positions if self._one_each else self._starts[positions])
+        """Return the vectors (p, d) of documents that have one alone."""
+        return self._take(positions if self._one_each else self._starts[positions])
 
     def pieces(self, position: int) -> F32:
-        """Return the vectors of one document (p, d), of an exact index."""
+        """Return the vectors of one document (p, d)."""
         begin = position if self._one_each else int(self._starts[position])
-        return self.index.take(np.arange(begin, begin + int(self.counts[position])))
+        return self._take(np.arange(begin, begin + int(self.counts[position])))
 
     def best(self, positions: I64, query: F32) -> F32:
-        """Return the inner product of a query with the best vector of each document, of an exact index, float32 (p,)."""
+        """Return the inner product of a query with the best vector of each document, float32 (p,)."""
         if self._one_each or not len(positions):
-            return np.asarray(self.index.take(positions) @ query)
+            return np.asarray(self._take(positions) @ query)
         counts = self.counts[positions]
         begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
         rows = np.repeat(self._starts[positions] - begins, counts) + np.arange(counts.sum())
-        return np.maximum.reduceat(self.index.take(rows) @ query, begins)
+        return np.maximum.reduceat(self._take(rows) @ query, begins)
+
+    def _take(self, rows: I64) -> F32:
+        assert self._vectors is not None
+        return self._vectors.take(rows)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.pieces import PieceIndex
+from gem_index.index.rows import RowsWriter, VectorRows, continued, numbered
 
 __all__ = ["FileTable", "Snapshot", "SnapshotInputs"]
 
@@ -29,7 +31,7 @@ _BLOCK = 4096
 _MAGIC = "gem-index snapshot"
 _VERSION = 1
 _META, _IDS, _INDEX, _WORDS = "snapshot.json", "ids.npy", "vectors.faiss", "words"
-_COUNTS = "pieces.npy"
+_COUNTS, _ROWS = "pieces.npy", "rows"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Snapshot:
         new : SnapshotInputs
         old : tuple of Path and int64 array, optional
             An undamaged snapshot with vectors of the same encoder, and those of its ids that are still stored: their words
-            are reused, and their vectors if the index is of the same kind or exact.
+            are reused, and their vectors unless the new index is exact and the old one is not.
 
         Returns
         -------
@@ -125,7 +127,8 @@ class Snapshot:
 
         def fill(folder: Path) -> None:
             taken = None if old is None else _load_old(*old)
-            built = (_extend(new, taken) if taken is not None else None) or _build(new)
+            built = None if taken is None else _extend(new, taken, folder / _ROWS)
+            built = built or _build(new, folder / _ROWS)
             built.index.write(folder / _INDEX)
             np.save(folder / _IDS, built.ids)
             if len(built.index) != len(built.ids):
@@ -181,11 +184,16 @@ class Snapshot:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CorruptionError(f"{directory} cannot be read: {error}") from error
         index = DenseIndex.open(directory / _INDEX)
+        vectors = _vectors(directory, index, kind.exact, meta["dimension"])
         if len(counts) != len(ids) or len(index) != counts.sum():
             raise CorruptionError(
                 f"{directory} holds {len(index)} vectors of {counts.sum()} pieces and {len(ids)} ids"
             )
-        return cls(directory, ids, PieceIndex(index, counts), kind, mean_terms)
+        if vectors is not None and len(vectors) != len(index):
+            raise CorruptionError(
+                f"{directory} holds {len(index)} vectors in its index and {len(vectors)} beside it"
+            )
+        return cls(directory, ids, PieceIndex(index, counts, vectors), kind, mean_terms)
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
@@ -209,26 +217,48 @@ def _counts(directory: Path, documents: int) -> I64:
     return counts
 
 
-def _build(new: SnapshotInputs) -> Built:
-    start = None if new.checkpoint is None else new.checkpoint.load()
+def _vectors(
+    directory: Path, index: DenseIndex, exact: bool, dimension: int
+) -> DenseIndex | VectorRows | None:
+    """Return where the values of a snapshot's vectors are; None if an earlier version kept those of texts alone."""
+    if exact:
+        return index
+    return VectorRows.open(directory / _ROWS, dimension) if (directory / _ROWS).is_dir() else None
+
+
+def _build(new: SnapshotInputs, rows: Path) -> Built:
+    start = None if new.checkpoint is None else new.checkpoint.load(new.dimension)
     if start is None:
-        none = np.zeros(0, np.int64)
-        start = Built(DenseIndex.empty(new.dimension, new.kind, new.sample), none, none)
-    return _add_after(new, start, int(start.ids[-1]) if len(start.ids) else 0)
+        index = DenseIndex.empty(new.dimension, new.kind, new.sample)
+        if new.checkpoint is not None:
+            start = new.checkpoint.begin(index, new.dimension)
+        else:
+            none = np.zeros(0, np.int64)
+            start = Built(index, none, none, _new_rows(new, rows))
+    built = _add_after(new, start, int(start.ids[-1]) if len(start.ids) else 0)
+    if built.rows is not None and built.rows.path.parent != rows:
+        rows.mkdir(mode=0o700)
+        numbered(rows, 0).hardlink_to(built.rows.path)
+    return built
+
+
+def _new_rows(new: SnapshotInputs, rows: Path) -> RowsWriter | None:
+    return None if new.kind.exact else RowsWriter(numbered(rows, 0), new.dimension)
 
 
 def _add_after(new: SnapshotInputs, start: Built, after: int) -> Built:
-    """Add the documents after an id to an index that holds the earlier ones."""
+    """Add the documents after an id to an index that holds the earlier ones, and close its rows."""
     ids, counts = [start.ids], [start.counts]
-    for block, texts in new.texts(after):
-        vectors, pieces = new.encode(texts)
-        start.index.add(vectors)
-        ids.append(block)
-        counts.append(pieces)
-        new.report("encode", int(block[-1]))
-        if new.checkpoint is not None:
-            new.checkpoint.keep(start.index, ids, counts)
-    return Built(start.index, np.concatenate(ids), np.concatenate(counts))
+    with start.rows or nullcontext():
+        for block, texts in new.texts(after):
+            vectors, pieces = new.encode(texts)
+            start.add(vectors)
+            ids.append(block)
+            counts.append(pieces)
+            new.report("encode", int(block[-1]))
+            if new.checkpoint is not None:
+                new.checkpoint.keep(start, ids, counts)
+    return replace(start, ids=np.concatenate(ids), counts=np.concatenate(counts))
 
 
 @dataclass(frozen=True)
@@ -240,7 +270,7 @@ class _OldSnapshot:
     counts: I64
     kept: npt.NDArray[np.bool_]
     factory: str
-    exact: bool
+    vectors: DenseIndex | VectorRows | None
 
     @property
     def last(self) -> int:
@@ -253,25 +283,39 @@ def _load_old(directory: Path, alive: Ids) -> _OldSnapshot:
     kind = IndexKind(meta["kind"], meta["factory"])
     kept = np.isin(ids, alive, assume_unique=True)
     counts = _counts(directory, len(ids))
-    return _OldSnapshot(directory, np.asarray(ids), counts, kept, kind.factory, kind.exact)
+    index = DenseIndex.open(directory / _INDEX)
+    vectors = _vectors(directory, index, kind.exact, meta["dimension"])
+    return _OldSnapshot(directory, np.asarray(ids), counts, kept, kind.factory, vectors)
 
 
-def _extend(new: SnapshotInputs, old: _OldSnapshot) -> Built | None:
-    """Reuse old vectors if the index is of the same kind (unchanged) or exact (re-added); None otherwise."""
-    rows = np.repeat(old.kept, old.counts)
+def _extend(new: SnapshotInputs, old: _OldSnapshot, rows: Path) -> Built | None:
+    """Reuse the vectors of an old snapshot; None if they are not kept, or not exactly and the new index is exact."""
+    if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
+        return None
+    kept = np.repeat(old.kept, old.counts)
+    complete = bool(kept.all())
     if old.factory == new.kind.factory:
         index = DenseIndex.read(old.directory / _INDEX)
-        if not index.keep(rows):
-            return None
-    elif not old.exact:
-        return None
+        filled = complete or index.keep(kept)
+        if not filled:
+            index.clear()
     else:
-        vectors = DenseIndex.open(old.directory / _INDEX)
-        kept = np.flatnonzero(rows)
-        index = DenseIndex.empty(new.dimension, new.kind, new.sample)
-        for begin in range(0, len(kept), _BLOCK):
-            index.add(vectors.take(kept[begin : begin + _BLOCK]))
-    start = Built(index, old.ids[old.kept], old.counts[old.kept])
+        index, filled = DenseIndex.empty(new.dimension, new.kind, new.sample), False
+    linked = complete and isinstance(old.vectors, VectorRows)
+    writer = (
+        continued(old.directory / _ROWS, rows, new.dimension) if linked else _new_rows(new, rows)
+    )
+    copied = None if linked else writer
+    places = np.flatnonzero(kept)
+    if filled and copied is None:
+        places = places[:0]
+    for begin in range(0, len(places), _BLOCK):
+        vectors = old.vectors.take(places[begin : begin + _BLOCK])
+        if not filled:
+            index.add(vectors)
+        if copied is not None:
+            copied.append(vectors)
+    start = Built(index, old.ids[old.kept], old.counts[old.kept], writer)
     return _add_after(new, start, old.last)
 
 

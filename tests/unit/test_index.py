@@ -11,7 +11,7 @@ from gem_index.index.snapshot import Snapshot, SnapshotInputs
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (
-    "flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "RaBitQfs", "IVF4,Flat", "IVF4,RaBitQ", "PCA8,SQ8", "SQ8,Refine(Flat)"
+    "flat", "pq", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "RaBitQfs", "IVF4,Flat", "IVF4,RaBitQ", "PCA8,SQ8", "SQ8,Refine(Flat)"
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_an_empty_index_finds_nothing():
 @pytest.mark.parametrize("kind", KINDS)
 class TestKinds:
     def test_scores_are_near_and_masked_positions_are_not_found(self, vectors, kind):
-        kind = resolve_kind(kind, len(vectors))
+        kind = resolve_kind(kind, len(vectors), 16)
         index = build(vectors, kind)
         accepted = np.zeros(300, bool)
         accepted[[3, 50, 299]] = True
@@ -73,7 +73,7 @@ class TestKinds:
         assert sorted(everything.tolist()) == list(range(300))
 
     def test_survives_its_file(self, vectors, kind, tmp_path):
-        index = build(vectors, resolve_kind(kind, len(vectors)))
+        index = build(vectors, resolve_kind(kind, len(vectors), 16))
         index.write(tmp_path / "i")
         again = DenseIndex.open(tmp_path / "i")
         for row in (0, 7, 200):
@@ -82,7 +82,7 @@ class TestKinds:
             )
 
     def test_extends_if_vectors_are_stored_consecutively(self, vectors, kind, tmp_path):
-        kind = resolve_kind(kind, 200)
+        kind = resolve_kind(kind, 200, 16)
         build(vectors[:200], kind).write(tmp_path / "i")
         kept = np.ones(200, bool)
         kept[[0, 5, 199]] = False
@@ -100,34 +100,34 @@ class TestKinds:
 
 
 def test_kinds_are_chosen_by_size():
-    assert resolve_kind("auto", 1000).name == "flat"
-    assert resolve_kind("auto", 1_000_000).name == "rabitq"
-    assert resolve_kind("flat", 1_000_000).exact
-    assert resolve_kind("ivf", 1_000_000).factory == "IVF4000,SQ8"
-    assert resolve_kind("ivf", 10).factory == "IVF1,SQ8"
-    assert resolve_kind("OPQ8,PQ8", 5).factory == "OPQ8,PQ8"
+    assert resolve_kind("auto", 1000, 16).name == "flat"
+    assert resolve_kind("auto", 1_000_000, 16).name == "pq"
+    assert resolve_kind("flat", 1_000_000, 16).exact
+    assert resolve_kind("ivf", 1_000_000, 16).factory == "IVF4000,SQ8"
+    assert resolve_kind("ivf", 10, 16).factory == "IVF1,SQ8"
+    assert resolve_kind("OPQ8,PQ8", 5, 16).factory == "OPQ8,PQ8"
 
 
 @pytest.mark.parametrize(
     ("documents", "kind", "factory"),
     [
-        (0, "flat", "Flat"), (199_999, "flat", "Flat"), (200_000, "rabitq", "RaBitQ"),
+        (0, "flat", "Flat"), (19_999, "flat", "Flat"), (20_000, "pq", "PQ16x4fs"),
     ],
 )  # fmt: skip
 def test_automatic_is_flat_up_to_the_break_even(documents, kind, factory):
-    assert resolve_kind("auto", documents) == IndexKind(kind, factory)
+    assert resolve_kind("auto", documents, 16) == IndexKind(kind, factory)
 
 
 @pytest.mark.parametrize(
     ("documents", "lists"), [(0, 1), (39, 1), (78, 2), (10_000, 256), (90_000, 1200), (2 * 10**6, 4096)]
 )  # fmt: skip
 def test_lists_grow_with_the_documents_and_hold_enough_of_them(documents, lists):
-    assert resolve_kind("ivf", documents).factory == f"IVF{lists},SQ8"
+    assert resolve_kind("ivf", documents, 16).factory == f"IVF{lists},SQ8"
 
 
 def test_an_approximate_kind_proposes_more_than_is_asked_for():
     assert [FLAT.candidates(k) for k in (1, 1000)] == [1, 1000]
-    rabitq = resolve_kind("rabitq", 1)
+    rabitq = resolve_kind("rabitq", 1, 16)
     assert [rabitq.candidates(k) for k in (1, 50, 51, 1000)] == [200, 200, 204, 4000]
 
 

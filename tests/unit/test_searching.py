@@ -109,14 +109,17 @@ class TestDepth:
         cosines = vectors[1:] @ vectors[0]
         bm25, match = words_scores(texts, QUERY, known)
         expected = (cosines + 2.25 * match) / 3.25
-        found = many.search(QUERY, k=20, where=where)
-        assert [hit.score for hit in found] == pytest.approx(sorted(expected)[::-1][:20], abs=1e-5)
         places = {document.id: place for place, document in enumerate(kept)}
-        for hit in found:
-            place = places[hit.id]
-            assert hit.score == pytest.approx(expected[place], abs=1e-5)
-            assert hit.cosine == pytest.approx(cosines[place], abs=1e-5)
-            assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
+        for exact in (True, False):
+            near = 1e-5 if exact or kind == "flat" else 1e-4
+            found = many.search(QUERY, k=20, where=where, exact=exact)
+            best = sorted(expected)[::-1][:20]
+            assert [hit.score for hit in found] == pytest.approx(best, abs=near)
+            for hit in found:
+                place = places[hit.id]
+                assert hit.score == pytest.approx(expected[place], abs=near)
+                assert hit.cosine == pytest.approx(cosines[place], abs=near)
+                assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
 
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
     def test_a_least_score_alone_finds_all_that_reach_it(self, many, fusion):

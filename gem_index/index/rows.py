@@ -1,0 +1,179 @@
+"""Vectors beside an approximate index, in 16 bits a number: what it proposes is scored again from them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.arrays import F32, I64
+from gem_index.errors import CorruptionError
+
+__all__ = ["RowsWriter", "VectorRows", "continued", "numbered", "rows_digest"]
+
+_SCALE = np.float32(32767)
+_TYPE = np.dtype("<i2")
+_SUFFIX = ".i16"
+_BLOCK = 1 << 20  # bytes
+
+
+class VectorRows:
+    """Vectors of at most unit length in fixed point: a number x is stored as round(32767 x), in two bytes.
+
+    Inner products of unit vectors are off by less than 1e-4. The rows are those of several files, one after the other: a
+    file is never changed, and a later snapshot links those of an earlier one.
+
+    Parameters
+    ----------
+    parts : sequence of int16 arrays (n_i, d)
+    """
+
+    def __init__(self, parts: Sequence[npt.NDArray[np.int16]]) -> None:
+        self._parts = parts
+        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @classmethod
+    def open(cls, folder: Path, dimension: int) -> VectorRows:
+        """Map the files of a folder.
+
+        Raises
+        ------
+        CorruptionError
+            If one of them holds half a row.
+        """
+        parts = []
+        for path in _files(folder):
+            size = path.stat().st_size
+            if size % (dimension * _TYPE.itemsize):
+                raise CorruptionError(
+                    f"{path} has {size} bytes; expected rows of {dimension * _TYPE.itemsize}"
+                )
+            if size:
+                flat = np.asarray(np.memmap(path, _TYPE, "r"))
+                parts.append(flat.reshape(-1, dimension))
+        return cls(parts)
+
+    def take(self, positions: I64) -> F32:
+        """Return the vectors (p, d) at some positions."""
+        if len(self._parts) == 1:
+            return _floats(self._parts[0].take(positions, axis=0))
+        found = np.empty((len(positions), self._parts[0].shape[1] if self._parts else 0), _TYPE)
+        owners = np.searchsorted(self._starts, positions, "right") - 1
+        for number in np.unique(owners):
+            mine = owners == number
+            found[mine] = self._parts[number].take(positions[mine] - self._starts[number], axis=0)
+        return _floats(found)
+
+
+class RowsWriter:
+    """Appends vectors to a file of rows.
+
+    Parameters
+    ----------
+    path : Path
+        Created, or cut back to the rows to keep.
+    dimension : int
+    keep : int
+        How many rows of an existing file to keep.
+    """
+
+    def __init__(self, path: Path, dimension: int, keep: int = 0) -> None:
+        self.path = path
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        size = keep * dimension * _TYPE.itemsize
+        self._hash = hashlib.sha256()
+        for block in _blocks(path, size):
+            self._hash.update(block)
+        self._file = path.open("r+b" if keep else "wb")
+        self._file.truncate(size)
+        self._file.seek(size)
+
+    def append(self, vectors: F32) -> None:
+        """Write vectors (b, dimension) after the last row."""
+        self._write(np.rint(vectors * _SCALE).astype(_TYPE).tobytes())
+
+    def copy(self, path: Path) -> None:
+        """Write the rows of another file after the last row."""
+        for block in _blocks(path, path.stat().st_size):
+            self._write(block)
+
+    def sync(self) -> str:
+        """Write everything to the disk; return the SHA-256 of the file so far."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._hash.hexdigest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def _write(self, content: bytes) -> None:
+        self._file.write(content)
+        self._hash.update(content)
+
+
+def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
+    """Link the rows of an old folder into a new one; return the writer of what comes after them.
+
+    The last files are copied into the new one if they are as large as one before them, so that there are few files and
+    each row is seldom copied.
+    """
+    files = _files(old)
+    sizes = [path.stat().st_size for path in files]
+    kept = next((i for i in range(len(files)) if sizes[i] <= sum(sizes[i + 1 :])), len(files))
+    folder.mkdir(mode=0o700)
+    for path in files[:kept]:
+        (folder / path.name).hardlink_to(path)
+    writer = RowsWriter(numbered(folder, kept), dimension)
+    for path in files[kept:]:
+        writer.copy(path)
+    return writer
+
+
+def rows_digest(path: Path, rows: int, dimension: int) -> str:
+    """Return the SHA-256 of the first rows of a file."""
+    found = hashlib.sha256()
+    for block in _blocks(path, rows * dimension * _TYPE.itemsize):
+        found.update(block)
+    return found.hexdigest()
+
+
+def numbered(folder: Path, number: int) -> Path:
+    """Return the path of a folder's file of this number, from 0."""
+    return folder / f"{number:04d}{_SUFFIX}"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{_SUFFIX}"))
+
+
+def _floats(rows: npt.NDArray[np.int16]) -> F32:
+    found = rows.astype(np.float32)
+    found /= _SCALE
+    return found
+
+
+def _blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Iterate over the first bytes of a file."""
+    if not size:
+        return
+    with path.open("rb") as file:
+        while size and (block := file.read(min(size, _BLOCK))):
+            size -= len(block)
+            yield block
