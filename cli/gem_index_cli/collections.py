@@ -1,16 +1,13 @@
-"""Commands on collections: build, add, search, refit, status, verify, drop."""
+"""Commands on collections: build, add, refit, status, verify, drop."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError
-from gem_index.text import WeightedText
 from gem_index_cli.context import (
     AsJson,
     AsJsonLines,
@@ -21,11 +18,9 @@ from gem_index_cli.context import (
     progress_bar,
     takes,
 )
-from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import (
     print_json,
     print_json_lines,
-    print_results,
     print_table,
     say,
 )
@@ -176,98 +171,6 @@ def _print_ingest(report: IngestReport, readers: ReaderInputs, as_json: bool) ->
         f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
     print_unread(readers)
-
-
-def search(
-    context: typer.Context,
-    collection: CollectionName,
-    query: Annotated[str, typer.Argument(help="What to search for.")],
-    k: Annotated[
-        int | None,
-        typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
-    ] = None,
-    mode: Annotated[
-        str, typer.Option(help="hybrid (both), dense (by meaning) or lexical (by words, BM25).")
-    ] = "hybrid",
-    min_score: Annotated[
-        float | None,
-        typer.Option(
-            help="Only results with at least this score: of hybrid (cosine + 2.25 match) / 3.25, of dense the cosine, of "
-            "lexical BM25."
-        ),
-    ] = None,
-    fusion: Annotated[
-        str, typer.Option(help="How hybrid combines the two: weighted or rrf.")
-    ] = "weighted",
-    where: Where = None,
-    rerank: Annotated[
-        bool,
-        typer.Option(
-            "--rerank", help="Order the best hits of the mode, 100 at least, by their cosine."
-        ),
-    ] = False,
-    why: Annotated[
-        bool,
-        typer.Option("--why", help="Explain each hit: what each pair of words adds to its cosine."),
-    ] = False,
-    collapse: Annotated[
-        bool,
-        typer.Option(
-            "--collapse",
-            help="Of documents that say nearly the same show the best, and the ids of the others.",
-        ),
-    ] = False,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Cosine from which --collapse takes two documents for the same. Default: 0.95.",
-            show_default=False,
-        ),
-    ] = None,
-    pieces: Annotated[
-        bool,
-        typer.Option("--pieces", help="Show the pieces of documents apart, each with its place."),
-    ] = False,
-    as_json: AsJson = False,
-    as_json_lines: AsJsonLines = False,
-) -> None:
-    """Find the texts nearest in meaning, or by words, to a query."""
-    if k is None and min_score is None:
-        k = 10
-    if threshold is not None and not collapse:
-        raise ConfigError("found --threshold without --collapse; expected both, or neither")
-    found = (
-        home_of(context)
-        .collection(collection)
-        .search(
-            query,
-            k,
-            parsed_filter(where),
-            mode=mode,
-            min_score=min_score,
-            fusion=fusion,
-            rerank=rerank,
-            why=why,
-            collapse=collapse if threshold is None else threshold,
-            pieces=pieces,
-        )
-    )
-    if as_json or as_json_lines:
-        # with the query each hit is all that rerank needs to know
-        hits = [asdict(hit) | {"query": query} for hit in found]
-        for hit, result in zip(hits, found, strict=True):
-            if isinstance(result.text, WeightedText):
-                hit["weights"] = result.text.weights
-        for hit in hits:
-            if not why:
-                del hit["why"]
-            if not collapse:
-                del hit["similar"]
-            if hit["piece"] is None:
-                del hit["piece"]
-        print_json_lines(hits) if as_json_lines else print_json(hits)
-    else:
-        print_results(found)
 
 
 def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
@@ -453,7 +356,7 @@ def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (build, add, search, refit, status, drift, verify):
+    for command in (build, add, refit, status, drift, verify):
         app.command()(command)
     for command in (compact, export, backup, drop):
         app.command()(command)

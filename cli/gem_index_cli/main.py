@@ -22,6 +22,7 @@ from gem_index_cli import (
     documents,
     evaluate,
     models,
+    search,
     targets,
     vectors,
     watching,
@@ -61,6 +62,7 @@ app = typer.Typer(
 
 demo.register(app)
 collections.register(app)
+search.register(app)
 documents.register(app)
 corpus.register(app)
 models.register(app)

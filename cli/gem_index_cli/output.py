@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gem_index.gem.combined import CombinedExplanation
 
 __all__ = [
+    "json_line",
     "print_document",
     "print_evaluation",
     "print_explanation",
@@ -40,9 +41,14 @@ _VISIBLE = 0.0005  # a weight that prints as 0.000 gets no bar
 
 def print_json(value: Any) -> None:
     """Print a value, or dataclass, as one line of JSON."""
+    sys.stdout.write(json_line(value))
+
+
+def json_line(value: Any) -> str:
+    """Return a value, or dataclass, as one line of JSON with its end."""
     if isinstance(value, list):
         value = [_plain(item) for item in value]
-    sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n")
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def print_json_lines(values: Iterable[Any]) -> None:

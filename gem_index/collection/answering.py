@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
-from gem_index.collection.access import CollectionAccess
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.arrays import F32
+from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.best_pieces import with_pieces
 from gem_index.collection.results import SearchResult, SearchResults
-from gem_index.collection.searching import Hit, Search, SearchRequest
+from gem_index.collection.searching import Hit, Search, SearchRequest, query_vectors
 from gem_index.collection.view import StaleStateError, View
 from gem_index.collection.why import explain_hit
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
 from gem_index.gem.reranking import rerank
+from gem_index.index.hits import Ids
 from gem_index.quoting import quoted
 from gem_index.reading.cutting import Cutting
+from gem_index.settings import load_settings
 from gem_index.store.records import StoredDocument
 
-__all__ = ["RERANKED", "answer", "answer_reranked", "neighbours_of"]
+__all__ = ["RERANKED", "answer", "answer_all", "answer_reranked", "neighbours_of"]
 
+_Result = TypeVar("_Result")
 _LOG = logging.getLogger(__name__)
 
 _PIECES = 4  # documents that are looked at for each piece that is returned
@@ -33,20 +42,91 @@ RERANKED = 100
 
 def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) -> SearchResults:
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`."""
-    if why and not isinstance(asked.query, str):
-        raise InputError("found a vector to explain the hits of; expected a text")
-    wider = asked
-    if asked.pieces and asked.k is not None:
-        wider = replace(
-            asked, k=_PIECES * asked.k
-        )  # the best pieces need not be those of the best documents
+    [results] = answer_all(access, [asked], why)
+    return results
+
+
+def answer_all(
+    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool = False
+) -> list[SearchResults]:
+    """Return the best documents for each request, all from one state of the collection.
+
+    The requests share their filter; queries are encoded together, and searched in threads.
+    """
+    for asked in requests:
+        if why and not isinstance(asked.query, str):
+            raise InputError("found a vector to explain the hits of; expected a text")
     while True:
         try:
-            best, stored, view = _search_once(access, wider)
-            break
+            return _answer_at_once(access, requests, why)
         except StaleStateError:
             continue  # a newer snapshot is in use: answer from its state
-    query = asked.query if isinstance(asked.query, str) else ""
+
+
+def _answer_at_once(
+    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool
+) -> list[SearchResults]:
+    with access.reading() as rows:
+        view = access.views.at(rows.connection, rows.record)
+        allowed = _allowed(access, rows, requests[0]) if requests else None
+        texts = _one_at_a_time(rows.documents.texts)
+        vectors = query_vectors(view, requests)
+
+        def search(place: int) -> list[Hit]:
+            wider = _wider(requests[place])
+            return _best(access, Search(view, texts, wider, allowed, vectors[place]))
+
+        found = _in_threads(search, len(requests))
+        shown = {seq for best in found for hit in best for seq in (hit.seq, *hit.similar)}
+        stored = rows.documents.by_seq(sorted(shown))
+
+    def present(place: int) -> SearchResults:
+        return _results(found[place], stored, requests[place], view, vectors[place], why)
+
+    return _in_threads(present, len(requests))
+
+
+def _allowed(
+    access: CollectionAccess, rows: CollectionRows, asked: SearchRequest
+) -> npt.NDArray[np.int64] | None:
+    """Return the documents that the filter of a request accepts; None without a filter."""
+    if asked.where is None or not asked.filtered:
+        return None
+    allowed = access.filters.matching(
+        rows.documents, asked.where, rows.record.directory, rows.record.last_seq
+    )
+    if not len(allowed):
+        rows.documents.check_fields(asked.where)
+    return allowed
+
+
+def _wider(asked: SearchRequest) -> SearchRequest:
+    """Return a request for the documents whose pieces are looked at: the best need not be those of the best documents."""
+    if asked.pieces and asked.k is not None:
+        return replace(asked, k=_PIECES * asked.k)
+    return asked
+
+
+def _best(access: CollectionAccess, search: Search) -> list[Hit]:
+    try:
+        return search.best()
+    except CorruptionError as error:
+        if access.views.replaced(search.view.directory):
+            raise StaleStateError from error
+        if search.asked.mode != "hybrid":
+            raise
+        _LOG.warning("%s; searching by meaning alone", error)
+        return search.without_words().best()
+
+
+def _results(
+    best: list[Hit],
+    stored: Mapping[int, StoredDocument],
+    asked: SearchRequest,
+    view: View,
+    vector: F32 | None,
+    why: bool,
+) -> SearchResults:
     results = [
         SearchResult(
             stored[hit.seq].document_id,
@@ -60,13 +140,36 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
         for hit in best
     ]
     if asked.pieces or view.pieces.cutting.chunk is not None:
-        results = with_pieces(results, [hit.seq for hit in best], asked, view)
+        results = with_pieces(results, [hit.seq for hit in best], asked, view, vector)
     if not why:
         return SearchResults(results)
+    query = str(asked.query)
     return SearchResults(
         replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.cutting)))
         for hit in results
     )
+
+
+def _in_threads(work: Callable[[int], _Result], count: int) -> list[_Result]:
+    """Return work(0), work(1), ...; in threads if there are several."""
+    threads = min(load_settings().threads, count) if count > 1 else 1
+    if threads <= 1:
+        return [work(place) for place in range(count)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def _one_at_a_time(
+    texts: Callable[[Sequence[int]], list[str]],
+) -> Callable[[Ids], list[str]]:
+    """Return a function for several threads that share a connection to the database."""
+    lock = Lock()
+
+    def read(seqs: Ids) -> list[str]:
+        with lock:
+            return texts(seqs.tolist())
+
+    return read
 
 
 def _shown(hit: SearchResult, cutting: Cutting) -> str:
@@ -79,26 +182,36 @@ def _shown(hit: SearchResult, cutting: Cutting) -> str:
 
 
 def answer_reranked(
-    access: CollectionAccess, asked: SearchRequest, why: bool = False
-) -> SearchResults:
-    """Return the best documents for a request, re-ranked by cosine similarity with the query."""
-    query = asked.query
-    if not isinstance(query, str):
-        raise InputError("found a vector to re-rank by; expected a text")
-    k = asked.k
-    hits = answer(access, replace(asked, k=None if k is None else max(k, RERANKED)))
+    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool = False
+) -> list[SearchResults]:
+    """Return the best documents for each request, re-ranked by cosine similarity with the query."""
+    for asked in requests:
+        if not isinstance(asked.query, str):
+            raise InputError("found a vector to re-rank by; expected a text")
+    found = answer_all(
+        access,
+        [
+            replace(asked, k=None if asked.k is None else max(asked.k, RERANKED))
+            for asked in requests
+        ],
+    )
     with access.reading() as rows:
         encoder, cutting = access.encoder(rows), rows.record.cuts
-    texts = [(hit.id, _shown(hit, cutting)) for hit in hits]
-    return SearchResults(
-        replace(
-            hits[best.index],
-            score=best.score,
-            cosine=best.score,
-            why=explain_hit(encoder, query, best.text) if why else None,
+
+    def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
+        query = str(asked.query)
+        texts = [(hit.id, _shown(hit, cutting)) for hit in hits]
+        return SearchResults(
+            replace(
+                hits[best.index],
+                score=best.score,
+                cosine=best.score,
+                why=explain_hit(encoder, query, best.text) if why else None,
+            )
+            for best in rerank(query, texts, encoder, asked.k)
         )
-        for best in rerank(query, texts, encoder, k)
-    )
+
+    return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 
 
 def neighbours_of(
@@ -128,34 +241,6 @@ def neighbours_of(
     )
     found = answer(access, asked)
     return SearchResults([hit for hit in found if hit.id != identifier][:k])
-
-
-def _search_once(
-    access: CollectionAccess, asked: SearchRequest
-) -> tuple[list[Hit], Mapping[int, StoredDocument], View]:
-    """Search one state of the collection."""
-    with access.reading() as rows:
-        view = access.views.at(rows.connection, rows.record)
-        documents = rows.documents
-        allowed = None
-        if asked.where is not None and asked.filtered:
-            allowed = access.filters.matching(
-                documents, asked.where, rows.record.directory, rows.record.last_seq
-            )
-            if not len(allowed):
-                documents.check_fields(asked.where)
-        search = Search(view, documents, asked, allowed)
-        try:
-            best = search.best()
-        except CorruptionError as error:
-            if access.views.replaced(view.directory):
-                raise StaleStateError from error
-            if asked.mode != "hybrid":
-                raise
-            _LOG.warning("%s; searching by meaning alone", error)
-            best = search.without_words().best()
-        shown = [seq for hit in best for seq in (hit.seq, *hit.similar)]
-        return best, documents.by_seq(shown), view
 
 
 def _clipped(cosine: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
 from gem_index.collection.results import FoundPiece, SearchResult
-from gem_index.collection.searching import SearchRequest, unit_vector
+from gem_index.collection.searching import SearchRequest
 from gem_index.collection.view import View
 from gem_index.index.fusion import fused
 from gem_index.index.lexical import terms_of
@@ -27,7 +27,11 @@ class _Scored:
 
 
 def with_pieces(
-    results: list[SearchResult], seqs: Sequence[int], asked: SearchRequest, view: View
+    results: list[SearchResult],
+    seqs: Sequence[int],
+    asked: SearchRequest,
+    view: View,
+    vector: F32 | None,
 ) -> list[SearchResult]:
     """Return the results of a search with the best piece of each that is cut, or the pieces apart where that is asked for.
 
@@ -41,11 +45,15 @@ def with_pieces(
     asked : SearchRequest
     view : View
         The state that was searched.
+    vector : float32 array (d,), optional
+        Of the query.
     """
     cut = [view.pieces.cutting.pieces(hit.text) for hit in results]
     if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
         return results
-    scored = _score_all([hit.text for hit in results], cut, seqs, asked, view)
+    if vector is None:  # of a search by words
+        vector = view.encoder.encode([str(asked.query)])[0]
+    scored = _score_all([hit.text for hit in results], cut, seqs, asked, view, vector)
     if not asked.pieces:
         least = min((max(each.score for each in pieces) for pieces in scored), default=0.0)
         return [
@@ -75,11 +83,12 @@ def _score_all(
     seqs: Sequence[int],
     asked: SearchRequest,
     view: View,
+    vector: F32,
 ) -> list[list[_Scored]]:
     """Score the pieces of some texts, all at once."""
     parts = [view.pieces.parts_of(text, pieces) for text, pieces in zip(texts, cut, strict=True)]
     every = [part for of_one in parts for part in of_one]
-    cosines = (view.piece_vectors(seqs, parts) @ _query_vector(asked, view)).tolist()
+    cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
         terms = list(dict.fromkeys(terms_of(str(asked.query))))
@@ -90,14 +99,6 @@ def _score_all(
             scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
     values = iter(zip(scores, cosines, bm25, strict=True))
     return [[_Scored(piece, *next(values)) for piece in pieces] for pieces in cut]
-
-
-def _query_vector(asked: SearchRequest, view: View) -> F32:
-    query = asked.query
-    if not isinstance(query, str):
-        return unit_vector(query, view.encoder.dimension)
-    vector: F32 = view.encoder.encode([query])[0]
-    return vector
 
 
 def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:

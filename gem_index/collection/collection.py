@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.answering import answer, answer_reranked, neighbours_of
+from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
 from gem_index.collection.corpus_results import DuplicateGroups, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
@@ -28,13 +28,13 @@ from gem_index.collection.sources import parts_of
 from gem_index.collection.status import status_of
 from gem_index.collection.verification import problems_of
 from gem_index.documents import Document, check_ids
-from gem_index.errors import GemIndexError, UnknownNameError
+from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.quoting import quoted_error
+from gem_index.quoting import quoted, quoted_error
 from gem_index.reading.cutting import Cutting
 from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
@@ -382,7 +382,55 @@ class Collection:
         asked = SearchRequest(
             query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
         )
-        return (answer_reranked if rerank else answer)(self._access, asked, why)
+        [results] = (answer_reranked if rerank else answer_all)(self._access, [asked], why)
+        return results
+
+    def search_many(
+        self,
+        queries: Iterable[Query],
+        k: int | None = 10,
+        where: Mapping[str, Any] | None = None,
+        *,
+        mode: str | None = None,
+        min_score: float | None = None,
+        fusion: str = "weighted",
+        fingerprint: str | None = None,
+        rerank: bool = False,
+        why: bool = False,
+        collapse: bool | float = False,
+        pieces: bool = False,
+        exact: bool = False,
+    ) -> list[SearchResults]:
+        """Return the k best documents for each of some queries, all from one state of the collection.
+
+        The results are those of :meth:`search`, whose parameters these are, for each query alone. Queries are encoded
+        together and searched in threads.
+
+        Parameters
+        ----------
+        queries : iterable of str or array (dimension,)
+            A single text is refused.
+
+        Returns
+        -------
+        list of SearchResults
+            In the order of the queries.
+
+        Raises
+        ------
+        InputError
+            As of :meth:`search`, with the place of the query that it concerns.
+        """
+        if isinstance(queries, str):
+            raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
+        rest = (k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact)
+        requests = []
+        for place, query in enumerate(queries, 1):
+            try:
+                requests.append(SearchRequest(query, *rest))
+            except InputError as error:
+                raise InputError(f"query {place}: {error}") from error
+        return (answer_reranked if rerank else answer_all)(self._access, requests, why)
 
     def neighbours(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32
 from gem_index.collection.near import NEAR, ROUNDING, check_threshold
 from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
 from gem_index.index.fusion import DEPTH, FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores, fused
-from gem_index.index.hits import Hits
+from gem_index.index.hits import Hits, Ids
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
-from gem_index.store.documents import DocumentRepository
 from gem_index.text import check_text, tokenize
 
-__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest", "unit_vector"]
+__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest", "query_vectors", "unit_vector"]
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
@@ -132,57 +132,87 @@ def unit_vector(
     return (row / norm).astype(np.float32)
 
 
+def query_vectors(view: View, requests: Sequence[SearchRequest]) -> list[F32 | None]:
+    """Return the vector of each request's query; None where the mode needs none.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If a vector was made by another encoder than the collection's.
+    """
+    texts = [
+        asked.query
+        for asked in requests
+        if isinstance(asked.query, str) and asked.mode != "lexical"
+    ]
+    encoded = iter(view.encoder.encode(texts))
+    return [_query_vector(view, asked, encoded) for asked in requests]
+
+
+def _query_vector(view: View, asked: SearchRequest, encoded: Iterator[F32]) -> F32 | None:
+    if isinstance(asked.query, str):
+        return None if asked.mode == "lexical" else next(encoded)
+    if asked.fingerprint != view.encoder.fingerprint:
+        raise FingerprintMismatchError(
+            "the collection",
+            view.encoder.fingerprint,
+            str(asked.fingerprint),
+            "search with a text, or with a vector of the collection's own encoder",
+            kind="encoder",
+        )
+    return unit_vector(asked.query, view.encoder.dimension)
+
+
 def _least(hits: Hits, depth: int) -> float:
     """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 
 
 class Search:
-    """One search of one state of a collection."""
+    """One search of one state of a collection.
+
+    Parameters
+    ----------
+    view : View
+    texts : callable
+        Returns the texts of some documents.
+    asked : SearchRequest
+    allowed : int64 array, optional
+        The documents that its filter accepts, ascending.
+    vector : float32 array (d,), optional
+        Of the query, from :func:`query_vectors`.
+    """
 
     def __init__(
         self,
         view: View,
-        documents: DocumentRepository,
+        texts: Callable[[Ids], list[str]],
         asked: SearchRequest,
-        allowed: npt.NDArray[np.int64] | None,
+        allowed: Ids | None,
+        vector: F32 | None,
     ) -> None:
-        self._view = replace(view, from_texts=True) if asked.exact else view
-        self._documents = documents
-        self._asked = asked
+        self.view = replace(view, from_texts=True) if asked.exact else view
+        self.asked = asked
+        self._texts = texts
         self._allowed = allowed
-        self._vector: npt.NDArray[np.float32] | None = None
+        self._vector = vector
         self._terms: list[str] = []
-        query = asked.query
-        if not isinstance(query, str):
-            if asked.fingerprint != view.encoder.fingerprint:
-                raise FingerprintMismatchError(
-                    "the collection",
-                    view.encoder.fingerprint,
-                    str(asked.fingerprint),
-                    "search with a text, or with a vector of the collection's own encoder",
-                    kind="encoder",
-                )
-            self._vector = unit_vector(query, view.encoder.dimension)
-            return
-        if asked.mode != "lexical":
-            self._vector = view.encoder.encode([query])[0]
-        if asked.mode != "dense":
-            self._terms = list(dict.fromkeys(terms_of(query)))
+        if isinstance(asked.query, str) and asked.mode != "dense":
+            self._terms = list(dict.fromkeys(terms_of(asked.query)))
 
     def without_words(self) -> Search:
         """Return the same search without word search."""
-        other = Search(self._view, self._documents, self._asked, self._allowed)
+        other = Search(self.view, self._texts, self.asked, self._allowed, self._vector)
         other._terms = []
         return other
 
     def best(self) -> list[Hit]:
         """Return the k best hits, or all that reach a score; where asked for, nearly equal ones as one."""
-        near = self._asked.collapse
-        hits = self._reaching(self._asked.k) if near is False else self._collapsed(near)
-        if self._asked.mode == "dense":
+        near = self.asked.collapse
+        hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
+        if self.asked.mode == "dense":
             return [replace(hit, cosine=hit.score) for hit in hits]
-        if self._asked.mode == "lexical":
+        if self.asked.mode == "lexical":
             return [replace(hit, bm25=hit.score) for hit in hits]
         if not self._terms:
             return hits
@@ -195,7 +225,7 @@ class Search:
 
         The last one has its near ones too: hits are looked at up to the first that is near to none.
         """
-        k = self._asked.k
+        k = self.asked.k
         asked = None if k is None else max(k, min(2 * (k + 1), _MOST))
         while True:
             hits = self._reaching(asked)
@@ -207,7 +237,7 @@ class Search:
     def _without_near(self, hits: list[Hit], near: float, k: int | None) -> tuple[list[Hit], bool]:
         """Return at most k hits with those that they hide, and whether there is a further one."""
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
-        vectors = self._view.vectors(seqs, self._texts)
+        vectors = self.view.vectors(seqs, self._texts)
         kept: list[int] = []
         similar: dict[int, list[int]] = {}
         best = {hit.seq: hit for hit in hits}
@@ -225,7 +255,7 @@ class Search:
         return [replace(best[int(seqs[p])], similar=tuple(similar[p])) for p in kept], False
 
     def _reaching(self, k: int | None) -> list[Hit]:
-        min_score = self._asked.min_score
+        min_score = self.asked.min_score
         if k is not None:
             hits, _ = self._search(k)
             return hits if min_score is None else [hit for hit in hits if hit.score >= min_score]
@@ -242,11 +272,11 @@ class Search:
 
         Of a hybrid search with a least score and no k these are all documents of either list.
         """
-        if self._asked.mode != "hybrid":
-            dense = self._asked.mode == "dense"
+        if self.asked.mode != "hybrid":
+            dense = self.asked.mode == "dense"
             found = self._dense(k) if dense else self._lexical(self._plain, k, self._allowed)
             return [Hit(*hit) for hit in found], _least(found, k)
-        by_ranks = self._asked.fusion == "rrf"
+        by_ranks = self.asked.fusion == "rrf"
         depth = max(RANK_DEPTH if by_ranks else DEPTH, k)
         dense_hits = self._dense(k, depth)
         if by_ranks:
@@ -257,14 +287,14 @@ class Search:
             # ranks of an unfinished list change with its length, so search until the dense list is complete
             rest = -math.inf if len(dense_hits) < depth else math.inf
         else:
-            weights = self._view.match_weights(self._terms) if self._terms else {}
+            weights = self.view.match_weights(self._terms) if self._terms else {}
             matching = self._lexical(weights, depth, self._allowed)
             best, cosine = fuse_scores(
                 dense_hits,
                 matching,
-                k if self._asked.k is not None else 2 * depth,
+                k if self.asked.k is not None else 2 * depth,
                 depth,
-                self._view.exact,
+                self.view.exact,
                 self._cosines,
                 lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
             )
@@ -277,16 +307,13 @@ class Search:
 
     def _dense(self, k: int, depth: int | None = None) -> Hits:
         assert self._vector is not None
-        return self._view.nearest(self._vector, k, self._allowed, self._texts, depth)
+        return self.view.nearest(self._vector, k, self._allowed, self._texts, depth)
 
     def _lexical(
         self, terms: Mapping[str, float], k: int, allowed: npt.NDArray[np.int64] | None
     ) -> Hits:
-        return self._view.match(terms, k, allowed) if terms else []
+        return self.view.match(terms, k, allowed) if terms else []
 
     def _cosines(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         assert self._vector is not None
-        return self._view.cosines(self._vector, seqs, self._texts)
-
-    def _texts(self, seqs: npt.NDArray[np.int64]) -> list[str]:
-        return self._documents.texts(seqs.tolist())
+        return self.view.cosines(self._vector, seqs, self._texts)

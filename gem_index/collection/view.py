@@ -18,7 +18,7 @@ from gem_index.collection.pieces import PieceEncoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder
-from gem_index.index.hits import Hits, Ids, best_of, members
+from gem_index.index.hits import Hits, Ids, among, best_of, members
 from gem_index.index.lexical import LexicalTail, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
@@ -169,10 +169,10 @@ class View:
     ) -> npt.NDArray[np.float32]:
         """Return the cosines (n,) of living documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
-        missing = ~members(seqs, self.tail_ids)
+        missing = ~among(seqs, self.tail_ids)
         found[~missing] = self._tail.best(query)[np.searchsorted(self.tail_ids, seqs[~missing])]
         if self.snapshot is not None and self._scores(self.snapshot) and missing.any():
-            held = missing & members(seqs, self.snapshot.ids)
+            held = missing & among(seqs, self.snapshot.ids)
             places = np.searchsorted(self.snapshot.ids, seqs[held])
             found[held] = self.snapshot.index.best(places, query)
             missing &= ~held
@@ -187,13 +187,13 @@ class View:
     def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
         """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
         found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
-        there = members(seqs, self.tail_ids)
+        there = among(seqs, self.tail_ids)
         places = np.searchsorted(self.tail_ids, seqs[there])
         there[there] = self.tail_counts[places] == 1
         found[there] = self._tail.take(np.searchsorted(self.tail_ids, seqs[there]))
         missing = ~there
         if self.snapshot is not None and self.snapshot.kind.exact and missing.any():
-            held = missing & members(seqs, self.snapshot.ids)
+            held = missing & among(seqs, self.snapshot.ids)
             places = np.searchsorted(self.snapshot.ids, seqs[held])
             whole = self.snapshot.index.whole(places)
             held[held] = whole

@@ -75,7 +75,7 @@ class VectorRows:
 
 
 class RowsWriter:
-    """Appends vectors to a file of rows.
+    """Appends vectors to a file of rows; one that stays empty is removed at the end of the ``with`` block.
 
     Parameters
     ----------
@@ -122,6 +122,8 @@ class RowsWriter:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
+        if not self.path.stat().st_size:
+            self.path.unlink()
 
     def _write(self, content: bytes) -> None:
         self._file.write(content)

@@ -236,7 +236,7 @@ def _build(new: SnapshotInputs, rows: Path) -> Built:
             none = np.zeros(0, np.int64)
             start = Built(index, none, none, _new_rows(new, rows))
     built = _add_after(new, start, int(start.ids[-1]) if len(start.ids) else 0)
-    if built.rows is not None and built.rows.path.parent != rows:
+    if built.rows is not None and len(built.index) and built.rows.path.parent != rows:
         rows.mkdir(mode=0o700)
         numbered(rows, 0).hardlink_to(built.rows.path)
     return built

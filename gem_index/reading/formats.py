@@ -18,7 +18,15 @@ from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.reading.fields import LINE, Fields
 
-__all__ = ["FORMATS", "UNSUPPORTED", "Record", "plain", "read_json_lines", "read_objects"]
+__all__ = [
+    "FORMATS",
+    "UNSUPPORTED",
+    "Record",
+    "plain",
+    "read_json_lines",
+    "read_lines",
+    "read_objects",
+]
 
 UNSUPPORTED = (ValueError, ArithmeticError, TypeError, LookupError)
 """Exceptions from converting a value of a table that JSON does not have."""
@@ -34,16 +42,27 @@ def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any
     InputError
         If the file cannot be read; RecordError if a line is not JSON.
     """
+    for line, text in read_lines(name, max_record_bytes):
+        try:
+            yield line, parse_json(text)
+        except JsonError as error:
+            raise RecordError(name, line, f"the line {error}") from error
+
+
+def read_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, str]]:
+    """Iterate over (line, text) of a file of UTF-8 lines; ``-`` is standard input, blank lines are left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read; RecordError if a line is too long or not UTF-8.
+    """
     with open_input(name) as file:
         for line, text, problem in _lines(file, max_record_bytes):
             if problem or text is None:
                 raise RecordError(name, line, problem)
-            if not text.strip():
-                continue
-            try:
-                yield line, parse_json(text.strip())
-            except JsonError as error:
-                raise RecordError(name, line, f"the line {error}") from error
+            if text.strip():
+                yield line, text.strip()
 
 
 def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields]]:

@@ -6,9 +6,11 @@
 import json
 import random
 import sys
+from types import ModuleType
 
 from gem_index import Document, Home
-from gem_index.collection import collection, publish
+from gem_index.collection import texts as collection_texts
+from gem_index.collection import writing
 from gem_index.index import checkpoint
 
 WORDS = [
@@ -51,13 +53,21 @@ def apply(state: dict[str, str], step: dict) -> dict[str, str]:
     return {name: text for name, text in state.items() if name not in step.get("ids", ())}
 
 
+def _replace(module: ModuleType, **values: int) -> None:
+    """Set constants of a module, which must be there."""
+    for name, value in values.items():
+        getattr(module, name)
+        setattr(module, name, value)
+
+
 def main() -> None:
     home, seed = Home(sys.argv[1]), int(sys.argv[2])
-    collection._TAIL_LIMIT = 40  # so that snapshots come often
-    publish._BLOCK, checkpoint._EVERY, checkpoint._SHARE = 30, 0, 0  # a checkpoint after each block
+    _replace(writing, _TAIL_LIMIT=40)  # so that snapshots come often
+    _replace(collection_texts, _BLOCK=30)
+    _replace(checkpoint, _EVERY=0, _SHARE=0)  # a checkpoint after each block
     rng = random.Random(seed)
     names = [status.name for status in home.collections()]
-    made = home.collection("c") if "c" in names else home.create_collection("c")
+    made = home.collection("c") if "c" in names else home.create_collection("c", index="pq")
     state = stored(home)
     for number in range(seed * 1000, seed * 1000 + 1000):
         step = step_of(rng, number, list(state))

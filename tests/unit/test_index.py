@@ -11,7 +11,8 @@ from gem_index.index.snapshot import Snapshot, SnapshotInputs
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (
-    "flat", "pq", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "RaBitQfs", "IVF4,Flat", "IVF4,RaBitQ", "PCA8,SQ8", "SQ8,Refine(Flat)"
+    "flat", "pq", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "RaBitQfs", "IVF4,Flat", "IVF4,RaBitQ", "PCA8,SQ8",
+    "SQ8,Refine(Flat)",
 )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def files(collection, pattern):
 
 
 @pytest.mark.parametrize(
-    ("kind", "sampled"), [("flat", 0), ("sq8", 100), ("rabitq", 100), ("hnsw", 100)]
+    ("kind", "sampled"), [("flat", 0), ("sq8", 100), ("rabitq", 100), ("hnsw", 100), ("pq", 100)]
 )
 def test_resumes_from_the_model_and_the_last_checkpoint(made, work, kind, sampled):
     whole, interrupted = made("whole", kind), made("interrupted", kind)
@@ -88,6 +88,9 @@ def test_resumes_from_the_model_and_the_last_checkpoint(made, work, kind, sample
     ]:  # a graph's levels are drawn
         (one,), (other,) = files(whole, name), files(interrupted, name)
         assert one.read_bytes() == other.read_bytes()
+    ones, others = files(whole, "rows/*"), files(interrupted, "rows/*")
+    assert len(ones) == len(others) == (kind != "flat")
+    assert [path.read_bytes() for path in ones] == [path.read_bytes() for path in others]
     assert files(interrupted, "unfinished/**/*") == []
 
 
@@ -100,17 +103,18 @@ def test_starts_again_when_the_documents_changed(made, work):
 
 
 @pytest.mark.parametrize(
-    ("name", "fits", "encoded"),
+    ("name", "kind", "fits", "encoded"),
     [
-        ("model.safetensors", 1, 100),
-        ("vectors.faiss", 0, 100),
-        ("ids.npy", 0, 100),
-        ("checkpoint.json", 0, 100),
+        ("model.safetensors", "flat", 1, 100),
+        ("vectors.faiss", "flat", 0, 100),
+        ("ids.npy", "flat", 0, 100),
+        ("checkpoint.json", "flat", 0, 100),
+        ("vectors.i16", "sq8", 0, 200),
     ],
 )
-def test_a_damaged_checkpoint_costs_time_alone(made, work, name, fits, encoded, caplog):
-    collection = made("home")
-    cut(collection, work, 60)
+def test_a_damaged_checkpoint_costs_time_alone(made, work, name, kind, fits, encoded, caplog):
+    collection = made("home", kind)
+    cut(collection, work, 60 if kind == "flat" else 160)
     (path,) = files(collection, f"unfinished/**/{name}")
     content = bytearray(path.read_bytes())
     content[-5] ^= 0x41

@@ -1,0 +1,216 @@
+"""The command search: one query, or a file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError, InputError
+from gem_index.text import WeightedText
+from gem_index_cli.context import (
+    AsJson,
+    AsJsonLines,
+    CollectionName,
+    check_target,
+    home_of,
+    progress_bar,
+)
+from gem_index_cli.documents import Where, parsed_filter
+from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
+
+if TYPE_CHECKING:
+    from gem_index import Collection, SearchResult, SearchResults
+    from gem_index.reading.questions import Question
+
+__all__ = ["register"]
+
+_AT_ONCE = 512  # queries
+
+
+def search(
+    context: typer.Context,
+    collection: CollectionName,
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="[QUERY]", help="What to search for.", show_default=False),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="hybrid (both), dense (by meaning) or lexical (by words, BM25).")
+    ] = "hybrid",
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            help="Only results with at least this score: of hybrid (cosine + 2.25 match) / 3.25, of dense the cosine, of "
+            "lexical BM25."
+        ),
+    ] = None,
+    fusion: Annotated[
+        str, typer.Option(help="How hybrid combines the two: weighted or rrf.")
+    ] = "weighted",
+    where: Where = None,
+    rerank: Annotated[
+        bool,
+        typer.Option(
+            "--rerank", help="Order the best hits of the mode, 100 at least, by their cosine."
+        ),
+    ] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Explain each hit: what each pair of words adds to its cosine."),
+    ] = False,
+    collapse: Annotated[
+        bool,
+        typer.Option(
+            "--collapse",
+            help="Of documents that say nearly the same show the best, and the ids of the others.",
+        ),
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Cosine from which --collapse takes two documents for the same. Default: 0.95.",
+            show_default=False,
+        ),
+    ] = None,
+    pieces: Annotated[
+        bool,
+        typer.Option("--pieces", help="Show the pieces of documents apart, each with its place."),
+    ] = False,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Compute the cosines of the hits from their texts, not from vectors in 16 bits a number (within 1e-4).",
+        ),
+    ] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help='Many queries: a text a line, or JSON lines such as {"id": 1, "query": "..."}; - is standard input.',
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the results of --queries to a .jsonl file.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
+) -> None:
+    """Find the texts nearest in meaning, or by words, to a query."""
+    if k is None and min_score is None:
+        k = 10
+    if threshold is not None and not collapse:
+        raise ConfigError("found --threshold without --collapse; expected both, or neither")
+    if (query is None) == (queries is None):
+        found = "neither a query nor --queries" if query is None else "a query and --queries"
+        raise ConfigError(f"found {found}; expected one of them")
+    if output is not None and queries is None:
+        raise ConfigError("found -o without --queries; expected both, or --json for one query")
+    wanted: dict[str, Any] = {
+        "k": k,
+        "where": parsed_filter(where),
+        "mode": mode,
+        "min_score": min_score,
+        "fusion": fusion,
+        "rerank": rerank,
+        "why": why,
+        "collapse": collapse if threshold is None else threshold,
+        "pieces": pieces,
+        "exact": exact,
+    }
+    searched = home_of(context).collection(collection)
+    if queries is not None:
+        _search_file(searched, queries, output, wanted, as_json or as_json_lines)
+        return
+    hits = searched.search(str(query), **wanted)
+    if not as_json and not as_json_lines:
+        print_results(hits)
+        return
+    # with the query each hit is all that rerank needs to know
+    rows = [_row(hit, wanted) | {"query": query} for hit in hits]
+    print_json_lines(rows) if as_json_lines else print_json(rows)
+
+
+def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return a hit as JSON values, without what was not asked for."""
+    row = asdict(hit)
+    if isinstance(hit.text, WeightedText):
+        row["weights"] = hit.text.weights
+    for name, there in (
+        ("why", wanted["why"]),
+        ("similar", wanted["collapse"]),
+        ("piece", hit.piece is not None),
+    ):
+        if not there:
+            del row[name]
+    return row
+
+
+def _search_file(
+    collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
+) -> None:
+    """Search for each query of a file, and print or write a line of JSON for each, or the results as text."""
+    from gem_index.files import publish_file
+    from gem_index.reading.questions import read_questions
+
+    if output is not None:
+        check_target(output, "results.jsonl", ".jsonl")
+    count = 0
+    with ExitStack() as stack:
+        file = None if output is None else stack.enter_context(publish_file(output))
+        progress = stack.enter_context(progress_bar("search"))
+        for asked, results in _answers(collection, read_questions(source), wanted):
+            count += 1
+            line = {
+                **asked.id,
+                "query": asked.query,
+                "results": [_row(hit, wanted) for hit in results],
+            }
+            if file is not None:
+                file.write(json_line(line).encode())
+                progress("search", count, 0)
+            elif as_json:
+                print_json(line)
+            else:
+                print_results(results, title=asked.query)
+        if not count:
+            raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
+    if output is None:
+        return
+    if as_json:
+        print_json({"collection": collection.name, "queries": count, "output": str(output)})
+    else:
+        say(f"The results of {count} queries are in {output}.")
+
+
+def _answers(
+    collection: Collection, questions: Iterator[Question], wanted: dict[str, Any]
+) -> Iterator[tuple[Question, SearchResults]]:
+    """Iterate over the queries with their results; many are searched at a time."""
+    while block := list(islice(questions, _AT_ONCE)):
+        yield from zip(
+            block, collection.search_many([each.query for each in block], **wanted), strict=True
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the tree."""
+    app.command()(search)
