@@ -15,6 +15,7 @@ __all__ = [
     "PieceRows",
     "left_rows",
     "piece_fields",
+    "piece_id",
     "piece_of",
     "piece_rows",
     "row_ids",
@@ -60,7 +61,12 @@ def row_ids(document_id: str, pieces: int) -> list[str]:
     """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... where it is cut."""
     if pieces == 1:
         return [document_id]
-    return [f"{document_id}#{number}" for number in range(1, pieces + 1)]
+    return [piece_id(document_id, number) for number in range(1, pieces + 1)]
+
+
+def piece_id(document_id: str, number: int) -> str:
+    """Return the id of the row of a document's piece; the first has the number 1."""
+    return f"{document_id}#{number}"
 
 
 def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None:
@@ -68,7 +74,7 @@ def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None
     if not set(_ALWAYS) <= set(metadata):
         return None
     parent, number = metadata["parent"], metadata["piece"]
-    return (str(parent), int(number)) if row_id == f"{parent}#{number}" else None
+    return (str(parent), int(number)) if row_id == piece_id(parent, number) else None
 
 
 def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:

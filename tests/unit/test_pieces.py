@@ -151,6 +151,18 @@ class TestCollection:
         every = cut.search("the day in the town", 50, mode=mode, pieces=True)
         assert len(every) > len({hit.id for hit in every})
 
+    def test_a_result_as_a_row_is_what_a_push_stores(self, cut, tmp_path):
+        cut.push(f"parquet://{tmp_path}/out")
+        rows = rows_in(tmp_path / "out")
+        for apart in (True, False):
+            found = [hit.as_row() for hit in cut.search("renew a visa", 20, pieces=apart)]
+            assert {hit.id for hit in found} <= set(rows)
+            assert {hit.id.split("#")[0] for hit in found} == {"guide", "other", "visa", "bank"}
+            for hit in found:
+                assert (hit.text, hit.metadata) == (rows[hit.id].text, rows[hit.id].metadata)
+        every = [hit.as_row().id for hit in cut.search("renew a visa", 50, pieces=True)]
+        assert sorted(every) == sorted(rows)
+
     def test_the_score_is_that_of_the_best_piece(self, cut):
         vectors = cut._access.encoder()
         for hit in cut.search("renew a visa", mode="dense"):
