@@ -335,7 +335,7 @@ class TestPush:
             ]
         )
         hit = next(hit for hit in cut.search("renew a visa", 10) if hit.id == "paper")
-        assert hit.piece.page == 3
+        assert hit.piece.page == hit.as_row().metadata["page"] == 3
         cut.push(f"parquet://{tmp_path}/out")
         rows = rows_in(tmp_path / "out")
         pages = [row.metadata["page"] for name, row in rows.items() if name.startswith("paper#")]

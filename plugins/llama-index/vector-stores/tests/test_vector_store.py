@@ -486,6 +486,19 @@ class TestPieces:
         assert min(piece.start_char_idx for piece in placed) == 0
         assert max(piece.end_char_idx for piece in placed) == len(LONG.rstrip())
 
+    def test_own_metadata_called_like_those_of_a_piece_stay_metadata(self) -> None:
+        store = GemVectorStore()
+        text = f"{FILLER * 20}\n\f{FILLER * 20}"
+        store.add([TextNode(id_="a", text=text, metadata={"heading": "mine", "end": "mine"})])
+        asked = VectorStoreQuery(query_str="office", similarity_top_k=20)
+        found = store.query(asked, pieces=True).nodes
+        assert {piece.metadata["page"] for piece in found} == {1, 2}
+        for piece in found:
+            assert piece.metadata["heading"] == "mine"
+            assert "heading" not in piece.excluded_llm_metadata_keys
+            if piece.start_char_idx is not None:
+                assert text[piece.start_char_idx : piece.metadata["end"]] == piece.text
+
     def test_a_piece_of_metadata_alone_has_no_place(self) -> None:
         store = GemVectorStore()
         store.add([TextNode(id_="a", text="a river", metadata={"title": "a bank of sand " * 90})])

@@ -25,8 +25,8 @@ REF_DOC_ID = "ref_doc_id"
 _OWN_TEXT = "_text"
 """Metadata entry with the node's own text, if it differs from the embedded text."""
 
-_PLACE = ("parent", "piece", "start", "end", "heading")
-"""Metadata that a piece has beside its node's."""
+_PLACE = ("parent", "piece", "start", "end")
+"""Metadata that every piece has beside its node's."""
 
 
 def embedded_text(node: BaseNode) -> str:
@@ -69,7 +69,8 @@ def piece_node(hit: SearchResult) -> BaseNode:
         start, end = (min(max(0, place - before), len(own)) for place in (start, end))
         text = own[start:end] or text
     row = hit.as_row()
-    names = _PLACE if hit.piece.heading else _PLACE[:-1]
+    known = ("heading", hit.piece.heading), ("page", hit.piece.page)
+    names = (*_PLACE, *(name for name, value in known if value))
     place = {name: row.metadata[name] for name in names}
     return TextNode(
         id_=row.id,
