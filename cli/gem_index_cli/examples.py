@@ -64,7 +64,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "drop": ("gem-index drop faq --yes",),
     "push": ("gem-index push faq parquet://./faq", "gem-index push faq parquet://./faq --dry-run"),
     "pull": ("gem-index pull parquet://./faq faq-again",),
-    "embed": ("gem-index embed questions.jsonl --to parquet://./questions",),
+    "embed": (
+        "gem-index embed questions.jsonl --to parquet://./questions",
+        "gem-index embed ~/manuals --to parquet://./manuals --chunk 200 --overlap 40 --headings",
+    ),
     "targets": ("gem-index targets",),
     "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
     "encode": (

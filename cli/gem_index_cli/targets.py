@@ -18,6 +18,7 @@ from gem_index_cli.context import (
     takes,
 )
 from gem_index_cli.output import print_json, print_table, say
+from gem_index_cli.pieces import PieceOptions
 from gem_index_cli.sources import FolderOptions, QueryOptions, Sources, Whole, readers_of
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def pull(
     folders=FolderOptions,
     queries=QueryOptions,
     config=ConfigOptions,
+    pieces=PieceOptions,
     encoder=EncoderOptions,
 )
 def embed(
@@ -116,6 +118,7 @@ def embed(
     options: InputOptions,
     folders: FolderOptions,
     queries: QueryOptions,
+    pieces: PieceOptions,
     config: ConfigOptions,
     encoder: EncoderOptions,
     to: Annotated[
@@ -138,7 +141,7 @@ def embed(
     found = encoder.encoder(context, config)
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     with progress_bar("embed") as progress:
-        report = embed_into(to, found, readers, asked, progress)
+        report = embed_into(to, found, readers, asked, progress, cutting=pieces.cutting())
     options.log.end()
     _print(report, as_json)
 

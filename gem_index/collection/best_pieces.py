@@ -18,8 +18,9 @@ __all__ = ["with_pieces"]
 
 @dataclass(frozen=True)
 class _Scored:
-    """A piece with its own score on the scale of the mode."""
+    """A piece with its number from 1 on, and its own score on the scale of the mode."""
 
+    number: int
     piece: Piece
     score: float
     cosine: float
@@ -67,7 +68,7 @@ def with_pieces(
             cosine=None if hit.cosine is None else each.cosine,
             bm25=None if hit.bm25 is None else each.bm25,
             text=hit.text[each.piece.start : each.piece.end],
-            piece=_found(hit.text, each.piece, 1),
+            piece=_found(hit.text, each, 1) if len(pieces) > 1 else None,
         )
         for hit, pieces in zip(results, scored, strict=True)
         for each in pieces
@@ -98,14 +99,18 @@ def _score_all(
             matches = words(view.match_weights(terms))
             scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
     values = iter(zip(scores, cosines, bm25, strict=True))
-    return [[_Scored(piece, *next(values)) for piece in pieces] for pieces in cut]
+    return [
+        [_Scored(number, piece, *next(values)) for number, piece in enumerate(pieces, 1)]
+        for pieces in cut
+    ]
 
 
 def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:
     best = max(pieces, key=lambda each: (each.score, each.cosine))
-    return _found(text, best.piece, sum(each.score >= least for each in pieces))
+    return _found(text, best, sum(each.score >= least for each in pieces))
 
 
-def _found(text: str, piece: Piece, hits: int) -> FoundPiece:
+def _found(text: str, scored: _Scored, hits: int) -> FoundPiece:
+    piece = scored.piece
     part = text[piece.start : piece.end]
-    return FoundPiece(part, piece.start, piece.end, piece.heading, hits, piece.page)
+    return FoundPiece(part, scored.number, piece.start, piece.end, piece.heading, hits, piece.page)

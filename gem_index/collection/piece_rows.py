@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_index.reading import Cutting
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
+from gem_index.reading import Cutting, Piece
 
-__all__ = ["PieceRows", "piece_rows", "row_ids"]
+__all__ = [
+    "PLACE",
+    "PieceRows",
+    "left_rows",
+    "piece_fields",
+    "piece_id",
+    "piece_of",
+    "piece_rows",
+    "row_ids",
+    "taken_id",
+]
+
+_ALWAYS = ("parent", "piece", "start", "end")
+PLACE = (*_ALWAYS, "heading", "page")
+"""The metadata that a row has beside its document's if it is a piece."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +35,8 @@ class PieceRows:
     ----------
     ids, texts, metadata : list (p,)
         Of the rows; the metadata of a piece hold its document's id, its number and its place.
+    embedded : list of str (p,)
+        What is embedded of each.
     counts : list of int (n,)
         How many rows each document has.
     """
@@ -26,6 +44,7 @@ class PieceRows:
     ids: list[str]
     texts: list[str]
     metadata: list[Mapping[str, Any]]
+    embedded: list[str]
     counts: list[int]
 
     @property
@@ -34,7 +53,7 @@ class PieceRows:
         return [
             name
             for name, fields in zip(self.ids, self.metadata, strict=True)
-            if fields.get("piece") and name == f"{fields.get('parent')}#{fields['piece']}"
+            if piece_of(name, fields)
         ]
 
 
@@ -42,7 +61,27 @@ def row_ids(document_id: str, pieces: int) -> list[str]:
     """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... where it is cut."""
     if pieces == 1:
         return [document_id]
-    return [f"{document_id}#{number}" for number in range(1, pieces + 1)]
+    return [piece_id(document_id, number) for number in range(1, pieces + 1)]
+
+
+def piece_id(document_id: str, number: int) -> str:
+    """Return the id of the row of a document's piece; the first has the number 1."""
+    return f"{document_id}#{number}"
+
+
+def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Return the id of the document that a row is a piece of, and the piece's number; None if it is a document."""
+    if not set(_ALWAYS) <= set(metadata):
+        return None
+    parent, number = metadata["parent"], metadata["piece"]
+    return (str(parent), int(number)) if row_id == piece_id(parent, number) else None
+
+
+def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:
+    """Return the metadata of a piece beside its document's; heading and page only where there are any."""
+    place = {"parent": parent, "piece": number, "start": piece.start, "end": piece.end}
+    known = {"heading": piece.heading, "page": piece.page}
+    return {**place, **{name: value for name, value in known.items() if value}}
 
 
 def piece_rows(
@@ -52,18 +91,43 @@ def piece_rows(
     metadata: Sequence[Mapping[str, Any]],
 ) -> PieceRows:
     """Cut documents into rows."""
-    rows = PieceRows([], [], [], [])
+    rows = PieceRows([], [], [], [], [])
     for name, text, fields in zip(ids, texts, metadata, strict=True):
         pieces = cutting.pieces(text)
         rows.counts.append(len(pieces))
         rows.ids.extend(row_ids(name, len(pieces)))
         if len(pieces) == 1:
             rows.texts.append(str(text))
+            rows.embedded.append(text)
             rows.metadata.append(fields)
             continue
         for number, piece in enumerate(pieces, 1):
             rows.texts.append(text[piece.start : piece.end])
-            place = {"parent": name, "piece": number, "start": piece.start, "end": piece.end}
-            known = {"heading": piece.heading, "page": piece.page}
-            rows.metadata.append({**fields, **place, **{k: v for k, v in known.items() if v}})
+            rows.embedded.append(cutting.embedded(text, piece))
+            rows.metadata.append({**fields, **piece_fields(name, number, piece)})
     return rows
+
+
+def left_rows(ids: Sequence[str], counts: Sequence[int], before: Iterable[int]) -> list[str]:
+    """Return the rows of earlier contents of documents that their new ones do not replace.
+
+    Parameters
+    ----------
+    ids : sequence of str (n,)
+    counts, before : sequence of int (n,)
+        How many rows each document has, and had; 0 for none.
+    """
+    left: list[str] = []
+    for name, count, earlier in zip(ids, counts, before, strict=True):
+        if earlier > count or (earlier == 1) != (count == 1):
+            kept = set(row_ids(name, count))
+            left += [row for row in row_ids(name, earlier) if row not in kept]
+    return left
+
+
+def taken_id(row_id: str, advice: str) -> ConfigError:
+    """Return the error of a document whose id another document's piece has."""
+    return ConfigError(
+        f"the document {quoted(row_id)} has the id of a piece of another document; expected another id: "
+        f"give it one, or {advice}"
+    )

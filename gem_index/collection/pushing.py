@@ -11,11 +11,11 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -23,21 +23,17 @@ from filelock import FileLock, Timeout
 
 from gem_index.arrays import F32
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.piece_rows import PieceRows, piece_rows, row_ids
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.piece_rows import PieceRows, left_rows, piece_rows, row_ids, taken_id
 from gem_index.collection.results import PushReport
-from gem_index.collection.sending import PushOptions, send, storable
+from gem_index.collection.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.view import View
 from gem_index.errors import (
-    ConfigError,
     FingerprintMismatchError,
     HomeBusyError,
     TargetChangedError,
 )
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
-from gem_index.reading import Cutting
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable
@@ -253,9 +249,8 @@ class _Push:
         )
         with ThreadPoolExecutor(1) as assistant:
             for asked, batch in self._batches(assistant, record, changed, new=new):
-                send(table, batch.documents)
-                if pieces_before:
-                    self._delete_left(table, batch, pieces_before)
+                before = [pieces_before.get(seq, 0) for seq in batch.seqs]
+                send(table, batch.documents, left_rows(batch.ids, batch.pieces, before))
                 replaced = sum(seq in earlier for seq in batch.seqs) if earlier else 0
                 updated += replaced
                 added += len(batch.seqs) - replaced
@@ -277,15 +272,6 @@ class _Push:
         with self._repository() as targets:
             targets.mark(record.id, complete=True)
         return _Counts(added, updated, len(stale))
-
-    def _delete_left(self, table: TargetTable, batch: _Batch, before: dict[int, int]) -> None:
-        """Delete rows of earlier contents that the new ones did not replace."""
-        left: list[str] = []
-        for name, seq, count in zip(batch.ids, batch.seqs, batch.pieces, strict=True):
-            kept = set(row_ids(name, count))
-            left += [row for row in row_ids(name, before.get(seq, 0)) if row not in kept]
-        if left:
-            with_retries(table.delete, left)
 
     def _batches(
         self,
@@ -331,49 +317,39 @@ class _Push:
         with self._access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
             cutting = rows.record.cuts
-        metadata: list[Mapping[str, Any]] = [json.loads(each) for each in as_json]
-        cut = piece_rows(cutting, ids, texts, metadata)
-        if len(cut.ids) != len(ids):
-            return self._prepare_pieces(cutting, cut, (found, ids, texts), new)
-        kept = storable(self._target, ids, metadata, self._options.drop_unsupported)
-        documents = TargetBatch(
-            ids,
-            self._vectors(found, texts),
-            cut.texts if self._options.texts else None,
-            kept,
-            as_json=as_json if kept is metadata else None,
+        cut = piece_rows(cutting, ids, texts, [json.loads(each) for each in as_json])
+        whole = len(cut.ids) == len(ids)
+        if not whole:
+            self._check_piece_ids(cut)
+        batch = batch_of(
+            self._target,
+            cut,
+            self._row_vectors(found, cut),
+            self._options,
+            as_json=as_json if whole else None,
             new=new,
         )
-        return _Batch(ids, found, cut.counts, documents)
+        return _Batch(ids, found, cut.counts, batch)
 
-    def _prepare_pieces(
-        self,
-        cutting: Cutting,
-        cut: PieceRows,
-        columns: tuple[list[int], list[str], list[str]],
-        new: bool,
-    ) -> _Batch:
-        """Encode documents of which some are cut."""
-        found, ids, texts = columns
+    def _check_piece_ids(self, cut: PieceRows) -> None:
+        """Raise ConfigError if a document has the id of a piece."""
         with self._access.reading() as rows:
             taken = rows.documents.seqs_of(cut.of_pieces)
         if taken:
-            raise ConfigError(
-                f"the document {quoted(next(iter(taken)))} has the id of a piece of another document; expected another id: "
-                "give it one, or build the collection without pieces"
-            )
+            raise taken_id(next(iter(taken)), "build the collection without pieces")
+
+    def _row_vectors(self, seqs: list[int], cut: PieceRows) -> F32:
+        """Return the vectors of rows: of whole documents those that the collection has, of pieces encoded ones."""
         whole = np.array(cut.counts) == 1
-        row_is_whole = np.repeat(whole, cut.counts)
+        if whole.all():
+            return self._vectors(seqs, cut.embedded)
+        of_whole = np.repeat(whole, cut.counts)
         vectors = np.empty((len(cut.ids), self._encoder.dimension), np.float32)
-        vectors[row_is_whole] = self._vectors(
-            [seq for seq, is_whole in zip(found, whole, strict=True) if is_whole],
-            [text for text, is_whole in zip(texts, whole, strict=True) if is_whole],
+        vectors[of_whole] = self._vectors(
+            list(compress(seqs, whole)), list(compress(cut.embedded, of_whole))
         )
-        long = [text for text, is_whole in zip(texts, whole, strict=True) if not is_whole]
-        vectors[~row_is_whole] = PieceEncoder(self._encoder, cutting).rows(long)[0]
-        kept = storable(self._target, cut.ids, cut.metadata, self._options.drop_unsupported)
-        parts = cut.texts if self._options.texts else None
-        return _Batch(ids, found, cut.counts, TargetBatch(cut.ids, vectors, parts, kept, new=new))
+        vectors[~of_whole] = self._encoder.encode(list(compress(cut.embedded, ~of_whole)))
+        return vectors
 
     def _vectors(self, seqs: list[int], texts: list[str]) -> F32:
         """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from gem_index.collection.piece_rows import piece_fields, piece_id
 from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
+from gem_index.reading import Piece
 
 __all__ = [
     "CollectionStatus",
@@ -30,6 +32,8 @@ class FoundPiece:
     Attributes
     ----------
     text : str
+    number : int
+        1 for the first piece of the document.
     start, end : int
         Its place in the document's text, in characters.
     heading : str
@@ -41,6 +45,7 @@ class FoundPiece:
     """
 
     text: str
+    number: int
     start: int
     end: int
     heading: str
@@ -55,7 +60,7 @@ class SearchResult:
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
     for. ``similar`` holds the ids of the hits that a collapsed search shows this one for. ``piece`` is the part of a text
-    in pieces that matches best, or the one that a search for pieces found.
+    in pieces that matches best, or the one that a search for pieces found; None for a text that is not cut.
     """
 
     id: str
@@ -67,6 +72,20 @@ class SearchResult:
     why: MatchExplanation | None = None
     similar: tuple[str, ...] = ()
     piece: FoundPiece | None = None
+
+    def as_row(self) -> SearchResult:
+        """Return the result under the id, text and metadata of its piece, as a push stores them; itself if it has none.
+
+        The id is ``id#n``; the metadata are those of the document with ``parent``, ``piece``, ``start``, ``end`` and, where
+        there are any, ``heading`` and ``page``.
+        """
+        if self.piece is None:
+            return self
+        piece = self.piece
+        part = Piece(piece.start, piece.end, piece.heading, piece.page)
+        place = piece_fields(self.id, piece.number, part)
+        name = piece_id(self.id, piece.number)
+        return replace(self, id=name, text=piece.text, metadata={**self.metadata, **place})
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
+from gem_index.arrays import F32
+from gem_index.collection.piece_rows import PieceRows
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.protocol import Target, TargetTable
 from gem_index.targets.retries import with_retries
 
-__all__ = ["PushOptions", "send", "storable"]
+__all__ = ["PushOptions", "batch_of", "send", "storable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,45 @@ def storable(
     ]
 
 
-def send(table: TargetTable, batch: TargetBatch) -> None:
-    """Upsert documents, again if the database is unavailable: then some may have arrived, and none is new."""
+def batch_of(
+    target: Target,
+    rows: PieceRows,
+    vectors: F32,
+    options: PushOptions,
+    *,
+    as_json: Sequence[str] | None = None,
+    new: bool = False,
+) -> TargetBatch:
+    """Return rows with their vectors (p, d) as a target stores them; the last two arguments are those of the batch.
+
+    Raises
+    ------
+    ConfigError
+        If a field cannot be stored and is not to be left out.
+    """
+    kept = storable(target, rows.ids, rows.metadata, options.drop_unsupported)
+    return TargetBatch(
+        rows.ids,
+        vectors,
+        rows.texts if options.texts else None,
+        kept,
+        as_json=as_json if kept is rows.metadata else None,
+        new=new,
+    )
+
+
+def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:
+    """Upsert documents, then delete rows that they left; again if the database is unavailable: some may have arrived.
+
+    Parameters
+    ----------
+    table : TargetTable
+    batch : TargetBatch
+    left : sequence of str, optional
+        Ids of rows of earlier contents; those that the batch itself holds stay.
+    """
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))
+    if left:
+        sent = set(batch.ids)
+        with_retries(table.delete, [row for row in left if row not in sent])

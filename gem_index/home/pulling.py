@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gem_index.collection.piece_rows import PLACE, piece_of
 from gem_index.collection.results import IngestReport
 from gem_index.documents import Document
 from gem_index.errors import ConfigError
@@ -62,8 +63,9 @@ def _documents(table: TargetTable) -> Iterator[Document]:
     """Iterate over the documents of a table; those that are in pieces come last, each as one again."""
     pieces: dict[str, list[TargetDocument]] = {}
     for document in table.documents():
-        if {"parent", "piece", "start", "end"} <= set(document.metadata):
-            pieces.setdefault(str(document.metadata["parent"]), []).append(document)
+        piece = piece_of(document.id, document.metadata)
+        if piece is not None:
+            pieces.setdefault(piece[0], []).append(document)
         else:
             yield Document(
                 id=document.id, text=document.text or "", metadata=dict(document.metadata)
@@ -85,6 +87,6 @@ def _joined(name: str, parts: list[TargetDocument]) -> Document:
         page += turned
         between = "\n" * (gap - turned) + "\f" * turned if gap > turned else "\n" * gap
         text = text[:start] + between + (part.text or "")
-    added = {"parent", "piece", "start", "end", "heading", *(("page",) if in_pages else ())}
+    added = set(PLACE) if in_pages else set(PLACE) - {"page"}
     metadata = {key: value for key, value in parts[0].metadata.items() if key not in added}
     return Document(id=name, text=text, metadata=metadata)

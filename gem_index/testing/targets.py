@@ -30,6 +30,7 @@ from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError
 from gem_index.home.home import Home
 from gem_index.home.opening import open_provider
+from gem_index.reading import Cutting
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.testing.samples import documentation_sentences, write_word_vectors
@@ -315,6 +316,33 @@ class TargetContract:
             embed_into(url, other, _documents(20, begin=20), options)
         assert self.table(url).schema.fingerprint == one.fingerprint
         assert self.table(url).count() == 20
+
+    def test_embedded_texts_in_pieces(self, faq: Collection, url: str) -> None:
+        """Rows for each piece; a text that changes leaves none of its earlier rows."""
+        sentences = [f"{document.text}. " for document in _documents(40)]
+        for count in (40, 20, 1, 30):
+            document = Document(id="long", text="".join(sentences[:count]), metadata=METADATA)
+            report = embed_into(
+                url,
+                faq.encoder,
+                [document, *_documents(2)],
+                PushOptions(batch=2),
+                cutting=Cutting(20),
+            )
+            assert (report.documents, report.deleted) == (3, 0)
+            found = {row.id: row for row in self.table(url).documents()}
+            pieces = Cutting(20).pieces(document.text)
+            expected = {f"long#{n}": piece for n, piece in enumerate(pieces, 1)}
+            assert set(found) == {"d0", "d1"} | (set(expected) if count > 1 else {"long"})
+            for name, piece in expected.items() if count > 1 else ():
+                number, place = int(name[5:]), {"start": piece.start, "end": piece.end}
+                assert found[name].metadata == {
+                    **METADATA,
+                    "parent": "long",
+                    "piece": number,
+                    **place,
+                }
+                assert found[name].text == document.text[piece.start : piece.end]
 
     def test_real_sentences(self, url: str, tmp_path: Path) -> None:
         """Killed processes, changes and a refit; each time the nearest ten agree with an exact search."""

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from gem_index.targets import open_target
+
 FILLER = "The weather was fine on that day and nothing else happened in the town. "
 
 
@@ -26,10 +28,8 @@ def test_long_texts_are_cut_by_default(gem, records):
     piece = hit["piece"]
     assert piece["text"] == hit["text"][piece["start"] : piece["end"]]
     assert "How do I renew a visa?" in piece["text"]
-    assert (set(piece), "piece" in other) == (
-        {"text", "start", "end", "heading", "hits", "page"},
-        False,
-    )
+    fields = {"text", "number", "start", "end", "heading", "hits", "page"}
+    assert (set(piece), "piece" in other) == (fields, False)
     assert gem("search", "faq", "renew a visa", "-k", "1").out.count("\n") <= 2
 
 
@@ -55,6 +55,29 @@ def test_add_cuts_as_build_did(gem, records):
         "the collection faq is cut with {'chunk': 20}, found {'chunk': 30}; expected the same"
         in other.err
     )
+
+
+def test_embed_cuts_as_build_does(gem, records, tmp_path):
+    def ids(url):
+        gem("pull", url, "pulled")
+        target = open_target(url)
+        found = sorted(row.id for row in target.live().documents())
+        target.close()
+        return found
+
+    auto, small, whole = (f"parquet://{tmp_path}/{name}" for name in ("auto", "small", "whole"))
+    report = gem("embed", records, "--to", auto, "--json").json
+    assert (report["added"], report["documents"]) == (2, 2)
+    assert ids(auto) == ["long#1", "long#2", "short"]
+    assert gem("count", "pulled").out.strip() == "2"
+    gem("embed", records, "--to", whole, "--chunk", "none")
+    assert ids(whole) == ["long", "short"]
+    gem("embed", records, "--to", small, "--chunk", "20", "--overlap", "5", "--headings")
+    assert len(ids(small)) > 10
+    assert gem("embed", records, "--to", small, "--json").json["updated"] == 2
+    other = gem("embed", records, "--to", small, "--chunk", "30")
+    assert other.status == 2
+    assert "'headings': True}, found {'chunk': 30}; expected the same" in other.err
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index import Cutting, Document, Home
+from gem_index.collection.embedding import embed_into
+from gem_index.collection.sending import PushOptions
 from gem_index.errors import ConfigError
+from gem_index.home.pulling import pull
 from gem_index.reading import Piece
+from gem_index.targets import open_target
 
 FILLER = "The weather was fine on that day and nothing else happened in the town. "
 VISA = "How do I renew a visa? You fill in form 27b and pay the fee. "
@@ -147,6 +151,18 @@ class TestCollection:
         every = cut.search("the day in the town", 50, mode=mode, pieces=True)
         assert len(every) > len({hit.id for hit in every})
 
+    def test_a_result_as_a_row_is_what_a_push_stores(self, cut, tmp_path):
+        cut.push(f"parquet://{tmp_path}/out")
+        rows = rows_in(tmp_path / "out")
+        for apart in (True, False):
+            found = [hit.as_row() for hit in cut.search("renew a visa", 20, pieces=apart)]
+            assert {hit.id for hit in found} <= set(rows)
+            assert {hit.id.split("#")[0] for hit in found} == {"guide", "other", "visa", "bank"}
+            for hit in found:
+                assert (hit.text, hit.metadata) == (rows[hit.id].text, rows[hit.id].metadata)
+        every = [hit.as_row().id for hit in cut.search("renew a visa", 50, pieces=True)]
+        assert sorted(every) == sorted(rows)
+
     def test_the_score_is_that_of_the_best_piece(self, cut):
         vectors = cut._access.encoder()
         for hit in cut.search("renew a visa", mode="dense"):
@@ -244,20 +260,18 @@ class TestCollection:
             assert len(home.collection("c").search("renew a visa", 9, mode=mode)) == 9
 
 
+def rows_in(folder):
+    target = open_target(f"parquet://{folder}")
+    found = {row.id: row for row in target.live().documents()}
+    target.close()
+    return found
+
+
 class TestPush:
-    def rows(self, path):
-        from gem_index.targets import TargetUrl
-        from gem_index.targets.registry import open_target
-
-        target = open_target(TargetUrl.parse(f"parquet://{path}"))
-        found = {document.id: document for document in target.live().documents()}
-        target.close()
-        return found
-
     def test_pieces_with_their_parent(self, cut, tmp_path, corpus):
         report = cut.push(f"parquet://{tmp_path}/out")
         assert (report.added, report.documents) == (4, 4)
-        rows = self.rows(tmp_path / "out")
+        rows = rows_in(tmp_path / "out")
         assert {"visa", "bank", "guide#1", "guide#2"} <= set(rows)
         assert "guide" not in rows
         for row in rows.values():
@@ -274,20 +288,20 @@ class TestPush:
         for text in (corpus[0].text * 2, VISA + "now", long_text(VISA), "short"):
             cut.ingest([Document(id="guide", text=text)])
             assert cut.push(url).updated == 1
-            own = [row for row in self.rows(tmp_path / "out") if row.split("#")[0] == "guide"]
+            own = [row for row in rows_in(tmp_path / "out") if row.split("#")[0] == "guide"]
             pieces = cut.cutting.pieces(text)
             assert len(own) == len(pieces)
         cut.delete(["other", "guide"])
         cut.push(url)
-        assert set(self.rows(tmp_path / "out")) == {"visa", "bank"}
+        assert set(rows_in(tmp_path / "out")) == {"visa", "bank"}
 
     def test_unchanged_pieces_keep_their_vectors(self, cut, tmp_path, corpus):
         url = f"parquet://{tmp_path}/out"
         cut.push(url)
-        before = self.rows(tmp_path / "out")
+        before = rows_in(tmp_path / "out")
         cut.ingest([Document(id="guide", text=f"{corpus[0].text}\n\n{long_text(VISA)}")])
         cut.push(url)
-        after = self.rows(tmp_path / "out")
+        after = rows_in(tmp_path / "out")
         same = [
             name
             for name, row in before.items()
@@ -305,8 +319,6 @@ class TestPush:
             cut.push(f"parquet://{tmp_path}/out")
 
     def test_pulled_documents_are_whole_again(self, cut, home, tmp_path, corpus):
-        from gem_index.home.pulling import pull
-
         cut.push(f"parquet://{tmp_path}/out")
         report = pull(home, f"parquet://{tmp_path}/out", "again")
         assert report.documents == 4
@@ -315,8 +327,6 @@ class TestPush:
         assert dict(guide.metadata) == {"lang": "en"}
 
     def test_pages_travel_and_come_back(self, cut, home, tmp_path):
-        from gem_index.home.pulling import pull
-
         text = f"{FILLER * 4}\n\n\f{BANK * 4}\n\n\f\n{VISA * 3}"
         cut.ingest(
             [
@@ -325,9 +335,9 @@ class TestPush:
             ]
         )
         hit = next(hit for hit in cut.search("renew a visa", 10) if hit.id == "paper")
-        assert hit.piece.page == 3
+        assert hit.piece.page == hit.as_row().metadata["page"] == 3
         cut.push(f"parquet://{tmp_path}/out")
-        rows = self.rows(tmp_path / "out")
+        rows = rows_in(tmp_path / "out")
         pages = [row.metadata["page"] for name, row in rows.items() if name.startswith("paper#")]
         assert set(pages) == {1, 2, 3}
         pull(home, f"parquet://{tmp_path}/out", "again")
@@ -336,3 +346,111 @@ class TestPush:
             page.split() for page in text.split("\f")
         ]
         assert (dict(paper.metadata), dict(book.metadata)) == ({}, {"page": 7})
+
+
+class TestEmbed:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        return tmp_path / "out"
+
+    @pytest.fixture
+    def embed(self, cut, folder):
+        def embed(documents, cutting=None, **options):
+            url = f"parquet://{folder}"
+            return embed_into(url, cut.encoder, documents, PushOptions(**options), cutting=cutting)
+
+        return embed
+
+    def test_the_rows_are_those_of_a_push(self, cut, embed, folder, tmp_path, corpus):
+        cut.push(f"parquet://{tmp_path}/pushed")
+        report = embed(corpus, Cutting(40), batch=2)
+        assert (report.added, report.updated, report.documents) == (4, 0, 4)
+        pushed, found = rows_in(tmp_path / "pushed"), rows_in(folder)
+        assert set(found) == set(pushed)
+        assert "guide#2" in found
+        for name, row in found.items():
+            assert (row.text, row.metadata) == (pushed[name].text, pushed[name].metadata)
+            np.testing.assert_allclose(row.vector, pushed[name].vector, atol=1e-6)
+
+    def test_headings_are_embedded_and_not_stored(self, cut, embed, folder, corpus):
+        embed(corpus, Cutting(40, headings=True))
+        row = rows_in(folder)["guide#2"]
+        assert row.metadata["heading"] == "Guide"
+        assert "Guide" not in row.text
+        [vector] = cut.encoder.encode([f"Guide\n\n{row.text}"])
+        np.testing.assert_allclose(row.vector, vector, atol=1e-6)
+
+    def test_a_new_table_is_cut_like_a_new_collection(self, embed, folder):
+        embed([Document(id="a", text="a river " * 125), Document(id="b", text="a bank " * 126)])
+        assert set(rows_in(folder)) == {"a", "b#1", "b#2"}
+
+    def test_a_table_keeps_its_pieces(self, embed, folder, corpus):
+        embed(corpus[:1], Cutting(40, 5))
+        before = rows_in(folder)
+        report = embed(corpus)
+        assert (report.added, report.updated, report.documents) == (3, 1, 4)
+        assert set(before) < set(rows_in(folder))
+        for other, shown in ((Cutting(), "none"), (Cutting(40), "{'chunk': 40}")):
+            with pytest.raises(
+                ConfigError,
+                match=f"{{'chunk': 40, 'overlap': 5}}, found {shown}; expected the same",
+            ):
+                embed(corpus, other)
+
+    def test_a_table_of_whole_texts_stays_one(self, embed, folder, corpus):
+        embed(corpus, Cutting())
+        assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
+        assert embed(corpus).unchanged == 0
+        with pytest.raises(ConfigError, match=r"are cut with none, found \{'chunk': 'auto'\}"):
+            embed(corpus, Cutting("auto"))
+        assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
+
+    def test_a_changed_text_leaves_no_earlier_rows(self, embed, folder, corpus):
+        for text in (corpus[0].text * 2, VISA, long_text(VISA), long_text(VISA, BANK, VISA), "x"):
+            report = embed([Document(id="guide", text=text), corpus[2]], Cutting(40))
+            assert report.documents == 2
+            pieces = len(Cutting(40).pieces(text))
+            own = {"guide"} if pieces == 1 else {f"guide#{n}" for n in range(1, pieces + 1)}
+            assert set(rows_in(folder)) == own | {"visa"}
+
+    def test_an_id_that_comes_twice_leaves_the_rows_of_the_last(self, embed, folder, corpus):
+        texts = [VISA, corpus[0].text, VISA, corpus[0].text * 2, long_text(VISA)]
+        report = embed([Document(id="a", text=text) for text in texts], Cutting(40), batch=1)
+        assert (report.added, report.documents) == (1, 1)
+        count = len(Cutting(40).pieces(texts[-1]))
+        assert set(rows_in(folder)) == {f"a#{n}" for n in range(1, count + 1)}
+
+    def test_an_id_that_is_that_of_a_piece(self, embed, corpus):
+        piece = Document(id="guide#1", text="mine")
+        message = "'guide#1' has the id of a piece of another document.*or embed the texts whole"
+        for documents in ([piece, corpus[0]], [corpus[0], piece]):
+            for batch in (1, 2):
+                with pytest.raises(ConfigError, match=message):
+                    embed(documents, Cutting(40), batch=batch)
+        with pytest.raises(ConfigError, match=message):  # the table holds the other
+            embed([corpus[0]])
+
+    def test_an_id_of_a_piece_that_is_gone_is_free(self, embed, folder, corpus):
+        embed([corpus[0]], Cutting(40))
+        embed([Document(id="guide", text=VISA), Document(id="guide#1", text=BANK)])
+        assert set(rows_in(folder)) == {"guide", "guide#1"}
+
+    def test_a_table_of_a_version_that_cuts_otherwise(self, embed, folder, corpus):
+        embed(corpus, Cutting(40))
+        manifest = folder / "live" / "_table.json"
+        manifest.write_text(manifest.read_text().replace('chunk\\"', 'size\\"'))
+        with pytest.raises(ConfigError, match="expected chunk, overlap and headings"):
+            embed(corpus)
+
+    def test_pulled_documents_are_whole_again(self, embed, home, folder, corpus):
+        embed(corpus, Cutting(40, 5))
+        assert pull(home, f"parquet://{folder}", "again").documents == 4
+        guide = home.collection("again").get(["guide"])[0]
+        assert guide.text.split() == corpus[0].text.split()
+        assert dict(guide.metadata) == {"lang": "en"}
+
+    def test_metadata_like_those_of_a_piece_make_no_piece(self, embed, home, folder):
+        place = {"parent": "a", "piece": 1, "start": 0, "end": 5}
+        embed([Document(id="b", text="a river", metadata=place)])
+        pull(home, f"parquet://{folder}", "again")
+        assert dict(home.collection("again").get(["b"])[0].metadata) == place

@@ -30,6 +30,9 @@ DOCUMENTS = [
     Document(id="tea", content="how long does tea keep in the cup?", meta={"lang": "de", "n": 3}),
 ]
 
+FILLER = "The office is in the town hall, next to the library. "
+LONG = f"# Guide\n\n{FILLER * 20}\n\n## Passports\n\nA child needs a passport of its own.\n\n{FILLER * 20}"
+
 
 @pytest.fixture
 def store():
@@ -353,6 +356,43 @@ class TestRetriever:
         pipeline.add_component("retrieve", GemRetriever(store, top_k=1))
         found = await pipeline.run_async({"retrieve": {"query": "a cup of tea"}})
         assert ids(found["retrieve"]["documents"]) == ["tea"]
+
+
+class TestPieces:
+    QUERY = "passport for a child"
+
+    @pytest.fixture
+    def store(self, store):
+        guide = Document(id="guide", content=LONG, meta={"lang": "en"}, embedding=[1.0, 2.0])
+        store.write_documents([guide])
+        return store
+
+    def check(self, found):
+        best = found[0]
+        assert best.id == f"guide#{best.meta['piece']}"
+        assert best.content == LONG[best.meta["start"] : best.meta["end"]]
+        assert best.content.startswith("## Passports")
+        assert set(best.meta) == {"lang", "parent", "piece", "start", "end", "heading"}
+        assert (best.meta["parent"], best.meta["heading"]) == ("guide", "Guide > Passports")
+        assert best.embedding is None  # that of the whole document
+        [short] = [document for document in found if document.id == "bank"]
+        assert (short.content, short.meta) == (DOCUMENTS[1].content, DOCUMENTS[1].meta)
+        assert len({document.id for document in found}) == len(found) > 4
+
+    async def test_pieces_are_found_where_asked_for(self, store):
+        [whole] = GemRetriever(store, top_k=1).run(self.QUERY)["documents"]
+        assert (whole.id, whole.content, whole.meta) == ("guide", LONG, {"lang": "en"})
+        assert whole.embedding == [1.0, 2.0]
+        retriever = GemRetriever(store, top_k=20, pieces=True)
+        self.check(retriever.run(self.QUERY)["documents"])
+        self.check((await retriever.run_async(self.QUERY))["documents"])
+        self.check(store.search(self.QUERY, top_k=20, pieces=True))
+
+    def test_a_saved_retriever_returns_pieces(self, store):
+        pipeline = Pipeline()
+        pipeline.add_component("retrieve", GemRetriever(store, top_k=20, pieces=True))
+        loaded = Pipeline.loads(pipeline.dumps())
+        self.check(loaded.run({"retrieve": {"query": self.QUERY}})["retrieve"]["documents"])
 
 
 def test_a_saved_pipeline_loads_in_another_process_by_the_default_allow_list(store, tmp_path):

@@ -41,6 +41,8 @@ class GemRetriever(BaseRetriever):
     """``hybrid``: by meaning and words; ``dense``: by meaning; ``lexical``: by words."""
     min_score: float | None = None
     """Only documents with at least this score."""
+    pieces: bool = False
+    """Return the pieces of long texts, with ``parent``, ``piece``, ``start``, ``end`` and ``heading`` in their metadata."""
 
     _collection: Collection = PrivateAttr()
 
@@ -58,6 +60,7 @@ class GemRetriever(BaseRetriever):
             "filter": self.filter,
             "mode": self.mode,
             "min_score": self.min_score,
+            "pieces": self.pieces,
         }
         found = search(self._collection, query, **(settings | changes))
         return [document for document, _ in found]

@@ -215,7 +215,8 @@ class GemVectorStore(VectorStore):
         k : int
         **kwargs
             ``filter``, a metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, also with ``$eq``, ``$ne`` and
-            ``$nin``; ``mode``, ``hybrid`` (default), ``dense`` or ``lexical``; ``min_score``; ``fusion``: see
+            ``$nin``; ``mode``, ``hybrid`` (default), ``dense`` or ``lexical``; ``min_score``; ``fusion``;
+            ``pieces``, True for the pieces of long texts instead of whole documents: see
             :meth:`gem_index.Collection.search`.
         """
         return search(self._collection, query, k, **kwargs)
@@ -292,19 +293,24 @@ def search(
     query: str | list[float],
     k: int | None = 4,
     filter: dict[str, Any] | None = None,
+    *,
+    pieces: bool = False,
     **options: Any,
 ) -> list[tuple[Document, float]]:
     """Search a collection; options are those of :meth:`gem_index.Collection.search`.
 
-    A text without words finds nothing, while the collection itself raises an error: a chain can continue without results.
+    Pieces of long texts have ids ``id#1``, ``id#2``, ..., and metadata with ``parent``, ``piece``, ``start``, ``end`` and
+    ``heading``. A text without words finds nothing, while the collection itself raises an error: a chain can continue
+    without results.
     """
     try:
-        hits = collection.search(query, k, filter, **options)
+        hits = collection.search(query, k, filter, pieces=pieces, **options)
     except EmptyTextError:
         return []
+    found = (hit.as_row() if pieces else hit for hit in hits)
     return [
         (Document(id=hit.id, page_content=hit.text, metadata=dict(hit.metadata)), hit.score)
-        for hit in hits
+        for hit in found
     ]
 
 

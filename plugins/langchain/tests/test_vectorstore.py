@@ -40,6 +40,8 @@ TEXTS = [
     "how long does tea keep in the cup?",
 ]
 IDS = ["visa", "visa2", "bank", "school", "tea"]
+FILLER = "The office is in the town hall, next to the library. "
+LONG = f"# Guide\n\n{FILLER * 20}\n\n## Passports\n\nA child needs a passport of its own.\n\n{FILLER * 20}"
 DOCUMENTS = [Document(page_content=text) for text in TEXTS]
 METADATA = [{"n": i, "lang": "en" if i < 3 else "de"} for i in range(5)]
 
@@ -165,6 +167,53 @@ class TestSearch:
         assert await store.aget_by_ids(["tea"]) == []
         other = await GemVectorStore.afrom_texts(TEXTS, None, ids=IDS, collection_name="other")
         assert ids(await other.as_retriever().ainvoke("a cup of tea"))[0] == "tea"
+
+
+class TestPieces:
+    @pytest.fixture
+    def store(self, store):
+        store.add_texts([LONG], [{"lang": "en"}], ids=["guide"])
+        return store
+
+    def check(self, found):
+        [best, *others] = found
+        place = best.metadata
+        assert set(place) == {"lang", "parent", "piece", "start", "end", "heading"}
+        assert (place["parent"], place["heading"]) == ("guide", "Guide > Passports")
+        assert best.page_content == LONG[place["start"] : place["end"]]
+        assert best.page_content.startswith("## Passports")
+        assert best.id == f"guide#{place['piece']}"
+        assert len(others) == 9
+        [short] = [document for document in found if document.id == "bank"]
+        assert (short.page_content, short.metadata) == (TEXTS[2], METADATA[2])
+
+    def test_pieces_are_found_where_asked_for(self, store):
+        [document] = store.similarity_search("passport for a child", k=1)
+        assert (document.id, document.page_content) == ("guide", LONG)
+        assert document.metadata == {"lang": "en"}
+        self.check(store.similarity_search("passport for a child", k=10, pieces=True))
+        scores = store.similarity_search_with_score("passport for a child", k=10, pieces=True)
+        self.check([document for document, _ in scores])
+        vector = store.embeddings.embed_query("passport for a child")
+        told = {"fingerprint": store.embeddings.fingerprint, "pieces": True}
+        self.check(store.similarity_search_by_vector(vector, k=10, **told))
+
+    async def test_retrievers_return_pieces(self, store):
+        settings = {"k": 10, "pieces": True}
+        for retriever in (
+            store.as_retriever(search_kwargs=settings),
+            GemRetriever(collection="faq", **settings),
+        ):
+            self.check(retriever.invoke("passport for a child"))
+            self.check(await retriever.ainvoke("passport for a child"))
+        assert GemRetriever(collection="faq").invoke("passport for a child")[0].id == "guide"
+        found = GemRetriever(collection="faq").invoke("passport for a child", pieces=True)
+        assert found[0].metadata["parent"] == "guide"
+
+    def test_diverse_pieces(self, store):
+        found = store.max_marginal_relevance_search("passport for a child", k=3, pieces=True)
+        assert found[0].metadata["heading"] == "Guide > Passports"
+        assert all(document.page_content != LONG for document in found)
 
 
 class TestWriting:

@@ -59,6 +59,9 @@ TEXTS = {
     "tea": "how long does tea keep in the cup?",
 }
 
+FILLER = "The office is in the town hall, next to the library. "
+LONG = f"# Guide\n\n{FILLER * 20}\n\n## Passports\n\nA child needs a passport of its own.\n\n{FILLER * 20}"
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
@@ -413,6 +416,98 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> GemVectorStore:
     store = GemVectorStore("filters", home=tmp_path_factory.mktemp("home"))
     store.add(of(**METADATA))
     return store
+
+
+class TestPieces:
+    QUERY = "passport for a child"
+
+    @pytest.fixture
+    def store(self) -> GemVectorStore:
+        store = GemVectorStore()
+        guide = TextNode(id_="guide", text=LONG, metadata={"lang": "en"})
+        guide.excluded_embed_metadata_keys = ["lang"]
+        guide.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="book")
+        store.add([guide, *of()])
+        return store
+
+    def check(self, nodes: list[TextNode]) -> None:
+        best = nodes[0]
+        assert type(best) is TextNode
+        assert set(best.metadata) == {"lang", "parent", "piece", "start", "end", "heading"}
+        assert (best.metadata["parent"], best.metadata["heading"]) == ("guide", "Guide > Passports")
+        assert best.node_id == f"guide#{best.metadata['piece']}"
+        assert best.text == LONG[best.start_char_idx : best.end_char_idx]
+        assert best.text.startswith("## Passports")
+        assert (best.metadata["start"], best.metadata["end"]) == (
+            best.start_char_idx,
+            best.end_char_idx,
+        )
+        assert (best.source_node.node_id, best.source_node.node_type) == ("guide", "1")
+        assert best.get_content(MetadataMode.EMBED) == best.text
+        [short] = [node for node in nodes if node.node_id == "bank"]
+        assert (short.text, short.metadata) == (TEXTS["bank"], {})
+        assert len({node.node_id for node in nodes}) == len(nodes) == 10
+
+    def test_pieces_are_found_where_asked_for(self, store: GemVectorStore) -> None:
+        asked = VectorStoreQuery(query_str=self.QUERY, similarity_top_k=10)
+        whole = store.query(asked).nodes[0]
+        assert (whole.node_id, whole.text, whole.ref_doc_id) == ("guide", LONG, "book")
+        found = store.query(asked, pieces=True)
+        assert found.ids == [node.node_id for node in found.nodes]
+        self.check(found.nodes)
+        self.check(asyncio.run(store.aquery(asked, pieces=True)).nodes)
+
+    def test_a_retriever_returns_pieces(self, store: GemVectorStore) -> None:
+        index = VectorStoreIndex.from_vector_store(store, embed_model=store.embed_model)
+        retriever = index.as_retriever(similarity_top_k=10, vector_store_kwargs={"pieces": True})
+        self.check([hit.node for hit in retriever.retrieve(self.QUERY)])
+        self.check([hit.node for hit in asyncio.run(retriever.aretrieve(self.QUERY))])
+
+    def test_metadata_embedded_before_the_text_are_no_part_of_a_piece(self) -> None:
+        store = GemVectorStore()
+        metadata = {"title": "a long way round " * 3}
+        node = TextNode(id_="guide", text=LONG, metadata=metadata)
+        store.add([node])
+        assert node.get_content(MetadataMode.EMBED) != LONG
+        asked = VectorStoreQuery(query_str="a long way", similarity_top_k=20)
+        found = store.query(asked, pieces=True).nodes
+        embedded = {
+            hit.as_row().id: hit.text for hit in store.client.search("way", 20, pieces=True)
+        }
+        assert set(embedded) == {piece.node_id for piece in found}
+        assert [piece.text for piece in found if piece.start_char_idx is None] == [
+            f"title: {metadata['title']}".strip()
+        ]
+        placed = [piece for piece in found if piece.start_char_idx is not None]
+        for piece in placed:
+            assert embedded[piece.node_id].endswith(piece.text)
+            assert piece.text == LONG[piece.start_char_idx : piece.end_char_idx]
+            assert piece.metadata["title"] == metadata["title"]
+        assert min(piece.start_char_idx for piece in placed) == 0
+        assert max(piece.end_char_idx for piece in placed) == len(LONG.rstrip())
+
+    def test_own_metadata_called_like_those_of_a_piece_stay_metadata(self) -> None:
+        store = GemVectorStore()
+        text = f"{FILLER * 20}\n\f{FILLER * 20}"
+        store.add([TextNode(id_="a", text=text, metadata={"heading": "mine", "end": "mine"})])
+        asked = VectorStoreQuery(query_str="office", similarity_top_k=20)
+        found = store.query(asked, pieces=True).nodes
+        assert {piece.metadata["page"] for piece in found} == {1, 2}
+        for piece in found:
+            assert piece.metadata["heading"] == "mine"
+            assert "heading" not in piece.excluded_llm_metadata_keys
+            if piece.start_char_idx is not None:
+                assert text[piece.start_char_idx : piece.metadata["end"]] == piece.text
+
+    def test_a_piece_of_metadata_alone_has_no_place(self) -> None:
+        store = GemVectorStore()
+        store.add([TextNode(id_="a", text="a river", metadata={"title": "a bank of sand " * 90})])
+        asked = VectorStoreQuery(query_str="sand", similarity_top_k=20)
+        found = store.query(asked, pieces=True).nodes
+        places = {piece.node_id: (piece.start_char_idx, piece.end_char_idx) for piece in found}
+        assert places.pop(f"a#{len(found)}") == (0, 7)
+        assert set(places.values()) == {(None, None)}
+        assert all(piece.text for piece in found)
 
 
 class TestFilters:

@@ -14,7 +14,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 from haystack_integrations.document_stores.gem.filters import as_where
 
-from gem_index import Collection, GemConfig, Home, ProgressOption
+from gem_index import Collection, GemConfig, Home, ProgressOption, SearchResult
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, ExistingIdError
 from gem_index.errors import FilterError as WhereError
@@ -208,6 +208,7 @@ class GemDocumentStore:
         top_k: int = 10,
         mode: str = "hybrid",
         min_score: float | None = None,
+        pieces: bool = False,
     ) -> list[Document]:
         """Return the best documents for a query with their scores; none if the query has no words.
 
@@ -216,11 +217,16 @@ class GemDocumentStore:
         try:
             with _translate_errors():
                 hits = self.collection.search(
-                    query, top_k, as_where(filters), mode=mode, min_score=min_score
+                    query,
+                    top_k,
+                    as_where(filters),
+                    mode=mode,
+                    min_score=min_score,
+                    pieces=pieces,
                 )
         except EmptyTextError:
             return []
-        return [_from_stored(hit.id, hit.text, dict(hit.metadata), hit.score) for hit in hits]
+        return [_from_hit(hit, pieces) for hit in hits]
 
     def _select(self, filters: dict[str, Any] | None) -> list[StoredDocument]:
         with _translate_errors():
@@ -279,6 +285,15 @@ def _to_stored(document: Document) -> StoredDocument:
         rest["content"] = None
     metadata = {**document.meta, _REST: rest} if rest else document.meta
     return StoredDocument(id=document.id, text=document.content or "", metadata=metadata)
+
+
+def _from_hit(hit: SearchResult, pieces: bool) -> Document:
+    """Return a found document, or its piece: that has none of the parts that belong to the whole, such as an embedding."""
+    if not pieces or hit.piece is None:
+        return _from_stored(hit.id, hit.text, dict(hit.metadata), hit.score)
+    row = hit.as_row()
+    metadata = {name: value for name, value in row.metadata.items() if name != _REST}
+    return _from_stored(row.id, row.text, metadata, row.score)
 
 
 def _from_stored(

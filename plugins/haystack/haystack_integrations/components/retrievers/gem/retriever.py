@@ -28,6 +28,9 @@ class GemRetriever:
         ``dense``: by meaning; ``lexical``: by words (BM25); ``hybrid``: by both.
     min_score : float, optional
         Only documents with at least this score.
+    pieces : bool
+        Return the pieces of long texts instead of whole documents: with ids ``id#1``, ``id#2``, ..., and with ``parent``,
+        ``piece``, ``start``, ``end`` and ``heading`` in their metadata.
     filter_policy : FilterPolicy or str
         Whether the filters of a run replace those of the component or are merged with them.
 
@@ -47,6 +50,7 @@ class GemRetriever:
         top_k: int = 10,
         mode: str = "hybrid",
         min_score: float | None = None,
+        pieces: bool = False,
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
     ) -> None:
         if not isinstance(document_store, GemDocumentStore):
@@ -62,6 +66,7 @@ class GemRetriever:
         self.top_k = top_k
         self.mode = mode
         self.min_score = min_score
+        self.pieces = pieces
         self.filter_policy = (
             FilterPolicy.from_str(filter_policy)
             if isinstance(filter_policy, str)
@@ -88,6 +93,7 @@ class GemRetriever:
             top_k=self.top_k if top_k is None else top_k,
             mode=self.mode,
             min_score=self.min_score,
+            pieces=self.pieces,
         )
         return {"documents": found}
 
@@ -107,6 +113,7 @@ class GemRetriever:
             top_k=self.top_k,
             mode=self.mode,
             min_score=self.min_score,
+            pieces=self.pieces,
             filter_policy=self.filter_policy.value,
         )
         return saved

@@ -25,6 +25,7 @@ from llama_index.vector_stores.gem.nodes import (
     REF_DOC_ID,
     embedded_text,
     from_stored,
+    piece_node,
     to_stored,
 )
 
@@ -234,7 +235,9 @@ class GemVectorStore(BasePydanticVectorStore):
         **kwargs
             ``mode``: ``dense``, ``lexical`` or ``hybrid``, as in :meth:`gem_index.Collection.search`, instead of the query's
             mode ``default``; ``min_score``: only nodes with at least this score; ``fingerprint``: that of the model that
-            made the query's embedding. A retriever takes them as ``vector_store_kwargs``.
+            made the query's embedding; ``pieces``: True for the pieces of long nodes instead of whole ones, each a
+            ``TextNode`` with ``start_char_idx`` and ``end_char_idx``, whose source is its node, and which has ``parent``,
+            ``piece``, ``start``, ``end`` and ``heading`` in its metadata. A retriever takes them as ``vector_store_kwargs``.
 
         Raises
         ------
@@ -247,7 +250,7 @@ class GemVectorStore(BasePydanticVectorStore):
             If a filter cannot be expressed.
         """
         fingerprint, min_score = kwargs.pop("fingerprint", None), kwargs.pop("min_score", None)
-        mode = kwargs.pop("mode", None)
+        mode, pieces = kwargs.pop("mode", None), kwargs.pop("pieces", False)
         _refuse(kwargs)
         if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
             raise ValueError(
@@ -273,14 +276,16 @@ class GemVectorStore(BasePydanticVectorStore):
                 where,
                 mode=mode or _MODES[query.mode],
                 min_score=min_score,
+                pieces=pieces,
                 fingerprint=None if isinstance(question, str) else fingerprint,
             )
         except EmptyTextError:
             hits = []
+        nodes = [piece_node(hit) if pieces else from_stored(hit.text, hit.metadata) for hit in hits]
         return VectorStoreQueryResult(
-            nodes=[from_stored(hit.text, hit.metadata) for hit in hits],
+            nodes=nodes,
             similarities=[hit.score for hit in hits],
-            ids=[hit.id for hit in hits],
+            ids=[node.node_id for node in nodes],
         )
 
     def _question(self, query: VectorStoreQuery, fingerprint: str | None) -> Any:
