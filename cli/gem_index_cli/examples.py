@@ -24,6 +24,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index add faq more-questions.csv",
         "gem-index add faq old.txt --encoding cp1252",
         "gem-index add notes ~/notes --prune",
+        "gem-index add notes ~/notes --no-gitignore",
     ),
     "watch": ("gem-index watch notes", "gem-index watch notes ~/notes --glob '*.md'"),
     "search": (
