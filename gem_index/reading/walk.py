@@ -16,6 +16,7 @@ from pathspec import GitIgnoreSpec
 from gem_index.converting.pages import kind_of
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
+from gem_index.settings import DATABASE
 
 __all__ = ["FoundFile", "files_of"]
 
@@ -54,7 +55,8 @@ def files_of(
 ) -> Iterator[FoundFile]:
     """Iterate over the files of a folder of the kinds that are read, folder by folder in order of their names.
 
-    Links are not followed, and names that begin with a dot are left out, unless a pattern of ``glob`` names them.
+    Links are not followed, and names that begin with a dot are left out, unless a pattern of ``glob`` names them. A folder
+    inside that is a home of gem-index is not entered.
 
     Parameters
     ----------
@@ -94,6 +96,8 @@ def _walk(
         except OSError as error:
             on_unreadable(relative, error)
             return
+        if relative and any(entry.name == DATABASE for entry in entries):
+            return  # a home, whose files are no texts of the user
         if gitignore and any(entry.name == _IGNORE_FILE for entry in entries):
             ignores = [*ignores, *_ignores_of(here, f"{relative}/".lstrip("/"), on_unreadable)]
         for entry in entries:

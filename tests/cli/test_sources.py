@@ -60,6 +60,20 @@ def test_a_named_document(gem, notes, tmp_path):
     assert [each["id"] for each in gem("list", "one", "--json").json] == ["a.docx", "visa.md"]
 
 
+def test_a_home_in_a_folder_is_not_read(gem, notes, tmp_path):
+    home = tmp_path / "home"
+    gem("build", "notes", notes)
+    (home / "words.txt").write_text("a file of the home")
+    (tmp_path / "homes").mkdir()
+    (tmp_path / "homes" / "a").write_text("not a home")
+    assert gem("build", "all", tmp_path, "--glob", "*").status == 0
+    assert [document["id"] for document in gem("list", "all", "--json").json] == [
+        "homes/a",
+        *(f"notes/{file.name}" for file in sorted(notes.iterdir())),
+    ]
+    assert gem("build", "home", home).status == 0  # it is named itself
+
+
 def test_a_remembered_gitignore_is_switched_off(gem, notes):
     (notes / ".gitignore").write_text("visa.md\n")
     assert gem("build", "notes", notes, "--gitignore", "--json").json["documents"] == 1
