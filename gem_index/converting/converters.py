@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from gem_index.converting.html_pages import block_text, html_page
 from gem_index.converting.pages import Page
-from gem_index.converting.pdf_text import repaired
+from gem_index.converting.pdf_text import hyphenated_words, repaired
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
 
@@ -235,8 +235,10 @@ def _pdf(path: Path, _encoding: str | None) -> Pages:
     pages = []
     for number in range(len(document)):
         page = document[number]
-        pages.append(repaired(page.get_textpage().get_text_bounded()))
+        pages.append(page.get_textpage().get_text_bounded())
         page.close()
+    hyphenated = hyphenated_words(pages)
+    pages = [repaired(page, hyphenated) for page in pages]
     # a form feed divides pages, which gives pieces their page
     text = "\n\n\f".join(pages) if any(map(str.strip, pages)) else ""
     said = document.get_metadata_dict()

@@ -252,6 +252,14 @@ class TestWord:
     ("read", "text"),
     [
         ("The win\x02dow of non\ufffeusers", "The window of nonusers"),
+        ("state-of-the\x02art", "state-of-the-art"),
+        ("non\x02English texts", "non-English texts"),
+        ("COVID\x0219", "COVID-19"),
+        ("win\x02dow-pane", "window-pane"),
+        ("of\x1cce\x02rs", "officers"),
+        ("e\x02mail", "email"),
+        ("-win\x02dow", "-window"),
+        ("a\x02 b", "a b"),
         ("\x1cve di\x1berent o\x1eces", "five different offices"),
         ("a \x1c b", "a  b"),
         ("page \uf731\uf732 of \uf767em", "page 12 of Gem"),
@@ -264,6 +272,20 @@ class TestWord:
 )
 def test_text_of_a_pdf_is_repaired(read, text):
     assert repaired(read) == text
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["Send an e-", "mail, not two"], "Send an email, not two"),
+        (["Send an e-", "mail or E-mail"], "Send an e-mail or E-mail"),
+        (["by e-", "mail-addresses and e-mail"], "by e-mail-addresses and e-mail"),
+        (["a state-of-the-", "art win-", "dow"], "a state-of-the-art window"),
+    ],
+)
+def test_a_word_keeps_its_hyphen_if_it_has_it_elsewhere(tmp_path, lines, text):
+    page = page_of(tmp_path, "a.pdf", pdf_of(") Tj 0 -14 Td (".join(lines), title="Letters"))
+    assert " ".join(page.text.split()) == f"Letters {text}"
 
     def test_headings_are_marked_with_their_levels(self, tmp_path):
         import docx
