@@ -267,7 +267,14 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
         if style.name in _TITLE_STYLES
     }
     blocks: list[str] = []
+    notes = _word_notes(document)
+    pending: list[str] = []  # those of the block before
     for part in _word_blocks(document.element.body):
+        blocks += pending
+        pending = [
+            notes.pop((reference.tag, reference.get(qn("w:id"))), "")
+            for reference in part.iter(qn("w:footnoteReference"), qn("w:endnoteReference"))
+        ]
         if part.tag == qn("w:tbl"):
             blocks += filter(None, map(_word_row, part.iter(qn("w:tr"))))
             continue
@@ -278,11 +285,38 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
             title = title or text
         blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text.strip() else text)
     author = (document.core_properties.author or "").strip()
-    text = "\n\n".join(block for block in blocks if block.strip())
+    text = "\n\n".join(block for block in (*blocks, *pending) if block.strip())
     yield Page(title, text, metadata={"author": author} if author else {})
 
 
 _TITLE_STYLES = {"Title": 1} | {f"Heading {level}": level for level in range(1, 7)}
+
+
+def _word_notes(document: Any) -> dict[tuple[str, str | None], str]:
+    """Return the footnotes and endnotes of a Word file by the tag and the id of the reference to each.
+
+    Raises
+    ------
+    InputError
+        If they are damaged.
+    """
+    from docx.oxml.ns import qn
+    from docx.oxml.parser import parse_xml
+
+    notes: dict[tuple[str, str | None], str] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2].removesuffix("s")
+        if kind not in ("footnote", "endnote") or relation.is_external:
+            continue
+        try:
+            content = parse_xml(relation.target_part.blob)
+        except SyntaxError as error:  # lxml's is one
+            raise InputError(
+                f"its notes cannot be read: {quoted_error(error)}; expected an undamaged .docx"
+            ) from error
+        for note in content.iter(qn(f"w:{kind}")):
+            notes[qn(f"w:{kind}Reference"), note.get(qn("w:id"))] = _word_text(note)
+    return notes
 
 
 def _word_blocks(element: Any) -> Iterator[Any]:
