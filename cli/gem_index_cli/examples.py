@@ -53,7 +53,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index duplicates faq",
         "gem-index duplicates faq --threshold 0.9 --jsonl",
     ),
-    "topics": ("gem-index topics faq -n 3", "gem-index topics faq --plot topics.html"),
+    "topics": (
+        "gem-index topics faq -n 3",
+        "gem-index topics faq --plot topics.html",
+        "gem-index topics faq --documents --jsonl",
+    ),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
     "drift": ("gem-index drift faq",),

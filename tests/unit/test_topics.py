@@ -48,6 +48,19 @@ def test_topics_are_the_clusters_named_by_their_own_words(mixed):
     assert "residence" in found._repr_html_()
 
 
+def test_each_document_has_a_topic_unless_it_has_no_word(mixed):
+    mixed.ingest([Document(id="marks", text="!?"), Document(id="copy", text="bank account loan")])
+    mixed.ingest([Document(id="copy 2", text="bank account loan")])
+    found = mixed.topics(3)
+    assert list(found.assigned) == [document.id for document in mixed.documents()]
+    assert found.assigned["marks"] is None
+    for name, number in found.assigned.items():
+        kind = "money" if name.startswith("copy") else name.split()[0]
+        assert number == (None if kind == "marks" else list(KINDS).index(kind))
+    some = mixed.topics(1, where={"kind": "animals"}).assigned
+    assert some == {f"animals {i}": 0 for i in range(20)}
+
+
 def test_the_same_documents_give_the_same_topics(mixed):
     first, second = mixed.topics(3), mixed.topics(3)
     assert first == second
