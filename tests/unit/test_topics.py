@@ -86,6 +86,18 @@ def test_equal_texts_count_in_the_numbers_and_not_for_the_clusters(home):
     assert [example.id for example in found[0].examples] == ["0"]
 
 
+def test_a_long_word_does_not_fill_the_map(home, tmp_path):
+    collection = home.create_collection("long")
+    collection.ingest(
+        [Document(id="a", text="tea " + "donaudampfschiff" * 6), Document(id="b", text="a river")]
+    )
+    collection.topics(2).plot(tmp_path / "map.html")
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(), re.DOTALL)
+    labels = [text for text, _, _ in json.loads(data[1])["labels"]]
+    assert any(text.endswith("…") for text in labels)
+    assert max(map(len, labels)) <= 40
+
+
 def test_words_are_shown_as_they_are_written_most_often(home):
     collection = home.create_collection("forms")
     texts = ["the libraries here", "two libraries there", "a library", "my cat", "a cat"]
