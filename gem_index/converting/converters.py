@@ -513,6 +513,9 @@ def _mbox(path: Path, _encoding: str | None) -> Pages:
         assert isinstance(message, EmailMessage)
         return message
 
+    with path.open("rb") as file:
+        if file.read(5) not in (b"From ", b""):  # read as nothing
+            raise InputError("it is not a mailbox: it does not begin with From; expected .mbox")
     with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
         for number, place in enumerate(box.iterkeys(), 1):
             yield _entry(str(number), partial(_mail_of, box, place))
@@ -552,6 +555,11 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
         from warcio.exceptions import ArchiveLoadFailed
     seen: set[str] = set()
     with path.open("rb") as file:
+        if (
+            file.read(5) not in (b"WARC/", b"") and path.suffix.lower() == ".warc"
+        ):  # read as nothing
+            raise InputError("it is not WARC: it does not begin with WARC/; expected an archive")
+        file.seek(0)
         try:
             for record in ArchiveIterator(file):
                 if record.rec_type != "response" or record.http_headers is None:
@@ -567,7 +575,8 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
                 page = _entry(url, partial(_html_page, content, charset))
                 seen.add(url)
                 yield replace(page, metadata={**page.metadata, "url": url})
-        except ArchiveLoadFailed as error:
+        # the second is what warcio raises on an archive that ends inside its first headers
+        except (ArchiveLoadFailed, AttributeError) as error:
             raise InputError(
                 f"it is not WARC: {quoted_error(error)}; expected an undamaged archive"
             ) from error

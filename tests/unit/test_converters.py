@@ -1,5 +1,7 @@
 """What is read of each kind of file."""
 
+import gzip
+
 import pytest
 
 from gem_index.converting.converters import convert
@@ -382,16 +384,21 @@ class TestEncodings:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name
-        for name in WRITERS
-        if kind_of(name) not in ("text", "markdown", "rst", "html", "eml", "mbox")
-    ],
+    [name for name in WRITERS if kind_of(name) not in ("text", "markdown", "rst", "html", "eml")]
+    + ["a.warc"],
 )
 def test_damaged_files(tmp_path, name):
     (tmp_path / name).write_bytes(b"neither this nor that")
     with pytest.raises(InputError, match="; expected .*"):
         pages(tmp_path / name)
+
+
+def test_an_archive_that_ends_in_its_headers(tmp_path):
+    pytest.importorskip("warcio")
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 999\r\n\r\nHTTP/1.0 200 OK"
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(head)[:-9])
+    with pytest.raises(InputError, match="it is not WARC: .*; expected an undamaged archive"):
+        pages(tmp_path / "a.warc.gz")
 
 
 def test_bytes_are_not_text(tmp_path):
