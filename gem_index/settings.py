@@ -14,7 +14,10 @@ import platformdirs
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 
-__all__ = ["Settings", "available_threads", "load_settings"]
+__all__ = ["DATABASE", "Settings", "available_threads", "load_settings"]
+
+DATABASE = "gem-index.sqlite3"
+"""Name of the database of a home, by which its folder is known."""
 
 
 @dataclass(frozen=True)

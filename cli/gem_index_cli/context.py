@@ -223,6 +223,7 @@ class InputOptions:
             format=self.input_format,
             on_problem=self.skip,
             max_record_bytes=load_settings().max_record_bytes,
+            all_columns=self.types is not None,
             duplicates=self.duplicates or "stop",
             on_end=self.log.note,
             **{"types": types, **choices},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,9 @@ from gem_index_cli.context import (
 )
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
+
+if TYPE_CHECKING:
+    from gem_index import Topics
 
 __all__ = ["register"]
 
@@ -91,6 +94,9 @@ def topics(
             show_default=False,
         ),
     ] = None,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Show the topic of each document.")
+    ] = False,
     where: Where = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
@@ -105,24 +111,45 @@ def topics(
     if plot is not None:
         topics.plot(plot)
     if as_json or as_json_lines:
-        print_json_lines(topics) if as_json_lines else print_json([asdict(each) for each in topics])
+        rows = _assigned(topics) if documents else [asdict(each) for each in topics]
+        print_json_lines(rows) if as_json_lines else print_json(rows)
         return
     if not topics:
         say(f"{found.name} holds no documents with words.")
         return
-    print_table(
-        (">documents", "words", "typical"),
-        [
-            (
-                each.documents,
-                ", ".join(each.words),
-                " ".join(each.examples[0].text[:_BEGINNING].split()) if each.examples else "",
-            )
-            for each in topics
-        ],
-    )
+    if documents:
+        each_one = _assigned(topics)
+        print_table(
+            ("id", ">topic", "words"),
+            [
+                (row["id"], "-" if row["topic"] is None else row["topic"], ", ".join(row["words"]))
+                for row in each_one[:_LISTED]
+            ],
+        )
+        if len(each_one) > _LISTED:
+            say(f"{len(each_one) - _LISTED} more: --json or --jsonl")
+    else:
+        print_table(
+            (">documents", "words", "typical"),
+            [
+                (
+                    each.documents,
+                    ", ".join(each.words),
+                    " ".join(each.examples[0].text[:_BEGINNING].split()) if each.examples else "",
+                )
+                for each in topics
+            ],
+        )
     if plot is not None:
         say(f"Map: {plot}")
+
+
+def _assigned(topics: Topics) -> list[dict[str, Any]]:
+    """Return a row for each document: its id, the number of its topic in the list, and the topic's words."""
+    return [
+        {"id": name, "topic": number, "words": () if number is None else topics[number].words}
+        for name, number in topics.assigned.items()
+    ]
 
 
 def register(app: typer.Typer) -> None:

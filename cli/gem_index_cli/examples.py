@@ -24,6 +24,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index add faq more-questions.csv",
         "gem-index add faq old.txt --encoding cp1252",
         "gem-index add notes ~/notes --prune",
+        "gem-index add notes ~/notes --no-gitignore",
     ),
     "watch": ("gem-index watch notes", "gem-index watch notes ~/notes --glob '*.md'"),
     "search": (
@@ -52,7 +53,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index duplicates faq",
         "gem-index duplicates faq --threshold 0.9 --jsonl",
     ),
-    "topics": ("gem-index topics faq -n 3", "gem-index topics faq --plot topics.html"),
+    "topics": (
+        "gem-index topics faq -n 3",
+        "gem-index topics faq --plot topics.html",
+        "gem-index topics faq --documents --jsonl",
+    ),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
     "drift": ("gem-index drift faq",),

@@ -29,6 +29,7 @@ from gem_index_cli import (
 )
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
+from gem_index_cli.start import INTERRUPTED
 
 __all__ = ["app", "main"]
 
@@ -104,7 +105,7 @@ def configure(
 
 
 def main() -> None:
-    """Run the command line; exit 0 when done, 2 when the user's input is wrong, 1 for anything else."""
+    """Run the command line; exit 0 when done, 2 when the user's input is wrong, 130 interrupted, 1 for anything else."""
     for name in ("stdout", "stderr"):
         if (
             getattr(sys, name) is None
@@ -135,8 +136,10 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, typer.Abort) as error:
-        notes = getattr(error.__cause__ or error, "__notes__", [])
-        return _fail("; ".join(["interrupted", *notes]), 1)
+        cause = error.__cause__ or error.__context__ or error
+        notes = getattr(cause, "__notes__", [])
+        status = INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1  # a question declined
+        return _fail("; ".join(["interrupted", *notes]), status)
     except MemoryError:
         return _fail("out of memory; split the input or use a smaller machine's worth at a time", 1)
     except OSError as error:
@@ -144,6 +147,8 @@ def run(arguments: list[str]) -> int:
     except Exception:  # noqa: BLE001 - the last resort: a fault of ours, shown whole
         traceback.print_exc()
         return _fail("this is a fault in gem-index; please report the lines above", 1)
+    if status == INTERRUPTED:  # while it looked at the arguments: Typer ends without a word
+        return _fail("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 

@@ -62,8 +62,13 @@ class FolderOptions:
         typer.Option(help="In a folder, no files or folders like this; may be repeated."),
     ] = None
     gitignore: Annotated[
-        bool, typer.Option("--gitignore", help="In a folder, nothing that .gitignore names.")
-    ] = False
+        bool | None,
+        typer.Option(
+            "--gitignore/--no-gitignore",
+            help="In a folder, nothing that .gitignore names. Default: as it was read before.",
+            show_default=False,
+        ),
+    ] = None
     checksum: Annotated[
         bool,
         typer.Option(
@@ -94,11 +99,12 @@ class FolderOptions:
         before = {} if collection is None else collection.sources.get(reader.location, {})
         for option, value in before.items():
             if reader.choices.get(option) not in (None, value):
-                shown = ", ".join(value) if isinstance(value, list) else value
-                print(  # noqa: T201
-                    f"Note: the folder was read with another --{option}: {visible(str(shown))}.",
-                    file=sys.stderr,
-                )
+                if isinstance(value, bool):
+                    told = f"with {_flag(option, value)}"
+                else:
+                    shown = ", ".join(value) if isinstance(value, list) else value
+                    told = f"with another --{option}: {visible(str(shown))}"
+                print(f"Note: the folder was read {told}.", file=sys.stderr)  # noqa: T201
         return reader
 
 
@@ -179,9 +185,10 @@ def readers_of(
             records.append(name)
     for group, wanted in ((folders, "a folder"), (queries, "sql:URL")):
         for option in fields(group):
-            if getattr(group, option.name) and type(group) not in found:
+            value = getattr(group, option.name)
+            if value not in (option.default, []) and type(group) not in found:
                 raise ConfigError(
-                    f"found --{option.name} and no input that takes it; expected {wanted}"
+                    f"found {_flag(option.name, value)} and no input that takes it; expected {wanted}"
                 )
     if records:
         kept = None if collection is None else collection.reading
@@ -189,6 +196,11 @@ def readers_of(
     else:
         options.check_no_records()
     return Inputs(readers)
+
+
+def _flag(option: str, value: object) -> str:
+    """Return an option as it is typed."""
+    return f"--no-{option}" if value is False else f"--{option}"
 
 
 def _is_read_as_folder(name: str, whole: bool | None, collection: Collection | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,11 +100,20 @@ class Topics(list[Topic]):
     ----------
     points : tuple of TopicMapPoint
         Documents at even intervals, 2,000 at most, for a map.
+    assigned : dict
+        For the id of each document, in the order they were stored, the place of its topic in the list; None for one without
+        words.
     """
 
-    def __init__(self, topics: Iterable[Topic] = (), points: Iterable[TopicMapPoint] = ()) -> None:
+    def __init__(
+        self,
+        topics: Iterable[Topic] = (),
+        points: Iterable[TopicMapPoint] = (),
+        assigned: Mapping[str, int | None] | None = None,
+    ) -> None:
         super().__init__(topics)
         self.points = tuple(points)
+        self.assigned = dict(assigned or {})
 
     def plot(self, path: str | Path) -> None:
         """Draw a map on which near texts are near: t-SNE of the points, a colour for each topic.

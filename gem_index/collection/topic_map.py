@@ -29,6 +29,7 @@ _COLOURS = (
 
 _SIZE = 1000  # the side of a page's map
 _LABEL_WORDS = 2
+_LABEL_LETTERS = 40
 _LINE = 0.028  # height of a label, as a share of the map's
 _LETTER = 0.006  # half of the width of one
 _TEXT = 300  # characters shown under the pointer
@@ -96,7 +97,8 @@ def _labels(topics: Topics, places: F64) -> list[tuple[str, float, float]]:
         mine = places[of == number]
         if len(mine) and topic.words:
             x, y = mine[np.abs(mine - np.median(mine, axis=0)).sum(axis=1).argmin()]
-            found.append((" ".join(topic.words[:_LABEL_WORDS]), float(x), float(y)))
+            label = shorten(" ".join(topic.words[:_LABEL_WORDS]), _LABEL_LETTERS)
+            found.append((label, float(x), float(y)))
     return _spaced(found)
 
 

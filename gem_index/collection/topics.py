@@ -18,6 +18,7 @@ from gem_index.index.dense import spread
 from gem_index.index.lexical import terms_of
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
+from gem_index.store.documents import DocumentRepository
 from gem_index.text import frequent_english, tokenize
 
 __all__ = ["topics_of"]
@@ -52,7 +53,9 @@ def topics_of(
             f"found {n} topics to divide {len(known)} different texts with words into; expected at most that many"
         )
     if not len(known):
-        return Topics()
+        nothing = np.full(len(corpus.vectors), -1, np.int32)
+        with access.reading() as rows:
+            return Topics(assigned=_assignment(rows.documents, corpus, nothing, {}))
     count = n or max(1, min(_MOST_TOPICS, round(math.sqrt(len(known) / 8))))
     fitted = corpus.vectors[spread(known, _FITTED)]
     topics, nearness = _assigned(corpus.vectors, _centres(fitted, count))
@@ -114,9 +117,11 @@ def _described(
     forms: dict[str, Counter[str]] = {}
     stems: dict[str, str] = {}
     kept: dict[int, TopicExample] = {}
+    places = {t: place for place, t in enumerate(order)}
     shown = set(np.concatenate([drawn, *examples]).tolist())
     counted = set(read.tolist())
     with access.reading() as rows:
+        assigned = _assignment(rows.documents, corpus, topics, places)
         for begin in range(0, len(wanted), _BLOCK):
             part = wanted[begin : begin + _BLOCK]
             seqs = corpus.seqs[firsts[part]]
@@ -132,7 +137,6 @@ def _described(
             if show is not None:
                 show("name", begin + len(part), len(wanted))
     words = _telling_words([counts[t] for t in order])
-    places = {t: place for place, t in enumerate(order)}
     return Topics(
         (
             Topic(
@@ -152,7 +156,18 @@ def _described(
             for number in drawn.tolist()
             if number in kept
         ),
+        assigned,
     )
+
+
+def _assignment(
+    documents: DocumentRepository, corpus: Corpus, topics: I32, places: Mapping[int, int]
+) -> dict[str, int | None]:
+    """Return the place of the topic of each document by its id, without those that were deleted meanwhile."""
+    here = np.isin(corpus.seqs, documents.seqs())
+    numbers = topics[corpus.texts[here]].tolist()
+    ids = documents.ids_of(corpus.seqs[here])
+    return {name: places.get(number) for name, number in zip(ids, numbers, strict=True)}
 
 
 def _count(

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from gem_index.converting.html_pages import block_text, html_page
 from gem_index.converting.pages import Page
-from gem_index.converting.pdf_text import repaired
+from gem_index.converting.pdf_text import hyphenated_words, repaired
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted, quoted_error
 
@@ -235,8 +235,10 @@ def _pdf(path: Path, _encoding: str | None) -> Pages:
     pages = []
     for number in range(len(document)):
         page = document[number]
-        pages.append(repaired(page.get_textpage().get_text_bounded()))
+        pages.append(page.get_textpage().get_text_bounded())
         page.close()
+    hyphenated = hyphenated_words(pages)
+    pages = [repaired(page, hyphenated) for page in pages]
     # a form feed divides pages, which gives pieces their page
     text = "\n\n\f".join(pages) if any(map(str.strip, pages)) else ""
     said = document.get_metadata_dict()
@@ -265,7 +267,14 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
         if style.name in _TITLE_STYLES
     }
     blocks: list[str] = []
+    notes = _word_notes(document)
+    pending: list[str] = []  # those of the block before
     for part in _word_blocks(document.element.body):
+        blocks += pending
+        pending = [
+            notes.pop((reference.tag, reference.get(qn("w:id"))), "")
+            for reference in part.iter(qn("w:footnoteReference"), qn("w:endnoteReference"))
+        ]
         if part.tag == qn("w:tbl"):
             blocks += filter(None, map(_word_row, part.iter(qn("w:tr"))))
             continue
@@ -276,11 +285,38 @@ def _docx(path: Path, _encoding: str | None) -> Pages:
             title = title or text
         blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text.strip() else text)
     author = (document.core_properties.author or "").strip()
-    text = "\n\n".join(block for block in blocks if block.strip())
+    text = "\n\n".join(block for block in (*blocks, *pending) if block.strip())
     yield Page(title, text, metadata={"author": author} if author else {})
 
 
 _TITLE_STYLES = {"Title": 1} | {f"Heading {level}": level for level in range(1, 7)}
+
+
+def _word_notes(document: Any) -> dict[tuple[str, str | None], str]:
+    """Return the footnotes and endnotes of a Word file by the tag and the id of the reference to each.
+
+    Raises
+    ------
+    InputError
+        If they are damaged.
+    """
+    from docx.oxml.ns import qn
+    from docx.oxml.parser import parse_xml
+
+    notes: dict[tuple[str, str | None], str] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2].removesuffix("s")
+        if kind not in ("footnote", "endnote") or relation.is_external:
+            continue
+        try:
+            content = parse_xml(relation.target_part.blob)
+        except SyntaxError as error:  # lxml's is one
+            raise InputError(
+                f"its notes cannot be read: {quoted_error(error)}; expected an undamaged .docx"
+            ) from error
+        for note in content.iter(qn(f"w:{kind}")):
+            notes[qn(f"w:{kind}Reference"), note.get(qn("w:id"))] = _word_text(note)
+    return notes
 
 
 def _word_blocks(element: Any) -> Iterator[Any]:
@@ -477,6 +513,9 @@ def _mbox(path: Path, _encoding: str | None) -> Pages:
         assert isinstance(message, EmailMessage)
         return message
 
+    with path.open("rb") as file:
+        if file.read(5) not in (b"From ", b""):  # read as nothing
+            raise InputError("it is not a mailbox: it does not begin with From; expected .mbox")
     with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
         for number, place in enumerate(box.iterkeys(), 1):
             yield _entry(str(number), partial(_mail_of, box, place))
@@ -516,6 +555,11 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
         from warcio.exceptions import ArchiveLoadFailed
     seen: set[str] = set()
     with path.open("rb") as file:
+        if (
+            file.read(5) not in (b"WARC/", b"") and path.suffix.lower() == ".warc"
+        ):  # read as nothing
+            raise InputError("it is not WARC: it does not begin with WARC/; expected an archive")
+        file.seek(0)
         try:
             for record in ArchiveIterator(file):
                 if record.rec_type != "response" or record.http_headers is None:
@@ -531,7 +575,8 @@ def _warc(path: Path, _encoding: str | None) -> Pages:
                 page = _entry(url, partial(_html_page, content, charset))
                 seen.add(url)
                 yield replace(page, metadata={**page.metadata, "url": url})
-        except ArchiveLoadFailed as error:
+        # the second is what warcio raises on an archive that ends inside its first headers
+        except (ArchiveLoadFailed, AttributeError) as error:
             raise InputError(
                 f"it is not WARC: {quoted_error(error)}; expected an undamaged archive"
             ) from error

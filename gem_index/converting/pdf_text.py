@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable
 
-__all__ = ["repaired"]
+__all__ = ["hyphenated_words", "repaired"]
 
 _LIGATURES = {"\x1b": "ff", "\x1c": "fi", "\x1d": "fl", "\x1e": "ffi", "\x1f": "ffl"}
 """Ligatures by their codes in the T1 encoding of TeX."""
@@ -25,26 +26,59 @@ _ACCENTS = {
 }
 _ACCENTED = re.compile(rf"([{''.join(_ACCENTS)}])([^\W\d_])")
 _LEADERS = re.compile(r"(?:[ \t]?\.){4,}[ \t]*")
+_DIVIDED = re.compile(r"(?<!\w)(?<!\w-)(\w++(?:-\w++)*+)[\x02\ufffe]((\w++)(?:-\w++)*+)")
+"""A word at the end of a line, pdfium's mark of its hyphen, and how it goes on: the whole, and up to its next hyphen."""
+_HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)\w++(?:-\w++)++")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe]")
 
 
-def repaired(text: str) -> str:
+def hyphenated_words(texts: Iterable[str]) -> set[str]:
+    """Return the words with a hyphen that stand in one line of some pages, in lower case."""
+    return {word.lower() for text in texts for word in _HYPHENATED.findall(_with_ligatures(text))}
+
+
+def repaired(text: str, hyphenated: Collection[str] = ()) -> str:
     r"""Return the text of a page with whole words.
 
     Words that are divided at the end of a line are joined (pdfium marks the hyphen with U+0002 or U+FFFE), ligatures and
     digits of TeX's fonts are letters and digits, an accent that stands before its letter is put on it, and the dots that
-    lead to page numbers are left out.
+    lead to page numbers are left out. A divided word keeps its hyphen if the same word has it within a line, if the part
+    before has another one, or if the part after begins with a capital letter or a digit.
+
+    Parameters
+    ----------
+    text : str
+    hyphenated : collection of str
+        Those of the document, by :func:`hyphenated_words`.
 
     Examples
     --------
     >>> repaired("A win\x02dow with \x1cve panes . . . . . . . 12")
     'A window with five panes 12'
+    >>> repaired("by e\x02mail", {"e-mail"})
+    'by e-mail'
     """
-    text = text.replace("\r\n", "\n").translate(_PRIVATE)
-    text = _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text)
+    text = _with_ligatures(text.replace("\r\n", "\n"))
+
+    def whole(found: re.Match[str]) -> str:
+        before, after, beginning = found.groups()
+        keeps = (
+            "-" in before
+            or after[0].isupper()
+            or after[0].isdigit()
+            or f"{before}-{after}".lower() in hyphenated
+            or f"{before}-{beginning}".lower() in hyphenated
+        )
+        return f"{before}-{after}" if keeps else before + after
+
+    text = _DIVIDED.sub(whole, text)
     text = _CONTROLS.sub("", text)
     text = _ACCENTED.sub(_composed, text)
     return _LEADERS.sub(" ", text)
+
+
+def _with_ligatures(text: str) -> str:
+    return _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text.translate(_PRIVATE))
 
 
 def _composed(found: re.Match[str]) -> str:

@@ -277,7 +277,7 @@ class Home:
             total = len(documents) if isinstance(documents, Sized) else None
             watched = partial(counted, stage="store", progress=show, total=total)
             if self._find(name) is None:
-                store = partial(upsert, parts=parts, watched=watched)
+                store = partial(upsert, parts=parts, prune=prune, watched=watched)
                 return self._build_new(name, store, choice, reading, show)
             access = self._access(name)
             building.check_agreement(access, choice)

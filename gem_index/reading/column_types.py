@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import math
 import re
 from collections import Counter
@@ -74,6 +75,8 @@ class ColumnTypes:
         self._others = named.get(_OTHERS, "text")
         self._always_text = frozenset(always_text)
         self._undecided = {column for column, kind in named.items() if kind == "auto"}
+        self._named = [column for column in named if column != _OTHERS]
+        self._columns: dict[str, None] = {}  # of all files, in their order
         self.found = {
             column: kind for column, kind in named.items() if column != _OTHERS and kind != "auto"
         }
@@ -83,8 +86,23 @@ class ColumnTypes:
         """Types of the columns that are not text."""
         return {column: kind for column, kind in self.found.items() if kind != "text"}
 
-    def convert(self, records: Iterable[Record], misfits: Counter[str]) -> Iterator[Record]:
-        """Iterate over the records of a file with values of their types; count the values that do not fit by column."""
+    def convert(
+        self, records: Iterable[Record], misfits: Counter[str], *, check_names: bool = False
+    ) -> Iterator[Record]:
+        """Iterate over the records of a file with values of their types; count the values that do not fit by column.
+
+        Parameters
+        ----------
+        records : iterable
+        misfits : Counter
+        check_names : bool
+            Whether each column that was named has to be in this file or in one of those before.
+
+        Raises
+        ------
+        ConfigError
+            If one is in none of them.
+        """
         rest = iter(records)
         first: list[Record] = []
         size = 0
@@ -94,7 +112,12 @@ class ColumnTypes:
                 size += sum(map(len, record[1].values()))
             if len(first) == _ROWS or size >= _CHARACTERS:
                 break
-        self._decide([fields for _, fields in first if not isinstance(fields, str)])
+        good = [fields for _, fields in first if not isinstance(fields, str)]
+        self._decide(good)
+        if good:
+            self._columns.update(dict.fromkeys(good[0]))
+            if check_names:
+                self._check_names()
         convert = {column: _converter(kind) for column, kind in self.kept.items()}
         for part in (first, rest):
             for line, fields in part:
@@ -102,6 +125,19 @@ class ColumnTypes:
                     yield line, _converted(fields, convert, misfits)
                 else:
                     yield line, fields
+
+    def _check_names(self) -> None:
+        for column in self._named:
+            if column in self._columns:
+                continue
+            near = difflib.get_close_matches(column[:200], self._columns, n=3, cutoff=0.5)
+            if near:
+                hint = f"did you mean {' or '.join(map(quoted, near))}?"
+            else:
+                hint = f"expected one of {', '.join(map(quoted, list(self._columns)[:8]))}"
+            raise ConfigError(
+                f"the types name a column {quoted(column)}, which no file has; {hint}"
+            )
 
     def _decide(self, rows: list[Fields]) -> None:
         for column in rows[0] if rows else ():

@@ -26,6 +26,7 @@ from gem_index.settings import load_settings
 
 __all__ = ["FolderReader", "ReadFile"]
 
+_NOT_GIVEN: tuple[object, ...] = (None, "", [])
 _AHEAD = 4  # files that each process may be ahead of the one whose documents are taken
 
 
@@ -54,8 +55,8 @@ class FolderReader:
         Only files that match one of these patterns, as in ``.gitignore``; by default all files of the kinds that are known.
     exclude : sequence of str
         Files and folders that are left out.
-    gitignore : bool
-        Leave out what ``.gitignore`` files say.
+    gitignore : bool, optional
+        Whether to leave out what ``.gitignore`` files say; by default as the folder was read before, else not.
     checksum : bool
         Look for changes by the content of each file, not by its size and time.
     encoding : str, optional
@@ -82,7 +83,7 @@ class FolderReader:
     folder: str | Path
     glob: Sequence[str] = ()
     exclude: Sequence[str] = ()
-    gitignore: bool = False
+    gitignore: bool | None = None
     checksum: bool = False
     encoding: str | None = None
     on_problem: Callable[[UnreadableFileError], None] | None = None
@@ -97,19 +98,20 @@ class FolderReader:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The arguments that differ from their defaults, as JSON values."""
+        """The arguments that were given, as JSON values."""
         given = {
             "glob": list(self.glob),
             "exclude": list(self.exclude),
             "gitignore": self.gitignore,
             "encoding": self.encoding,
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in given.items() if value not in _NOT_GIVEN}
 
     def adopt(self, options: Mapping[str, Any]) -> None:
         """Take over how the folder was read before, where nothing else was asked for."""
+        given = self.choices
         for name, value in options.items():
-            if not getattr(self, name):
+            if name not in given:
                 setattr(self, name, value)
 
     def path_of(self, found: FoundFile) -> Path:
@@ -143,7 +145,8 @@ class FolderReader:
                 f"{quoted_path(self.folder)} is neither a folder nor a file; expected one of these"
             )
         found = False
-        for file in files_of(root, self.glob, self.exclude, self.gitignore, self._on_unreadable):
+        ignoring = bool(self.gitignore)
+        for file in files_of(root, self.glob, self.exclude, ignoring, self._on_unreadable):
             found = True
             yield file
         if not found:

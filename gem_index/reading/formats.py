@@ -31,6 +31,8 @@ __all__ = [
 UNSUPPORTED = (ValueError, ArithmeticError, TypeError, LookupError)
 """Exceptions from converting a value of a table that JSON does not have."""
 
+_LARGEST_FIELD = 2**31 - 1  # that the module csv takes on every platform
+
 Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
 
 
@@ -157,6 +159,8 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
                 problems.extend([problem] if problem else [])
                 yield text
 
+        # For the whole process, and never taken back: another thread may be reading by it.
+        csv.field_size_limit(max(min(limit, _LARGEST_FIELD), csv.field_size_limit()))
         rows = csv.reader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
         header: list[str] | None = None
         while True:
@@ -164,7 +168,7 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                problems.append(f"not a table row ({error}); expected a header and quoted fields")
+                problems.append(_row_problem(error))
                 row = [""]
             if row is None:
                 return
@@ -189,6 +193,15 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
                 yield last, dict(zip(header, row, strict=True))
 
     return read
+
+
+def _row_problem(error: csv.Error) -> str:
+    if "field limit" in str(error):
+        return (
+            f"a field has more than {csv.field_size_limit()} characters; expected at most that: split it, raise "
+            "GEM_INDEX_MAX_RECORD_BYTES, or close its quotes"
+        )
+    return f"not a table row ({error}); expected a header and quoted fields"
 
 
 def _read_parquet(

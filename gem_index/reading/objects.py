@@ -32,8 +32,8 @@ def documents_from(
     ----------
     source : iterable, async iterable or table
         Of :class:`~gem_index.Document`, of mappings, of ``(id, text)`` or ``(id, text, metadata)``, or of texts; or a
-        frame of pandas or polars, a table or reader of pyarrow, a data set of Hugging Face. An async iterable is read by an
-        event loop of its own.
+        frame of pandas or polars, a table or reader of pyarrow, a data set of Hugging Face, also a streaming one. An async
+        iterable is read by an event loop of its own.
     id : str, optional
         The field or column of the id. By default ``id``, and a hash of the text where there is none: the same text is the
         same document, and counts once if it comes again in an iterable of texts.
@@ -58,6 +58,28 @@ def documents_from(
 
 def _items(source: Any) -> Iterator[Any]:
     """Iterate over the objects or rows of a source."""
+    if (rows := _rows(source)) is not None:
+        return rows
+    if hasattr(source, "to_batches"):  # pyarrow
+        return iter(source.to_batches())
+    if isinstance(source, AsyncIterable):
+        return _driven(source)
+    if isinstance(source, Mapping) and source and all(map(_is_data_set, source.values())):
+        parts = list(source)
+        raise InputError(
+            f"found a {type(source).__name__} of {', '.join(map(quoted, parts[:8]))}; expected one data set of it: "
+            f"choose it by its name, such as [{quoted(parts[0])}]"
+        )
+    check_texts(source, "documents")
+    return iter(source)
+
+
+def _is_data_set(value: object) -> bool:
+    return hasattr(value, "features") and hasattr(value, "with_format")  # of Hugging Face
+
+
+def _rows(source: Any) -> Iterator[Any] | None:
+    """Return the rows of a frame, None for anything else."""
     if hasattr(source, "itertuples"):  # pandas
         columns = [str(name) for name in source.columns]
         return (
@@ -67,12 +89,7 @@ def _items(source: Any) -> Iterator[Any]:
     if hasattr(source, "iter_rows"):  # polars
         rows: Iterator[Any] = source.iter_rows(named=True)
         return rows
-    if hasattr(source, "to_batches"):  # pyarrow
-        return iter(source.to_batches())
-    if isinstance(source, AsyncIterable):
-        return _driven(source)
-    check_texts(source, "documents")
-    return iter(source)
+    return None
 
 
 def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
@@ -103,10 +120,12 @@ def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
 
 
 def _flat(items: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over objects, and over the rows of batches of pyarrow among them."""
+    """Iterate over objects, and over the rows of batches and frames among them."""
     for item in items:
         if hasattr(item, "to_pylist"):
             yield from item.to_pylist()
+        elif (rows := _rows(item)) is not None:  # as data sets with the format of frames yield them
+            yield from rows
         else:
             yield item
 

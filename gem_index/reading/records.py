@@ -64,6 +64,9 @@ class DocumentReader:
     on_end : callable, optional
         Called when all was read, with a list of notes: a line about each thing that was decided or changed (types, detected
         encodings, cleaned texts, repeated ids).
+    all_columns : bool
+        Whether each column that ``types`` names has to be in one of the files; otherwise it may be missing, as in the next
+        file of a collection.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class DocumentReader:
     clean: Sequence[str] = ()
     duplicates: str = "stop"
     on_end: Callable[[list[str]], None] | None = None
+    all_columns: bool = False
     skipped: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +105,7 @@ class DocumentReader:
             raise ConfigError(
                 f"duplicates is {quoted(self.duplicates)}; expected one of {', '.join(DUPLICATES)}"
             )
+        self._begun: set[str] = set()  # tables
         self._copy: str | None = None  # of standard input
         self._findings = Findings()
 
@@ -266,13 +271,18 @@ class DocumentReader:
                 kind = "jsonl" if file.peek(1)[:1] == b"{" else "txt"
             records: Iterable[Record] = FORMATS[kind](name, file, self.max_record_bytes, encoding)
             if kind in ("csv", "tsv"):
-                records = self._types.convert(records, self._findings.misfits)
+                self._begun.add(name)
+                checks = self.all_columns and self._begun.issuperset(self._tables())
+                records = self._types.convert(records, self._findings.misfits, check_names=checks)
             for line, fields in records:
                 if not isinstance(fields, str):
                     self._clean_texts(fields)
                 yield line, fields
         if _state(name) != before:
             raise _changed(name)
+
+    def _tables(self) -> set[str]:
+        return {name for name in self.names if self._format_of(name) in ("csv", "tsv")}
 
     def _clean_texts(self, fields: Fields) -> None:
         """Clean the text fields of a record, and count it."""

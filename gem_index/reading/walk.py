@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from pathspec import GitIgnoreSpec
-
 from gem_index.converting.pages import kind_of
-from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.reading.patterns import Patterns
+from gem_index.settings import DATABASE
 
 __all__ = ["FoundFile", "files_of"]
 
 _IGNORE_FILE = ".gitignore"
 _LONGEST_IGNORE_FILE = 1 << 20  # bytes
 
-_Ignores: TypeAlias = list[tuple[str, GitIgnoreSpec]]
+_Ignores: TypeAlias = list[tuple[str, Patterns]]
 """Folders and what their ignore files say, the outermost first."""
 
 
@@ -54,7 +51,8 @@ def files_of(
 ) -> Iterator[FoundFile]:
     """Iterate over the files of a folder of the kinds that are read, folder by folder in order of their names.
 
-    Links are not followed, and names that begin with a dot are left out, unless a pattern of ``glob`` names them.
+    Links are not followed, and names that begin with a dot are left out, unless a pattern of ``glob`` names them. A folder
+    inside that is a home of gem-index is not entered.
 
     Parameters
     ----------
@@ -74,15 +72,15 @@ def files_of(
     ConfigError
         If a pattern is malformed.
     """
-    wanted = _patterns(glob, "--glob") if glob else None
-    unwanted = _patterns(exclude, "--exclude")
+    wanted = Patterns.of_option("--glob", glob) if glob else None
+    unwanted = Patterns.of_option("--exclude", exclude)
     return _walk(folder, wanted, unwanted, gitignore, on_unreadable)
 
 
 def _walk(
     folder: Path,
-    wanted: GitIgnoreSpec | None,
-    unwanted: GitIgnoreSpec,
+    wanted: Patterns | None,
+    unwanted: Patterns,
     gitignore: bool,
     on_unreadable: Callable[[str, OSError], None],
 ) -> Iterator[FoundFile]:
@@ -94,6 +92,8 @@ def _walk(
         except OSError as error:
             on_unreadable(relative, error)
             return
+        if relative and any(entry.name == DATABASE for entry in entries):
+            return  # a home, whose files are no texts of the user
         if gitignore and any(entry.name == _IGNORE_FILE for entry in entries):
             ignores = [*ignores, *_ignores_of(here, f"{relative}/".lstrip("/"), on_unreadable)]
         for entry in entries:
@@ -105,13 +105,13 @@ def _walk(
                 continue
             is_folder = stat.S_ISDIR(status.st_mode)
             name = f"{path}/" if is_folder else path
-            if unwanted.match_file(name) or _ignored(f"{here}/{entry.name}", is_folder, ignores):
+            if unwanted.say(name) or _ignored(f"{here}/{entry.name}", is_folder, ignores):
                 continue
             if is_folder:
                 if not entry.name.startswith("."):
                     yield path, ignores
             elif stat.S_ISREG(status.st_mode) and (
-                wanted.match_file(path)
+                wanted.say(path)
                 if wanted is not None
                 else kind_of(entry.name) is not None and not entry.name.startswith(".")
             ):
@@ -127,29 +127,6 @@ def _walk(
             yield found
         else:
             opened.append(listed(*found))
-
-
-def _patterns(lines: Sequence[str], option: str) -> GitIgnoreSpec:
-    """Return the patterns of an option.
-
-    Raises
-    ------
-    ConfigError
-        If one is malformed.
-    """
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError as error:
-            raise ConfigError(
-                f"{option} is {quoted(line)}; expected a pattern as in .gitignore, such as '*.md'"
-            ) from error
-    return GitIgnoreSpec.from_lines(map(_shortened, lines))
-
-
-def _shortened(pattern: str) -> str:
-    """Return a pattern with at most two stars in a row: more say the same and take exponential time."""
-    return re.sub(r"\*{3,}", "**", pattern)
 
 
 def _ignores_above(folder: Path, on_unreadable: Callable[[str, OSError], None]) -> _Ignores:
@@ -184,23 +161,14 @@ def _ignores_of(
     if len(content) > _LONGEST_IGNORE_FILE:
         on_unreadable(relative + _IGNORE_FILE, OSError(errno.EFBIG, os.strerror(errno.EFBIG)))
         return []
-    lines = map(_shortened, content.decode("utf-8", "surrogateescape").splitlines())
-    return [(str(folder), GitIgnoreSpec.from_lines(filter(_is_pattern, lines)))]
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    return [(str(folder), Patterns(content.decode("utf-8", "surrogateescape").splitlines()))]
 
 
 def _ignored(path: str, is_folder: bool, ignores: _Ignores) -> bool:
     """Tell whether the innermost ignore file that speaks of a path leaves it out."""
-    for root, spec in reversed(ignores):
+    for root, patterns in reversed(ignores):
         relative = path[len(root) :].lstrip("/") + ("/" if is_folder else "")
-        said = spec.check_file(relative).include
+        said = patterns.say(relative)
         if said is not None:
             return said
     return False

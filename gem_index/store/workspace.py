@@ -26,7 +26,7 @@ from gem_index.errors import (
 )
 from gem_index.files import make_directory, publish_directory
 from gem_index.quoting import quoted, quoted_path
-from gem_index.settings import Settings
+from gem_index.settings import DATABASE, Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
 from gem_index.store.names import CollectionRepository, SourceRepository
@@ -34,8 +34,6 @@ from gem_index.store.names import CollectionRepository, SourceRepository
 __all__ = ["Workspace", "check_name", "has_database", "is_name"]
 
 _LOG = logging.getLogger(__name__)
-
-_DATABASE = "gem-index.sqlite3"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -63,7 +61,7 @@ def is_name(name: object) -> bool:
 
 def has_database(root: Path) -> bool:
     """Tell whether a folder is a home already."""
-    return (root / _DATABASE).is_file()
+    return (root / DATABASE).is_file()
 
 
 class Workspace:
@@ -89,7 +87,7 @@ class Workspace:
         except OSError as error:
             raise self._not_writable(error) from error
         self.database = Database(
-            root / _DATABASE,
+            root / DATABASE,
             busy_timeout=settings.lock_timeout,
             upgrade=upgrade,
             synchronous=settings.synchronous,

@@ -1,8 +1,10 @@
 """Bad input: one line on standard error that names it, exit 2, nothing on standard output, the home as before."""
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -199,7 +201,10 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("build", "new", "none.md"), "there is no folder or file none.md; expected one that"),
         (("build", "new", "sql:"), "the URL of the database is malformed"),
         (("build", "new", "sql:sqlite:///no.db", "--query", "x"), "there is no such file"),
-        (("build", "new", "."), ". holds no file of a known kind; expected at least one"),
+        (
+            ("build", "new", "nothing"),
+            "nothing holds no file of a known kind; expected at least one",
+        ),
         (("build", "new", "FILE", "--query", "select 1"), "found --query and no input that takes"),
         (("add", "faq", "FILE", "--prune"), "found --prune with an input that is neither"),
         (("watch", "faq"), "found no folder, and faq was built of none; expected one"),
@@ -209,6 +214,53 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("show", "faq", "none"), "the collection faq has no document 'none'"),
         (("neighbours", "faq", "none"), "the collection faq has no document 'none'"),
         (("delete", "faq", "--where", "{}"), "found neither ids nor a filter, or both"),
+        (("build", "new", "NOTES", "--glob", "!"), "--glob is '!'; expected a pattern as in"),
+        (("build", "new", "NOTES", "--exclude", "*"), "holds no file that matches the patterns"),
+        (("build", "new", "FILE", "--no-gitignore"), "found --no-gitignore and no input that"),
+        (("build", "new", "NOTES", "--types", "auto"), "and no input is a file of records"),
+        (("build", "new", "FILE", "--prune"), "found --prune with an input that is neither"),
+        (
+            ("build", "new", "sql:sqlite:///FAQ.sqlite", "--query", "delete from faq"),
+            "cannot be read: attempt to write a readonly database",
+        ),
+        (
+            ("build", "new", "sql:sqlite:///FAQ.sqlite", "--query", "select id from faq"),
+            "no field 'text', found 'id'",
+        ),
+        (
+            (
+                "build",
+                "new",
+                "sql:sqlite:///FAQ.sqlite",
+                "--query",
+                "select * from faq",
+                "--since",
+                "x",
+            ),
+            "the query has the columns 'id', 'text' and none 'x' for what --since names",
+        ),
+        (("build", "new", "damaged.warc"), "damaged.warc was not read: it is not WARC"),
+        (("build", "new", "damaged.zim"), "damaged.zim was not read: it is not ZIM"),
+        (("build", "new", "damaged.mbox"), "damaged.mbox was not read: it is not a mailbox"),
+        (("build", "new", "TABLE", "--types", '{"yaer": "number"}'), "did you mean 'year'?"),
+        (("build", "new", "TABLE", "--encoding", "rot13"), "the encoding is 'rot13'; expected"),
+        (("build", "new", "FILE", "--duplicates", "all"), "duplicates is 'all'; expected one of"),
+        (("build", "new", "FILE", "--report", "r.jsonl"), "found --report without --on-error"),
+        (("build", "new", "FILE", "--clean", "soap"), "the cleaning is 'soap'; expected a list"),
+        (("build", "new", "FILE", "--chunk", "0"), "the pieces are to have 0 words; expected"),
+        (("add", "faq", "FILE", "--chunk", "20"), "the collection faq is cut with"),
+        (("watch", "faq", "none"), "there is no folder or file none; expected one that exists"),
+        (("list", "faq", "--limit", "0"), "--limit is 0; expected a whole number of at least 1"),
+        (("list", "faq", "--where", '{"z": 1}'), "no document has the field 'z' of the filter"),
+        (("count", "faq", "--where", "["), "--where is not JSON"),
+        (("delete", "faq", "--where", '{"z": 1}'), "no document has the field 'z' of the filter"),
+        (("duplicates", "faq", "--where", "["), "--where is not JSON"),
+        (("topics", "faq", "--documents", "-n", "99"), "found 99 topics to divide"),
+        (("topics", "faq", "--plot", "x.gif"), "x.gif ends in '.gif'; expected a name such as"),
+        (("neighbours", "faq", "v1", "-k", "0"), "k is 0; expected a whole number of at least 1"),
+        (("search", "faq", "x", "--collapse", "--threshold", "0"), "the cosine to collapse by is"),
+        (("search", "faq", "x", "--pieces", "-k", "0"), "k is 0; expected a whole number"),
+        (("embed", "FILE", "--to", "nowhere"), "the target is 'nowhere'; expected a URL"),
         (("serch", "faq"), "No such command 'serch'"),
         (("search", "faq"), "Missing argument 'query'"),
         (("search", "faq", "visa", "--near"), "No such option: --near"),
@@ -218,8 +270,19 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
 def test_wrong_arguments(gem, faq, state, command, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     gem("fit", "model", faq)
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("a text")
+    (tmp_path / "t.csv").write_text("id,text,year\n1,a text,2020\n")
+    for kind in ("warc", "zim", "mbox"):
+        (tmp_path / f"damaged.{kind}").write_bytes(b"neither this nor that")
+    with contextlib.closing(sqlite3.connect(tmp_path / "FAQ.sqlite")) as database:
+        database.execute("create table faq (id, text)")
+        database.execute("insert into faq values (1, 'a text')")
+        database.commit()
     before = state()
-    assert_refused(gem(*(str(faq) if part == "FILE" else part for part in command)), message)
+    places = {"FILE": str(faq), "NOTES": "notes", "TABLE": "t.csv"}
+    assert_refused(gem(*(places.get(part, part) for part in command)), message)
     assert state() == before
 
 

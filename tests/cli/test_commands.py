@@ -6,9 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+import typer.core
 
 from gem_index import GemEncoder, Home
 from gem_index_cli.main import main, run
@@ -431,11 +435,19 @@ class TestLastResort:
 
         monkeypatch.setattr(GemEncoder, "fit", interrupt)
         answer = gem("build", "faq", faq_file)
-        assert (answer.status, answer.out) == (1, "")
+        assert (answer.status, answer.out) == (130, "")
         assert answer.err.strip().startswith("Error: interrupted; ")
         assert "gem-index refit faq" in answer.err
         monkeypatch.undo()
         assert gem("search", "faq", "visa", "--json").json[0]["id"].startswith("v")
+
+    def test_an_interrupt_while_arguments_are_parsed_is_told(self, gem, monkeypatch):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(typer.core.TyperGroup, "parse_args", interrupt)
+        answer = gem("status")
+        assert (answer.status, answer.out, answer.err) == (130, "", "Error: interrupted\n")
 
     def test_a_line_is_never_endless(self, gem):
         answer = gem("x" * 50_000)
@@ -580,8 +592,30 @@ class TestAsAProcess:
             slow.flush()
             command.send_signal(signal.SIGINT)
             _, said = command.communicate(timeout=60)
-        assert (command.returncode, said.strip()) == (1, "Error: interrupted")
+        assert (command.returncode, said.strip()) == (130, "Error: interrupted")
         assert Home(tmp_path / "h").collections() == []
+
+    @pytest.mark.parametrize("module", ["typer", "gem_index_cli.main", "gem_index.home"])
+    def test_an_interrupt_while_modules_are_imported_is_one_line(self, tmp_path, module):
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+        place, function = project["project"]["scripts"]["gem-index"].split(":")
+        code = (
+            "import os, signal, sys\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "class Interrupting:\n"
+            "    def find_spec(self, name, *_):\n"
+            f"        if name == {module!r}:\n"
+            "            os.kill(os.getpid(), signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Interrupting())\n"
+            f"from {place} import {function} as command\n"
+            "command()"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", code, "--home", tmp_path / "h", "status"],
+            capture_output=True, text=True, timeout=60, check=False
+        )  # fmt: skip
+        assert (answer.returncode, answer.stdout) == (130, "")
+        assert answer.stderr == "Error: interrupted\n"
 
     def test_help_imports_nothing_heavy(self):
         code = (

@@ -83,6 +83,14 @@ def test_topics(gem, tickets, tmp_path):
     assert "password" in found[0]["words"]
     assert found[0]["examples"][0]["text"] in tickets.values()
     assert gem("topics", "tickets", "-n", "3", "--jsonl").lines == found
+    each = gem("topics", "tickets", "-n", "3", "--documents", "--jsonl").lines
+    assert gem("topics", "tickets", "-n", "3", "--documents", "--json").json == each
+    assert {row["id"] for row in each} == set(tickets)
+    for row in each:
+        assert row["words"] == found[row["topic"]]["words"]
+        assert (row["topic"] == 0) == (row["id"] not in ("car", "tea"))
+    table = gem("topics", "tickets", "-n", "3", "--documents").out
+    assert all(name in table for name in ("p1", "car", "tea"))
     page = tmp_path / "map.html"
     shown = gem("topics", "tickets", "-n", "2", "--plot", page)
     assert "password" in shown.out
@@ -99,6 +107,7 @@ def test_no_topics_without_words(gem, tmp_path):
     assert gem("build", "marks", tmp_path / "marks.txt").status == 0
     assert gem("topics", "marks").out == "marks holds no documents with words.\n"
     assert gem("topics", "marks", "--json").json == []
+    assert {row["topic"] for row in gem("topics", "marks", "--documents", "--json").json} == {None}
 
 
 def test_bad_input(gem, tickets, state, tmp_path):

@@ -176,6 +176,18 @@ def test_a_second_reading_says_nothing_again(gem, bad, tmp_path):
     assert len(report.read_text().splitlines()) == 1001
 
 
+def test_a_type_is_for_a_column_of_one_of_the_files(gem, table, tmp_path):
+    types = ("--types", '{"year": "number", "price": "number"}', "--duplicates", "last")
+    prices = tmp_path / "prices.csv"
+    prices.write_text("id,text,price\n7,A book,12\n")
+    names = (table, prices, table)
+    assert gem("build", "c", *names, *types).status == 0
+    found = metadata(gem, "c")
+    assert (found["7"]["price"], found["1"]["year"]) == (12, 2020)
+    assert gem("add", "c", prices).status == 0  # what is remembered may be missing
+    assert "'year', which no file has" in gem("add", "c", prices, *types).err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -184,6 +196,14 @@ def test_a_second_reading_says_nothing_again(gem, bad, tmp_path):
         (["--types", '{"a": "int"}'], "the type of the column 'a' is 'int'; expected text"),
         (["--types", '{"id": "number"}'], "expected text, because it holds the id or the text"),
         (["--types", "[]"], "--types is '[]'; expected auto"),
+        (
+            ["--types", '{"yaer": "number"}'],
+            "the types name a column 'yaer', which no file has; did you mean 'year'?",
+        ),
+        (
+            ["--types", '{"price": "number"}'],
+            "a column 'price', which no file has; expected one of 'id', 'text', 'year', 'open'",
+        ),
         (["--clean", "soap"], "the cleaning is 'soap'; expected a list of html, auto"),
         (["--clean", "html,auto"], "the cleaning is both html and auto"),
         (["--duplicates", "all"], "duplicates is 'all'; expected one of stop, first, last"),

@@ -60,6 +60,34 @@ def test_a_named_document(gem, notes, tmp_path):
     assert [each["id"] for each in gem("list", "one", "--json").json] == ["a.docx", "visa.md"]
 
 
+def test_a_home_in_a_folder_is_not_read(gem, notes, tmp_path):
+    home = tmp_path / "home"
+    gem("build", "notes", notes)
+    (home / "words.txt").write_text("a file of the home")
+    (tmp_path / "homes").mkdir()
+    (tmp_path / "homes" / "a").write_text("not a home")
+    assert gem("build", "all", tmp_path, "--glob", "*").status == 0
+    assert [document["id"] for document in gem("list", "all", "--json").json] == [
+        "homes/a",
+        *(f"notes/{file.name}" for file in sorted(notes.iterdir())),
+    ]
+    assert gem("build", "home", home).status == 0  # it is named itself
+
+
+def test_a_remembered_gitignore_is_switched_off(gem, notes):
+    (notes / ".gitignore").write_text("visa.md\n")
+    assert gem("build", "notes", notes, "--gitignore", "--json").json["documents"] == 1
+    assert gem("add", "notes", notes, "--json").json["documents"] == 1
+    off = gem("add", "notes", notes, "--no-gitignore")
+    assert off.err == "Note: the folder was read with --gitignore.\n"
+    assert "1 added" in off.out
+    again = gem("add", "notes", notes, "--prune", "--json")
+    assert (again.json["documents"], again.err) == (2, "")
+    on = gem("add", "notes", notes, "--gitignore", "--prune", "--json")
+    assert (on.json["documents"], on.json["deleted"]) == (1, 1)
+    assert on.err == "Note: the folder was read with --no-gitignore.\n"
+
+
 def test_files_that_cannot_be_read(gem, notes):
     (notes / "bad.pdf").write_bytes(b"not a PDF")
     (notes / "empty.md").write_text("")
@@ -140,6 +168,10 @@ def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_pat
         (
             ("{records}", "--gitignore"),
             "found --gitignore and no input that takes it; expected a folder",
+        ),
+        (
+            ("{records}", "--no-gitignore"),
+            "found --no-gitignore and no input that takes it; expected a folder",
         ),
         (
             ("{notes}", "--query", "select 1"),

@@ -1,5 +1,7 @@
 """What is read of each kind of file."""
 
+import gzip
+
 import pytest
 
 from gem_index.converting.converters import convert
@@ -238,6 +240,81 @@ class TestWord:
 
         assert self.of(tmp_path, change) == "Inserted.\tEnd.\n\nIn a control."
 
+    def test_headings_are_marked_with_their_levels(self, tmp_path):
+        import docx
+
+        rst = "T\n=\n\nx\n\nPart\n----\n\ny\n\nDeep\n~~~~\n\nz\n"
+        assert page_of(tmp_path, "a.rst", rst).text == "# T\n\nx\n\n## Part\n\ny\n\n### Deep\n\nz"
+        two = "A\n=\n\nx\n\nB\n=\n\ny\n"
+        assert page_of(tmp_path, "b.rst", two).text == "# A\n\nx\n\n# B\n\ny"
+        document = docx.Document()
+        for text, level in (("T", 0), ("Part", 1), ("Deep", 2)):
+            document.add_heading(text, level)
+        document.save(str(tmp_path / "a.docx"))
+        (page,) = pages(tmp_path / "a.docx")
+        assert page.text == "# T\n\n# Part\n\n## Deep"
+
+    def test_notes_stand_after_what_refers_to_them_and_headers_are_left_out(self, tmp_path):
+        from docx.opc.constants import RELATIONSHIP_TYPE
+        from docx.opc.packuri import PackURI
+        from docx.opc.part import Part
+        from docx.oxml import parse_xml
+        from docx.oxml.ns import nsdecls
+
+        def change(document):
+            for kind, kinds in (
+                ("footnote", RELATIONSHIP_TYPE.FOOTNOTES),
+                ("endnote", RELATIONSHIP_TYPE.ENDNOTES),
+            ):
+                content = (
+                    f"<w:{kind}s {nsdecls('w')}><w:{kind} w:type='separator' w:id='-1'><w:p/></w:{kind}>"
+                    f"<w:{kind} w:id='2'><w:p><w:r><w:t>Said in a {kind},</w:t></w:r></w:p>"
+                    f"<w:p><w:r><w:t>on two lines.</w:t></w:r></w:p></w:{kind}></w:{kind}s>"
+                )
+                name = PackURI(f"/word/{kind}s.xml")
+                part = Part(name, "application/xml", content.encode(), document.part.package)
+                document.part.relate_to(part, kinds)
+                paragraph = document.add_paragraph(f"With a {kind}")
+                paragraph.add_run()._r.append(
+                    parse_xml(f"<w:{kind}Reference {nsdecls('w')} w:id='2'/>")
+                )
+                paragraph.add_run().text = " inside."
+            document.add_paragraph("The end.")
+            document.sections[0].header.paragraphs[0].text = "Confidential"
+
+        assert self.of(tmp_path, change) == (
+            "With a footnote inside.\n\nSaid in a footnote,\non two lines.\n\n"
+            "With a endnote inside.\n\nSaid in a endnote,\non two lines.\n\nThe end."
+        )
+
+    def test_a_text_box_is_there_once(self, tmp_path):
+        def change(document):
+            from docx.oxml import parse_xml
+            from docx.oxml.ns import nsdecls
+
+            box = "<w:txbxContent><w:p><w:r><w:t>Open at nine.</w:t></w:r></w:p></w:txbxContent>"
+            old = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+            run = (
+                f"<w:r {nsdecls('w')} xmlns:mc='{old}'><mc:AlternateContent>"
+                f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r>"
+            )
+            document.add_paragraph("In a box:")._p.append(parse_xml(run))
+
+        assert " ".join(self.of(tmp_path, change).split()) == "In a box: Open at nine."
+
+    def test_notes_that_are_damaged(self, tmp_path):
+        from docx.opc.constants import RELATIONSHIP_TYPE
+        from docx.opc.packuri import PackURI
+        from docx.opc.part import Part
+
+        def change(document):
+            name = PackURI("/word/footnotes.xml")
+            part = Part(name, "application/xml", b"<w:foot", document.part.package)
+            document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
+
+        with pytest.raises(InputError, match="its notes cannot be read: .*; expected an undamaged"):
+            self.of(tmp_path, change)
+
     def test_the_title_of_slides_is_on_the_first_not_that_of_a_template(self, tmp_path):
         from pptx import Presentation
 
@@ -252,6 +329,14 @@ class TestWord:
     ("read", "text"),
     [
         ("The win\x02dow of non\ufffeusers", "The window of nonusers"),
+        ("state-of-the\x02art", "state-of-the-art"),
+        ("non\x02English texts", "non-English texts"),
+        ("COVID\x0219", "COVID-19"),
+        ("win\x02dow-pane", "window-pane"),
+        ("of\x1cce\x02rs", "officers"),
+        ("e\x02mail", "email"),
+        ("-win\x02dow", "-window"),
+        ("a\x02 b", "a b"),
         ("\x1cve di\x1berent o\x1eces", "five different offices"),
         ("a \x1c b", "a  b"),
         ("page \uf731\uf732 of \uf767em", "page 12 of Gem"),
@@ -265,19 +350,19 @@ class TestWord:
 def test_text_of_a_pdf_is_repaired(read, text):
     assert repaired(read) == text
 
-    def test_headings_are_marked_with_their_levels(self, tmp_path):
-        import docx
 
-        rst = "T\n=\n\nx\n\nPart\n----\n\ny\n\nDeep\n~~~~\n\nz\n"
-        assert page_of(tmp_path, "a.rst", rst).text == "# T\n\nx\n\n## Part\n\ny\n\n### Deep\n\nz"
-        two = "A\n=\n\nx\n\nB\n=\n\ny\n"
-        assert page_of(tmp_path, "b.rst", two).text == "# A\n\nx\n\n# B\n\ny"
-        document = docx.Document()
-        for text, level in (("T", 0), ("Part", 1), ("Deep", 2)):
-            document.add_heading(text, level)
-        document.save(str(tmp_path / "a.docx"))
-        (page,) = pages(tmp_path / "a.docx")
-        assert page.text == "# T\n\n# Part\n\n## Deep"
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["Send an e-", "mail, not two"], "Send an email, not two"),
+        (["Send an e-", "mail or E-mail"], "Send an e-mail or E-mail"),
+        (["by e-", "mail-addresses and e-mail"], "by e-mail-addresses and e-mail"),
+        (["a state-of-the-", "art win-", "dow"], "a state-of-the-art window"),
+    ],
+)
+def test_a_word_keeps_its_hyphen_if_it_has_it_elsewhere(tmp_path, lines, text):
+    page = page_of(tmp_path, "a.pdf", pdf_of(") Tj 0 -14 Td (".join(lines), title="Letters"))
+    assert " ".join(page.text.split()) == f"Letters {text}"
 
 
 class TestEncodings:
@@ -299,16 +384,21 @@ class TestEncodings:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name
-        for name in WRITERS
-        if kind_of(name) not in ("text", "markdown", "rst", "html", "eml", "mbox")
-    ],
+    [name for name in WRITERS if kind_of(name) not in ("text", "markdown", "rst", "html", "eml")]
+    + ["a.warc"],
 )
 def test_damaged_files(tmp_path, name):
     (tmp_path / name).write_bytes(b"neither this nor that")
     with pytest.raises(InputError, match="; expected .*"):
         pages(tmp_path / name)
+
+
+def test_an_archive_that_ends_in_its_headers(tmp_path):
+    pytest.importorskip("warcio")
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 999\r\n\r\nHTTP/1.0 200 OK"
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(head)[:-9])
+    with pytest.raises(InputError, match="it is not WARC: .*; expected an undamaged archive"):
+        pages(tmp_path / "a.warc.gz")
 
 
 def test_bytes_are_not_text(tmp_path):

@@ -1,5 +1,6 @@
 """Reading documents from files, and the errors for bad records."""
 
+import csv
 import gzip
 import io
 import json
@@ -522,6 +523,20 @@ class TestHostileFiles:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 10_000_000
+
+    def test_a_long_field_of_a_table(self, tmp_path):
+        before = csv.field_size_limit(131_072)  # as in a new process
+        try:
+            long = "word " * 200_000
+            path = write(tmp_path / "x.csv", f'id,text\n1,"{long}"\n2,"{long}\nmore"\n')
+            assert [len(text) for _, text, _ in read(path)] == [1_000_000, 1_000_005]
+            lines = "\n".join(["x" * 99_999] * 50)  # each of them short
+            with pytest.raises(
+                RecordError, match=r"a field has more than \d+ characters; expected"
+            ):
+                read(write(tmp_path / "y.csv", f'id,text\n1,"{lines}"\n'))
+        finally:
+            csv.field_size_limit(before)
 
     def test_a_quote_that_never_ends(self, tmp_path):
         rows = 'id,text\n1,"' + "x\n" * 400_000

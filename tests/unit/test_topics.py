@@ -48,6 +48,19 @@ def test_topics_are_the_clusters_named_by_their_own_words(mixed):
     assert "residence" in found._repr_html_()
 
 
+def test_each_document_has_a_topic_unless_it_has_no_word(mixed):
+    mixed.ingest([Document(id="marks", text="!?"), Document(id="copy", text="bank account loan")])
+    mixed.ingest([Document(id="copy 2", text="bank account loan")])
+    found = mixed.topics(3)
+    assert list(found.assigned) == [document.id for document in mixed.documents()]
+    assert found.assigned["marks"] is None
+    for name, number in found.assigned.items():
+        kind = "money" if name.startswith("copy") else name.split()[0]
+        assert number == (None if kind == "marks" else list(KINDS).index(kind))
+    some = mixed.topics(1, where={"kind": "animals"}).assigned
+    assert some == {f"animals {i}": 0 for i in range(20)}
+
+
 def test_the_same_documents_give_the_same_topics(mixed):
     first, second = mixed.topics(3), mixed.topics(3)
     assert first == second
@@ -71,6 +84,18 @@ def test_equal_texts_count_in_the_numbers_and_not_for_the_clusters(home):
     found = collection.topics(2)
     assert [topic.documents for topic in found] == [50, 2]
     assert [example.id for example in found[0].examples] == ["0"]
+
+
+def test_a_long_word_does_not_fill_the_map(home, tmp_path):
+    collection = home.create_collection("long")
+    collection.ingest(
+        [Document(id="a", text="tea " + "donaudampfschiff" * 6), Document(id="b", text="a river")]
+    )
+    collection.topics(2).plot(tmp_path / "map.html")
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(), re.DOTALL)
+    labels = [text for text, _, _ in json.loads(data[1])["labels"]]
+    assert any(text.endswith("…") for text in labels)
+    assert max(map(len, labels)) <= 40
 
 
 def test_words_are_shown_as_they_are_written_most_often(home):

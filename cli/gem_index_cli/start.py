@@ -1,0 +1,22 @@
+"""Where a process of the command line begins: an interrupt while modules are imported ends as any other does."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["INTERRUPTED", "main"]
+
+INTERRUPTED = 130
+"""Exit status of an interrupted command: 128 and the number of SIGINT, as shells count."""
+
+
+def main() -> None:
+    """Import the commands and run one."""
+    try:
+        from gem_index_cli.main import main as run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            print("Error: interrupted", file=sys.stderr)  # noqa: T201 - the one line of every error
+        sys.exit(INTERRUPTED)
