@@ -76,7 +76,7 @@ def build(
     index: Annotated[
         str | None,
         typer.Option(
-            help="auto (by size), flat, rabitq, sq8, ivf, hnsw, or a FAISS factory string.",
+            help="auto (by size), flat, pq, rabitq, sq8, ivf, hnsw, or a FAISS factory string.",
             show_default=False,
         ),
     ] = None,

@@ -34,6 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "renew a visa" --collapse',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
         'gem-index search manuals "how do I renew a visa?" --pieces',
+        "gem-index search faq --queries questions.txt -k 3 -o results.jsonl",
     ),
     "delete": (
         "gem-index delete faq 17 42",

@@ -262,7 +262,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("search", "faq", "x", "--pieces", "-k", "0"), "k is 0; expected a whole number"),
         (("embed", "FILE", "--to", "nowhere"), "the target is 'nowhere'; expected a URL"),
         (("serch", "faq"), "No such command 'serch'"),
-        (("search", "faq"), "Missing argument 'query'"),
+        (("search", "faq"), "found neither a query nor --queries; expected one of them"),
         (("search", "faq", "visa", "--near"), "No such option: --near"),
         (("rerank", "FILE"), 'expected {"query": text, "candidates": [texts]}'),
     ],
