@@ -148,7 +148,8 @@ class Home:
             Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
             10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
         index : str
-            ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a FAISS factory string.
+            ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
+            FAISS.
         cutting : Cutting, optional
             How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
         exist_ok : bool
