@@ -138,19 +138,22 @@ class View:
         if not accepted:
             return []
         few = _SCORED_AT_ONCE if index.has_vectors else _ENCODED_AT_ONCE
-        if not kind.exact and allowed is not None and accepted <= few:
-            positions = np.flatnonzero(
-                mask
-            )  # so few that their own vectors cost less than a search
+        wanted = depth if kind.exact else depth + _MARGIN
+        if not kind.exact and allowed is not None and index.vectors_of(mask) <= few:
+            # so few that their own vectors cost less than a search
+            positions = np.flatnonzero(mask)
+            if index.has_vectors:
+                scores = index.best(positions, query)
+                best = np.argsort(-scores, kind="stable")[:wanted]
+                positions, scores = positions[best], scores[best]
         else:
-            wanted = max(depth, kind.candidates(k))
+            proposed = max(depth, kind.candidates(k))
             positions, scores = index.nearest(
-                query, wanted, None if accepted == len(mask) else mask, min(wanted, depth)
+                query,
+                wanted if index.has_vectors else proposed,
+                None if accepted == len(mask) else mask,
+                proposed,
             )
-        if not kind.exact and index.has_vectors:
-            scores = index.best(positions, query)
-            best = np.argsort(-scores, kind="stable")[: depth + _MARGIN]
-            positions, scores = positions[best], scores[best]
         chosen = np.asarray(ids[positions])
         if not kind.exact and (self.from_texts or not index.has_vectors):
             scores = self.pieces.best(texts_of(chosen), query)

@@ -44,25 +44,37 @@ class PieceIndex:
         return self._vectors is not None
 
     def nearest(
-        self, query: F32, k: int, accepted: Mask | None = None, least: int | None = None
+        self, query: F32, k: int, accepted: Mask | None = None, proposed: int | None = None
     ) -> tuple[I64, F32]:
-        """Return the best documents by position, and the inner product of the best vector of each; best first.
+        """Return the k best documents by position, and the inner product of the best vector of each; best first.
 
-        Parameters as for :meth:`DenseIndex.nearest`, of documents; ``least`` of them, by default k, suffice.
+        Parameters
+        ----------
+        query, k, accepted
+            As for :meth:`DenseIndex.nearest`, of documents.
+        proposed : int, optional
+            How many vectors an approximate index proposes, by default k; those that are kept beside it score them again.
         """
-        if self._one_each:
-            return self.index.nearest(query, k, accepted)
         rows = None if accepted is None else np.repeat(accepted, self.counts)
-        asked = k
-        least = k if least is None else least
+        asked = max(k, proposed or k)
         while True:
             places, scores = self.index.nearest(query, asked, rows)
+            if isinstance(self._vectors, VectorRows):
+                scores = self._vectors.take(places) @ query
+                order = np.argsort(-scores, kind="stable")
+                places, scores = places[order], scores[order]
+            if self._one_each:
+                return places[:k], scores[:k]
             owners = np.searchsorted(self._starts, places, "right") - 1
             _, first = np.unique(owners, return_index=True)
-            if len(first) >= least or len(places) < asked:
+            if len(first) >= k or len(places) < asked:
                 first = np.sort(first)[:k]
                 return owners[first], scores[first]
             asked *= 2
+
+    def vectors_of(self, accepted: Mask) -> int:
+        """Return how many vectors some documents have."""
+        return int(np.count_nonzero(accepted) if self._one_each else self.counts[accepted].sum())
 
     def whole(self, positions: I64) -> Mask:
         """Return which documents have one vector alone (n,)."""

@@ -59,8 +59,9 @@ def check(root, states):
     for query in texts:
         vectors = collection.encoder.encode([query, *state.values()])
         expected = np.sort(vectors[1:] @ vectors[0])[::-1][:10]
-        found = collection.search(query, k=10, mode="dense")
-        np.testing.assert_allclose([hit.score for hit in found], expected, atol=1e-4)
+        for exact, near in ((True, 1e-5), (False, 1e-4)):
+            found = collection.search(query, k=10, mode="dense", exact=exact)
+            np.testing.assert_allclose([hit.score for hit in found], expected, atol=near)
         assert all(state[hit.id] == hit.text for hit in found)
         assert collection.search(query, k=1, mode="lexical")[0].score > 0
     return state

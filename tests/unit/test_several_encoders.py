@@ -66,15 +66,15 @@ class TestCollection:
         texts = [document.text for document in two.documents()]
         rows = two.encoder.encode([QUERY, *texts])
         cosines = rows[1:] @ rows[0]
-        hits = two.search(QUERY, k=5, mode="dense")
-        assert [hit.score for hit in hits] == pytest.approx(sorted(cosines)[:-6:-1], abs=1e-4)
+        hits = two.search(QUERY, k=5, mode="dense", exact=True)
+        assert [hit.score for hit in hits] == pytest.approx(sorted(cosines)[:-6:-1], abs=1e-5)
         _, match = words_scores(texts, QUERY, texts[:60])
         fused = sorted((cosines + 2.25 * match) / 3.25)
-        assert [hit.score for hit in two.search(QUERY, k=5)] == pytest.approx(
-            fused[:-6:-1], abs=1e-4
+        assert [hit.score for hit in two.search(QUERY, k=5, exact=True)] == pytest.approx(
+            fused[:-6:-1], abs=1e-5
         )
-        (hit,) = two.search(QUERY, k=1, why=True)
-        assert hit.why.cosine == pytest.approx(hit.cosine, abs=1e-4)
+        (hit,) = two.search(QUERY, k=1, why=True, exact=True)
+        assert hit.why.cosine == pytest.approx(hit.cosine, abs=1e-5)
         assert hit.why.fingerprint == two.encoder.fingerprint
 
     def test_refits_all_of_them(self, home, two):

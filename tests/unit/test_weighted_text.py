@@ -200,12 +200,12 @@ class TestCollection:
         cosines = rows[1:] @ rows[0]
         bm25, match = words_scores(texts, QUERY, known)
         expected = (cosines + 2.25 * match) / 3.25
-        found = posts.search(QUERY, k=len(texts))
-        assert [hit.score for hit in found] == pytest.approx(sorted(expected)[::-1], abs=1e-4)
+        found = posts.search(QUERY, k=len(texts), exact=True)
+        assert [hit.score for hit in found] == pytest.approx(sorted(expected)[::-1], abs=1e-5)
         names = [document.id for document in posts.documents()]
         for hit in found:
             place = names.index(hit.id)
-            assert hit.cosine == pytest.approx(cosines[place], abs=1e-4)
+            assert hit.cosine == pytest.approx(cosines[place], abs=1e-5)
             assert hit.bm25 == pytest.approx(bm25[place], rel=1e-4, abs=1e-5)
             assert getattr(hit.text, "weights", None) == getattr(texts[place], "weights", None)
 
