@@ -33,8 +33,9 @@ def read(path: str, count: int) -> list[str]:
 def shortened(lines: list[str]) -> list[str]:
     """Return queries: sentences of the collection with a quarter of their words removed."""
     rng = random.Random(1)
-    chosen = rng.sample(lines, QUERIES)
-    return [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
+    chosen = rng.sample(lines, 2 * QUERIES)
+    found = [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
+    return [query for query in found if any(map(str.isalnum, query))][:QUERIES]
 
 
 def kinds(lines: list[str]) -> None:
@@ -96,7 +97,7 @@ def modes(lines: list[str]) -> None:
     """Time dense, lexical and hybrid searches, each query in every mode before the next query."""
     from gem_index import Document, Home
 
-    for count in (1_000, 10_000, 100_000, 1_000_000):
+    for count in (1_000, 5_000, 10_000, 20_000, 100_000, 1_000_000):
         if count > len(lines):
             break
         for kind in ("flat", "pq") if count < 1_000_000 else ("pq",):

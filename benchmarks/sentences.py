@@ -29,7 +29,8 @@ def sentences(text: str) -> Iterator[str]:
         line = " ".join(part.split())
         words = _WORD.findall(line)
         letters = sum(map(len, words))
-        if 5 <= len(words) <= 40 and letters > 0.7 * len(line.replace(" ", "")):
+        mostly_letters = letters > 0.7 * len(line.replace(" ", ""))
+        if 5 <= len(words) <= 40 and mostly_letters and line.isprintable():
             yield line
 
 

@@ -80,7 +80,7 @@ class RowsWriter:
     Parameters
     ----------
     path : Path
-        Created, or cut back to the rows to keep.
+        Created, or replaced by a copy of the rows to keep.
     dimension : int
     keep : int
         How many rows of an existing file to keep.
@@ -91,11 +91,12 @@ class RowsWriter:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         size = keep * dimension * _TYPE.itemsize
         self._hash = hashlib.sha256()
+        # a copy, not the old file: a snapshot may have linked that before a kill, and be in use
+        new = path.with_name(f".{path.name}.new")
+        self._file = new.open("wb")
         for block in _blocks(path, size):
-            self._hash.update(block)
-        self._file = path.open("r+b" if keep else "wb")
-        self._file.truncate(size)
-        self._file.seek(size)
+            self._write(block)
+        new.replace(path)
 
     def append(self, vectors: F32) -> None:
         """Write vectors (b, dimension) after the last row."""

@@ -109,7 +109,7 @@ def module(tmp_path, monkeypatch):
     def use(code):
         (tmp_path / "sitecustomize.py").write_text(
             "import gem_index.converting.converters as converters\n"
-            "text = converters._text\n"
+            "text = converters._CONVERTERS['text']\n"
             f"def harmful(path, encoding):\n    if 'bad' in path.name:\n        {code}\n    return text(path, encoding)\n"
             "converters._CONVERTERS['text'] = harmful\n"
         )

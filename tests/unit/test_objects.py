@@ -96,7 +96,8 @@ def test_values_of_numpy():
 
 
 def data_set():
-    datasets = pytest.importorskip("datasets")  # plugins/mteb brings it, and has a test of its own
+    import datasets
+
     return datasets.Dataset.from_list(ROWS)
 
 

@@ -55,6 +55,19 @@ class TestRows:
         again = VectorRows.open(tmp_path, 24).take(np.arange(30))
         assert np.abs(again - vectors).max() < 1e-4
 
+    def test_a_file_that_a_snapshot_has_linked_is_left_alone(self, tmp_path):
+        vectors = unit(30)
+        write(tmp_path / "a", vectors)
+        path, linked = numbered(tmp_path / "a", 0), tmp_path / "linked"
+        linked.hardlink_to(path)
+        before = linked.read_bytes()
+        for keep in (10, 0):
+            write(tmp_path / "a", vectors[:3], keep=keep)
+            assert linked.read_bytes() == before
+            assert path.stat().st_size == (keep + 3) * 48
+            path.unlink()
+            path.hardlink_to(linked)
+
     def test_later_rows_come_in_few_files(self, tmp_path):
         vectors = unit(3000)
         write(tmp_path / "0", vectors[:1000])

@@ -1,0 +1,85 @@
+"""Mail: single messages and mailboxes."""
+
+from __future__ import annotations
+
+import contextlib
+import email.policy
+import mailbox
+from email.message import EmailMessage
+from email.parser import BytesParser
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gem_index.converting.markup import html_content
+from gem_index.converting.pages import Page
+from gem_index.converting.support import Pages, entry_page
+from gem_index.errors import InputError
+
+__all__ = ["mail_file", "mailbox_file"]
+
+
+def mail_file(path: Path, _encoding: str | None) -> Pages:
+    """Read a message."""
+    with path.open("rb") as file:
+        message = BytesParser(policy=email.policy.default).parse(file)
+    assert isinstance(message, EmailMessage)
+    yield _mail_page(message)
+
+
+def _mail_page(message: EmailMessage, key: str = "") -> Page:
+    body = message.get_body(preferencelist=("plain", "html"))
+    text = ""
+    if body is not None:
+        try:
+            text = str(body.get_content())
+        except (LookupError, ValueError):  # an encoding that is none
+            content = body.get_payload(decode=True)
+            text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+        if body.get_content_subtype() == "html":
+            text = html_content(text.encode(), "utf-8").text
+    metadata = {}
+    for name in ("from", "to", "date", "message-id"):
+        value = " ".join(_header(message, name).split())
+        if value:
+            metadata[name.replace("-", "_")] = value[:500]
+    if "date" in metadata:
+        moment = getattr(message["date"], "datetime", None)
+        if moment is not None:
+            metadata["date"] = moment.isoformat()
+    return Page(_header(message, "subject"), text, key, metadata)
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    try:
+        value = str(message.get(name, ""))
+    except (
+        ValueError,
+        LookupError,
+        IndexError,
+        AttributeError,
+    ):  # the parser of headers on a malformed one
+        return ""
+    return value.encode("utf-8", "replace").decode()
+
+
+def mailbox_file(path: Path, _encoding: str | None) -> Pages:
+    """Iterate over the messages of a mailbox."""
+
+    def parsed(file: Any) -> EmailMessage:
+        message = BytesParser(policy=email.policy.default).parse(file)
+        assert isinstance(message, EmailMessage)
+        return message
+
+    with path.open("rb") as file:
+        if file.read(5) not in (b"From ", b""):  # read as nothing
+            raise InputError("it is not a mailbox: it does not begin with From; expected .mbox")
+    with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
+        for number, place in enumerate(box.iterkeys(), 1):
+            yield entry_page(str(number), partial(_mail_of, box, place))
+
+
+def _mail_of(box: Any, place: Any) -> Page:
+    message = box[place]
+    assert isinstance(message, EmailMessage)
+    return _mail_page(message, _header(message, "message-id").strip().strip("<>"))
