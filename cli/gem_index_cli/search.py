@@ -23,6 +23,7 @@ from gem_index_cli.context import (
 )
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
+from gem_index_cli.start import import_kernels
 
 if TYPE_CHECKING:
     from gem_index import Collection, SearchResult, SearchResults
@@ -137,6 +138,7 @@ def search(
         "exact": exact,
     }
     searched = home_of(context).collection(collection)
+    import_kernels()
     if queries is not None:
         _search_file(searched, queries, output, wanted, as_json or as_json_lines)
         return
