@@ -10,12 +10,11 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from gem_index.arrays import F32
 from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.best_pieces import with_pieces
+from gem_index.collection.field_filter import FieldFilter
+from gem_index.collection.filters import FilteredDocuments
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.searching import Hit, Search, SearchRequest, query_vectors
 from gem_index.collection.view import StaleStateError, View
@@ -68,7 +67,7 @@ def _answer_at_once(
 ) -> list[SearchResults]:
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
-        allowed = _allowed(access, rows, requests[0]) if requests else None
+        allowed = _allowed(access, rows, view, requests[0]) if requests else None
         texts = _one_at_a_time(rows.documents.texts)
         vectors = query_vectors(view, requests)
 
@@ -87,14 +86,22 @@ def _answer_at_once(
 
 
 def _allowed(
-    access: CollectionAccess, rows: CollectionRows, asked: SearchRequest
-) -> npt.NDArray[np.int64] | None:
+    access: CollectionAccess, rows: CollectionRows, view: View, asked: SearchRequest
+) -> Ids | None:
     """Return the documents that the filter of a request accepts; None without a filter."""
     if asked.where is None or not asked.filtered:
         return None
-    allowed = access.filters.matching(
-        rows.documents, asked.where, rows.record.directory, rows.record.last_seq
-    )
+    documents: FilteredDocuments = rows.documents
+    if view.snapshot is not None and view.snapshot.fields is not None:
+        documents = FieldFilter(rows.documents, view.snapshot.fields, view.snapshot.ids)
+    directory, last_seq = rows.record.directory, rows.record.last_seq
+    try:
+        allowed = access.filters.matching(documents, asked.where, directory, last_seq)
+    except CorruptionError as error:
+        if access.views.replaced(view.directory):
+            raise StaleStateError from error
+        _LOG.warning("%s; filtering by the stored documents", error)
+        allowed = access.filters.matching(rows.documents, asked.where, directory, last_seq)
     if not len(allowed):
         rows.documents.check_fields(asked.where)
     return allowed

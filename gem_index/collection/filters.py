@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gem_index.forking import ForkSafeLock
 from gem_index.index.hits import Ids
-from gem_index.store.documents import DocumentRepository
 
-__all__ = ["FilterCache"]
+__all__ = ["FilterCache", "FilteredDocuments"]
 
 
 _MOST_IDS = 4_000_000  # 32 MB
 _MOST_FILTERS = 1000
+
+
+class FilteredDocuments(Protocol):
+    """What finds the documents that a filter accepts: the database, or the fields beside a snapshot."""
+
+    def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
+        """Return the seqs of the documents after a seq that a filter accepts, ascending."""
+        ...
 
 
 class FilterCache:
@@ -36,7 +43,7 @@ class FilterCache:
 
     def matching(
         self,
-        documents: DocumentRepository,
+        documents: FilteredDocuments,
         where: Mapping[str, Any],
         directory: str | None,
         last_seq: int,
@@ -45,7 +52,7 @@ class FilterCache:
 
         Parameters
         ----------
-        documents : DocumentRepository
+        documents : FilteredDocuments
         where : mapping
         directory : str or None
             The snapshot in use; what was kept under another one is forgotten, and with it what was deleted.

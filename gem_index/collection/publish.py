@@ -129,6 +129,7 @@ def _plan(
         texts=texts.blocks,
         encode=pieces.rows,
         parts=pieces.parts,
+        metadata=texts.metadata,
         sample=sample,
         report=report,
         checkpoint=None if unfinished is None else unfinished.checkpoint(kind),

@@ -54,12 +54,18 @@ class CollectionTexts:
 
     def blocks(self, after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         """Iterate over blocks of seqs and texts of the documents after a seq."""
-        rows = self._documents.texts_after(after)
-        while block := list(islice(rows, _BLOCK)):
-            seqs = np.array([seq for seq, _ in block], dtype=np.int64)
-            yield seqs, [text for _, text in block]
+        return _blocks(self._documents.texts_after(after))
+
+    def metadata(self, after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        """Iterate over blocks of seqs and metadata, as JSON, of the documents after a seq."""
+        return _blocks(self._documents.metadata_after(after))
 
     def sample(self, count: int) -> list[str]:
         """Return at most ``count`` texts, taken at even intervals."""
         found = self._documents.by_seq(spread(self.seqs, count).tolist())
         return [found[seq].text for seq in sorted(found)]
+
+
+def _blocks(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[Ids, Sequence[str]]]:
+    while block := list(islice(rows, _BLOCK)):
+        yield np.array([seq for seq, _ in block], dtype=np.int64), [text for _, text in block]

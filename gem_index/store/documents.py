@@ -116,6 +116,12 @@ class DocumentRepository:
             yield from ((seq, _text(text, weights)) for seq, text, weights in rows)
             seq = rows[-1].seq
 
+    def metadata_after(self, seq: int) -> Iterator[tuple[int, str]]:
+        """Iterate over (seq, metadata as JSON) in ascending order of seq, beginning after the given one."""
+        query = select(documents.c.seq, documents.c.metadata).order_by(documents.c.seq)
+        rows = self._connection.execute(query.where(self._mine, documents.c.seq > seq))
+        yield from ((at, text) for at, text in rows)
+
     def damaged(self) -> Iterator[str]:
         """Iterate over the ids of documents whose text or metadata does not match its hash."""
         seq = 0
@@ -173,6 +179,14 @@ class DocumentRepository:
                 f"the filter is more than SQLite takes: {error.orig}; expected fewer conditions, or shorter ones: "
                 "many values of one field go into $in"
             ) from error
+
+    def judged(self, where: Mapping[str, Any], metadata: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Tell which metadata (n), objects as JSON, a filter accepts: bool (n,)."""
+        table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
+        query = select(table.c.key).where(compile_where(where, table.c.value))
+        found = np.zeros(len(metadata), np.bool_)
+        found[np.fromiter(self._connection.scalars(query), dtype=np.int64)] = True
+        return found
 
     def ids_from(self, source_id: int) -> list[str]:
         """Return the ids of the documents that came from a source, ascending."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Text,
     and_,
@@ -47,7 +46,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
 def compile_where(
-    where: Mapping[str, Any], metadata: Column[str], depth: int = 0
+    where: Mapping[str, Any], metadata: ColumnElement[str], depth: int = 0
 ) -> ColumnElement[bool]:
     """Translate a filter into a condition on the metadata column.
 
@@ -63,7 +62,7 @@ def compile_where(
         ``$contains``, a member of a list or a part of a string; ``$like``, a whole string, ASCII letters in either case, in
         which ``%`` stands for any characters, ``_`` for one, and a backslash takes this meaning from the next.
         ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
-    metadata : Column
+    metadata : ColumnElement
         The column with the JSON text.
     depth : int
         How many filters enclose this one.
@@ -96,7 +95,7 @@ def compile_where(
     return and_(func.instr(func.replace(metadata, r"\\", ""), _ZERO) == 0, found)
 
 
-def _entry(key: str, value: Any, metadata: Column[str], depth: int) -> ColumnElement[bool]:
+def _entry(key: str, value: Any, metadata: ColumnElement[str], depth: int) -> ColumnElement[bool]:
     if key in ("$and", "$or"):
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FilterError(f"{key} holds {quoted(value)}; expected a list of filters")
@@ -169,7 +168,7 @@ def _count_parts(where: object, depth: int) -> int:
 class _Field:
     """One metadata field; its JSON type guards every comparison, as SQLite orders numbers before all text."""
 
-    def __init__(self, key: str, metadata: Column[str]) -> None:
+    def __init__(self, key: str, metadata: ColumnElement[str]) -> None:
         _refuse_surrogates(key)
         self._key = key
         paths = [f'$."{key}"']
@@ -290,7 +289,7 @@ class _Field:
 
 
 def _first(
-    function: Callable[..., ColumnElement[Any]], metadata: Column[str], paths: Sequence[str]
+    function: Callable[..., ColumnElement[Any]], metadata: ColumnElement[str], paths: Sequence[str]
 ) -> ColumnElement[Any]:
     """Return what a function of JSON finds under the first path that there is."""
     found = [function(metadata, path) for path in paths]

@@ -64,6 +64,8 @@ def check(root, states):
             np.testing.assert_allclose([hit.score for hit in found], expected, atol=near)
         assert all(state[hit.id] == hit.text for hit in found)
         assert collection.search(query, k=1, mode="lexical")[0].score > 0
+        named = collection.search(query, where={"of": found[-1].id}, min_score=-1, k=None)
+        assert [hit.id for hit in named] == [found[-1].id]
     return state
 
 

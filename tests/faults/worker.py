@@ -11,7 +11,7 @@ from types import ModuleType
 from gem_index import Document, Home
 from gem_index.collection import texts as collection_texts
 from gem_index.collection import writing
-from gem_index.index import checkpoint
+from gem_index.index import checkpoint, snapshot
 
 WORDS = [
     "how",
@@ -64,6 +64,7 @@ def main() -> None:
     home, seed = Home(sys.argv[1]), int(sys.argv[2])
     _replace(writing, _TAIL_LIMIT=40)  # so that snapshots come often
     _replace(collection_texts, _BLOCK=30)
+    _replace(snapshot, _LEAST_DOCUMENTS=1)  # files of fields
     _replace(checkpoint, _EVERY=0, _SHARE=0)  # a checkpoint after each block
     rng = random.Random(seed)
     names = [status.name for status in home.collections()]
@@ -73,7 +74,9 @@ def main() -> None:
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
         if step["kind"] == "ingest":
-            made.ingest(Document(id=i, text=text) for i, text in step["texts"].items())
+            made.ingest(
+                Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
+            )
         elif step["kind"] == "delete":
             made.delete(step["ids"])
         elif step["kind"] == "refit":

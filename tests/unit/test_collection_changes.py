@@ -15,7 +15,9 @@ from gem_index.collection import view
 from gem_index.collection import writing as module
 from gem_index.collection.building import use_index
 from gem_index.errors import FilterError, GemIndexError
+from gem_index.index import snapshot
 from gem_index.index.lexical import LexicalIndex
+from gem_index.store.documents import DocumentRepository
 
 WORDS = ["visa", "bank", "river", "school", "tea", "cup", "phone", "money", "two", "ducks"]
 
@@ -178,3 +180,46 @@ def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
     _, error = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "the id 'a' came twice" in error
+
+
+def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
+    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
+    collection = made()
+    collection.ingest(documents(100))
+    collection.delete(["d3", "d4"])
+    collection.ingest(documents(60, begin=100))
+    collection.delete(["d5"])
+    collection.ingest(documents(10, begin=160))
+    read = []
+    matching = DocumentRepository.matching
+
+    def counted(self, where, after=0):
+        read.append(after)
+        return matching(self, where, after)
+
+    monkeypatch.setattr(DocumentRepository, "matching", counted)
+    for where in ({"n": 3}, {"n": {"$gte": 2, "$lt": 5}}, {"$not": {"n": {"$in": [0, 1]}}}):
+        expected = {each.id for each in collection.documents(where)}
+        read.clear()
+        found = collection.search("visa tea", k=200, where=where)
+        assert {hit.id for hit in found} == expected
+        assert read
+        assert min(read) >= 150  # only documents after the snapshot
+
+
+def test_damaged_fields_are_noticed_and_rebuilt(made, monkeypatch, caplog):
+    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    collection = made()
+    collection.ingest(documents(100))
+    collection.refit()
+    [header] = collection._access.folder.rglob("fields.json")
+    header.write_bytes(b"x" * header.stat().st_size)
+    expected = {each.id for each in collection.documents({"n": 3})}
+    found = collection.search("visa tea", k=200, where={"n": 3})
+    assert {hit.id for hit in found} == expected
+    assert "filtering by the stored documents" in caplog.text
+    assert [problem.kind for problem in collection.verify()] == ["index"]
+    collection.verify(fix=True)
+    assert collection.verify() == []
+    assert {hit.id for hit in collection.search("visa", k=200, where={"n": 3})} == expected

@@ -266,7 +266,7 @@ def generation(ids, vectors, kind=FLAT):
         encoded.extend(block)
         return vectors[[places[text] for text in block]], np.ones(len(block), np.int64)
 
-    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, lambda: vectors)
+    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, blocks, lambda: vectors)
     return new, encoded
 
 
@@ -359,6 +359,7 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         blocks,
         lambda t: (np.ones((len(t), 4), np.float32), np.ones(len(t), int)),
         whole,
+        blocks,
         list,
     )
     with pytest.raises(OSError, match="No space"):

@@ -1,0 +1,305 @@
+"""The metadata of a snapshot's documents by field: the values that occur, and which of them each document has.
+
+A filter is then decided once per value instead of once per document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.errors import CorruptionError
+
+__all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
+
+_HEADER = "fields.json"
+_MOST_VALUES = 65_535  # of a field by code; the code 0 stands for documents without it
+_MOST_FIELDS = 256
+_MOST_CHARACTERS = 8_000_000  # of the values of a field
+_EXACT = 2**53
+_ZERO = r"\u0000"
+
+_Places: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A field with few values.
+
+    Attributes
+    ----------
+    values : sequence of str
+        As JSON.
+    codes : uint16 array (n,)
+        Of each document the position of its value in ``values``, plus one; 0 without the field.
+    """
+
+    values: Sequence[str]
+    codes: npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A field with many values, all of them numbers that float64 holds.
+
+    Attributes
+    ----------
+    numbers : float64 array (n,)
+        NaN without the field.
+    """
+
+    numbers: npt.NDArray[np.float64]
+
+
+Column: TypeAlias = Codes | Numbers
+
+
+class SnapshotFields:
+    """The fields of a snapshot's metadata, read from their files where a filter names them.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _header(self) -> dict[str, Any]:
+        text = self._read(self._folder / _HEADER)
+        try:
+            header: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise CorruptionError(f"{self._folder / _HEADER} cannot be read: {error}") from error
+        return header
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return int(self._header["documents"])
+
+    @property
+    def unsearched(self) -> _Places:
+        """Positions of the documents whose metadata holds a zero byte: no filter accepts them."""
+        return np.array(self._header["unsearched"], dtype=np.int64)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields whose values are here."""
+        return list(self._header["fields"])
+
+    @property
+    def left_out(self) -> tuple[list[str], bool]:
+        """The names of fields whose values are not here, and whether there are more of them."""
+        return self._header["left_out"], self._header["more"]
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the values of a field are here, which may be that no document has it."""
+        header = self._header
+        return name in header["fields"] or not (name in header["left_out"] or header["more"])
+
+    def column(self, name: str) -> Column | None:
+        """Return the values of a field that is known; None if no document has it.
+
+        Raises
+        ------
+        CorruptionError
+            If its file cannot be read.
+        """
+        found = self._header["fields"].get(name)
+        if found is None:
+            return None
+        path = self._folder / f"{found['file']}.npy"
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise CorruptionError(f"{path} cannot be read: {error}") from error
+        if array.shape != (self.documents,):
+            raise CorruptionError(f"{path} is of shape {array.shape}, not ({self.documents},)")
+        if found["numbers"]:
+            return Numbers(array)
+        values = self._read(self._folder / f"{found['file']}.jsonl").split("\n")[:-1]
+        if len(array) and array.max() > len(values):
+            raise CorruptionError(f"{path} holds the code {array.max()} of {len(values)} values")
+        return Codes(values, array)
+
+    @staticmethod
+    def _read(path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise CorruptionError(f"{path} cannot be read: {error}") from error
+
+
+class FieldsWriter:
+    """Collects the fields of documents and writes them to a folder.
+
+    Parameters
+    ----------
+    old : SnapshotFields, optional
+        The fields of earlier documents, which are continued.
+    kept : bool array, optional
+        Which of these are still there.
+    """
+
+    def __init__(
+        self, old: SnapshotFields | None = None, kept: npt.NDArray[np.bool_] | None = None
+    ) -> None:
+        self._fields: dict[str, _Field] = {}
+        self._left_out: set[str] = set()
+        self._more = False
+        self._unsearched: list[int] = []
+        self._count = 0
+        if old is None or kept is None:
+            return
+        self._count = int(kept.sum())
+        places = np.cumsum(kept) - 1
+        self._unsearched = [int(places[i]) for i in old.unsearched if kept[i]]
+        left_out, self._more = old.left_out
+        self._left_out = set(left_out)
+        for name in old.names:
+            column = old.column(name)
+            assert column is not None
+            self._fields[name] = _Field.of(column, kept)
+
+    def append(self, texts: Sequence[str]) -> None:
+        """Add documents by their metadata, objects as JSON."""
+        begin, size = self._count, len(texts)
+        found: dict[str, list[tuple[int, Any]]] = {}
+        for place, text in enumerate(texts):
+            if _ZERO in text and _ZERO in text.replace(r"\\", ""):
+                self._unsearched.append(begin + place)
+                continue
+            for name, value in json.loads(text).items():
+                if name in found:
+                    found[name].append((place, value))
+                elif name not in self._left_out:
+                    found[name] = [(place, value)]
+        self._count += size
+        for name, entries in found.items():
+            if name not in self._fields:
+                if len(self._fields) == _MOST_FIELDS:
+                    self._more = True
+                    continue
+                self._fields[name] = _Field(begin)
+            if not self._fields[name].append(entries, size):
+                del self._fields[name]
+                self._left_out.add(name)
+        for name in self._fields.keys() - found.keys():
+            self._fields[name].append([], size)
+
+    def write(self, folder: Path) -> None:
+        """Write the fields of all documents to a new folder."""
+        folder.mkdir(mode=0o700)
+        fields: dict[str, Mapping[str, Any]] = {}
+        for name, field in self._fields.items():
+            file = f"{len(fields):04d}"
+            array = field.array()
+            fields[name] = {"file": file, "numbers": field.numbers}
+            np.save(folder / f"{file}.npy", array)
+            if not field.numbers:
+                lines = "".join(f"{line}\n" for line in field.values)
+                (folder / f"{file}.jsonl").write_text(lines, encoding="utf-8", newline="\n")
+        header = {
+            "documents": self._count,
+            "fields": fields,
+            "left_out": sorted(self._left_out),
+            "more": self._more,
+            "unsearched": self._unsearched,
+        }
+        (folder / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+
+
+class _Field:
+    """One field of the documents so far: codes of its values, or numbers after there were too many."""
+
+    def __init__(self, before: int) -> None:
+        self.numbers = False
+        self._codes: dict[Any, int] = {}
+        self._characters = 0
+        self._parts: list[npt.NDArray[Any]] = [np.zeros(before, np.uint16)]
+
+    @classmethod
+    def of(cls, column: Column, kept: npt.NDArray[np.bool_]) -> _Field:
+        """Continue a column."""
+        field = cls(0)
+        if isinstance(column, Numbers):
+            field.numbers, field._parts = True, [column.numbers[kept]]
+        else:
+            values = map(json.loads, column.values)
+            field._codes = {_key(value): code for code, value in enumerate(values, 1)}
+            field._characters = sum(map(len, column.values))
+            field._parts = [column.codes[kept]]
+        return field
+
+    @property
+    def values(self) -> list[str]:
+        """The values as JSON, in the order of their codes."""
+        return [_json(key) for key in self._codes]
+
+    def append(self, entries: Sequence[tuple[int, Any]], size: int) -> bool:
+        """Add a block of documents, those with the field by place and value; False if its values cannot be kept."""
+        if not self.numbers and self._coded(entries, size):
+            return True
+        if not self.numbers and not self._use_numbers():
+            return False
+        part = np.full(size, np.nan)
+        for place, value in entries:
+            if not _is_number(value):
+                return False
+            part[place] = value
+        self._parts.append(part)
+        return True
+
+    def _coded(self, entries: Sequence[tuple[int, Any]], size: int) -> bool:
+        codes = self._codes
+        part = np.zeros(size, np.uint16)
+        for place, value in entries:
+            key = _key(value)
+            code = codes.get(key)
+            if code is None:
+                self._characters += len(_json(key))
+                if len(codes) >= _MOST_VALUES or self._characters > _MOST_CHARACTERS:
+                    return False
+                code = codes[key] = len(codes) + 1
+            part[place] = code
+        self._parts.append(part)
+        return True
+
+    def _use_numbers(self) -> bool:
+        """Turn codes into numbers; False if some value is none."""
+        values = [value for _, value in self._codes]
+        if not all(map(_is_number, values)):
+            return False
+        table = np.array([np.nan, *values], dtype=np.float64)
+        self._parts = [table[part] for part in self._parts]
+        self._codes, self.numbers = {}, True
+        return True
+
+    def array(self) -> npt.NDArray[Any]:
+        return np.concatenate(self._parts)
+
+
+def _key(value: Any) -> tuple[type, Any]:
+    """Return what a value is found by: 1, 1.0 and True are three values, although they are equal."""
+    if isinstance(value, list | dict):
+        return dict, json.dumps(value, ensure_ascii=False)
+    return type(value), value
+
+
+def _json(key: tuple[type, Any]) -> str:
+    return str(key[1]) if key[0] is dict else json.dumps(key[1], ensure_ascii=False)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, float) or (isinstance(value, int) and -_EXACT <= value <= _EXACT)
