@@ -101,9 +101,10 @@ def _allowed(
         if access.views.replaced(view.directory):
             raise StaleStateError from error
         _LOG.warning("%s; filtering by the stored documents", error)
-        allowed = access.filters.matching(rows.documents, asked.where, directory, last_seq)
+        documents = rows.documents
+        allowed = access.filters.matching(documents, asked.where, directory, last_seq)
     if not len(allowed):
-        rows.documents.check_fields(asked.where)
+        rows.documents.check_fields(asked.where, documents.matching)
     return allowed
 
 

@@ -87,7 +87,8 @@ class FieldFilter:
 
         def judged(values: Sequence[str]) -> Mask:
             """Decide for some values; the last is for documents without the field."""
-            objects = [f"{{{json.dumps(name, ensure_ascii=False)}: {value}}}" for value in values]
+            begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
+            objects = [f"{begin}{value}}}" for value in values]
             return self._documents.judged({key: condition}, [*objects, "{}"])
 
         if not columns:

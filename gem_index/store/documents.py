@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from gem_index.store.where import compile_where, fields_of
 from gem_index.text import WeightedText
 
 __all__ = ["DocumentRepository"]
+
+Seqs: TypeAlias = npt.NDArray[np.int64]
 
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
@@ -136,7 +138,7 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- reading
 
-    def seqs(self) -> npt.NDArray[np.int64]:
+    def seqs(self) -> Seqs:
         """Return the seqs of all documents, ascending."""
         rows = self._connection.execute(
             select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
@@ -164,7 +166,7 @@ class DocumentRepository:
         )
         return int(self._connection.scalar(query) or 0)
 
-    def matching(self, where: Mapping[str, Any], after: int = 0) -> npt.NDArray[np.int64]:
+    def matching(self, where: Mapping[str, Any], after: int = 0) -> Seqs:
         """Return the seqs of the documents after a seq that a filter accepts, ascending."""
         query = select(documents.c.seq).where(
             self._mine, documents.c.seq > after, compile_where(where, documents.c.metadata)
@@ -195,7 +197,7 @@ class DocumentRepository:
         )
         return sorted(self._connection.scalars(query))
 
-    def ids_of(self, seqs: npt.NDArray[np.int64]) -> list[str]:
+    def ids_of(self, seqs: Seqs) -> list[str]:
         """Return the ids of the documents with these seqs, in the same order; all must exist."""
         found: dict[int, str] = {}
         for begin in range(0, len(seqs), _BATCH):
@@ -204,7 +206,7 @@ class DocumentRepository:
             found |= {row.seq: row.document_id for row in self._connection.execute(query)}
         return [found[seq] for seq in seqs.tolist()]
 
-    def accepted(self, where: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+    def accepted(self, where: Mapping[str, Any]) -> Seqs:
         """Return the seqs that a filter accepts, ascending.
 
         Raises
@@ -217,16 +219,25 @@ class DocumentRepository:
             self.check_fields(where)
         return found
 
-    def check_fields(self, where: Mapping[str, Any]) -> None:
+    def check_fields(
+        self, where: Mapping[str, Any], matching: Callable[[Mapping[str, Any]], Seqs] | None = None
+    ) -> None:
         """Check that documents have the fields of a filter that accepts none of them.
+
+        Parameters
+        ----------
+        where : mapping
+        matching : callable, optional
+            A faster :meth:`matching`.
 
         Raises
         ------
         FilterError
             If no document has one of the fields; near names are named.
         """
+        matching = matching or self.matching
         for name in fields_of(where):
-            if self.count() and not len(self.matching({name: {"$exists": True}})):
+            if not len(matching({name: {"$exists": True}})) and self.count():
                 entries = func.json_each(documents.c.metadata).table_valued("key")
                 query = (
                     select(entries.c.key).distinct().select_from(documents.join(entries, true()))

@@ -219,6 +219,9 @@ def test_damaged_fields_are_noticed_and_rebuilt(made, monkeypatch, caplog):
     found = collection.search("visa tea", k=200, where={"n": 3})
     assert {hit.id for hit in found} == expected
     assert "filtering by the stored documents" in caplog.text
+    with pytest.raises(FilterError, match="no document has the field 'm' of the filter"):
+        collection.search("visa", where={"m": 3})
+    assert not collection.search("visa", where={"n": 30})
     assert [problem.kind for problem in collection.verify()] == ["index"]
     collection.verify(fix=True)
     assert collection.verify() == []
