@@ -128,10 +128,9 @@ def _json_kind(value: object) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
-def _canonical_json(value: object) -> str:
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+_canonical_json = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
 
 
 def _invalid_entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:

@@ -43,15 +43,15 @@ class _Plan:
     inputs : SnapshotInputs
     directory : Path
         The new snapshot's.
-    old : Path, optional
-        A sound snapshot of the same encoder, whose vectors and words are copied.
+    old : tuple of Path and FileTable, optional
+        A sound snapshot of the same encoder, whose vectors and words are copied, and its files.
     """
 
     record: CollectionRecord
     texts: CollectionTexts
     inputs: SnapshotInputs
     directory: Path
-    old: Path | None
+    old: tuple[Path, FileTable] | None
 
 
 def publish(
@@ -138,22 +138,25 @@ def _plan(
     return _Plan(rows.record, texts, inputs, access.folder / uuid.uuid4().hex[:12], old)
 
 
-def _reusable(folder: Path, row: SnapshotRecord | None, new: SnapshotInputs) -> Path | None:
-    """Return the directory of the snapshot in use if it is sound and the same encoder made it, else None."""
+def _reusable(
+    folder: Path, row: SnapshotRecord | None, new: SnapshotInputs
+) -> tuple[Path, FileTable] | None:
+    """Return directory and files of the snapshot in use if it is sound and the same encoder made it, else None."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
-    directory = folder / row.directory
-    damage = Snapshot.damage(directory, json.loads(row.files))
+    directory, files = folder / row.directory, json.loads(row.files)
+    damage = Snapshot.damage(directory, files)
     for line in damage:
         _LOG.warning("%s: %s; rebuilding the index from the texts", directory, line)
-    return None if damage else directory
+    return None if damage else (directory, files)
 
 
 def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     """Write the files; return the kind of their index and their hashes."""
-    old = None if plan.old is None else (plan.old, plan.texts.seqs)
+    folder, files = plan.old or (None, None)
+    old = None if folder is None else (folder, plan.texts.seqs)
     try:
-        return plan.inputs.kind, Snapshot.write(plan.directory, plan.inputs, old)
+        return plan.inputs.kind, Snapshot.write(plan.directory, plan.inputs, old, files)
     except ConfigError as error:
         # a kind that is trained needs more documents than a small collection has
         _LOG.warning("%s; a flat one serves until then", error)

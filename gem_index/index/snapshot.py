@@ -118,7 +118,8 @@ class Snapshot:
         directory: Path,
         new: SnapshotInputs,
         old: tuple[Path, Ids] | None = None,
-    ) -> dict[str, dict[str, str | int]]:
+        files: FileTable | None = None,
+    ) -> FileTable:
         """Write a new snapshot atomically: complete on return, absent on error.
 
         Parameters
@@ -129,10 +130,12 @@ class Snapshot:
         old : tuple of Path and int64 array, optional
             An undamaged snapshot with vectors of the same encoder, and those of its ids that are still stored: their words
             are reused, and their vectors unless the new index is exact and the old one is not.
+        files : mapping, optional
+            Hashes and sizes of its files: those that the new snapshot shares are not read again.
 
         Returns
         -------
-        dict
+        mapping
             Hash and size of each file, for :meth:`damage`.
         """
 
@@ -161,14 +164,7 @@ class Snapshot:
             (folder / _META).write_text(json.dumps(meta, indent=1) + "\n")
 
         publish_directory(directory, fill)
-        return {
-            path.relative_to(directory).as_posix(): {
-                "sha256": sha256_of_file(path),
-                "bytes": path.stat().st_size,
-            }
-            for path in sorted(directory.rglob("*"))
-            if path.is_file() and path.suffix != ".lock"
-        }
+        return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
 
     @classmethod
     def open(cls, directory: Path, files: FileTable) -> Snapshot:
@@ -219,6 +215,20 @@ class Snapshot:
             elif sha256_of_file(path) != expected["sha256"]:
                 lines.append(f"{name} is not what was written")
         return lines
+
+
+def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:
+    """Return hash and size of each file; those of known inodes are not read."""
+    return {
+        path.relative_to(directory).as_posix(): known.get(path.stat().st_ino)
+        or {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    }
+
+
+def _by_inode(directory: Path, files: FileTable) -> dict[int, Mapping[str, str | int]]:
+    return {(directory / name).stat().st_ino: entry for name, entry in files.items()}
 
 
 def _counts(directory: Path, documents: int) -> I64:

@@ -1,5 +1,7 @@
 """The index compared with exact search, and errors for damaged index files."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -297,6 +299,22 @@ def test_a_snapshot_reuses_stored_documents(written, vectors):
         positions, scores = snapshot.index.nearest(more[row], 1)
         assert snapshot.ids[positions[0]] == all_ids[row]
         assert scores[0] == pytest.approx(1, rel=1e-5)
+
+
+def test_files_that_two_snapshots_share_are_hashed_once(written, vectors, monkeypatch):
+    directory, old, ids = written
+    more = np.concatenate([vectors, vectors[:5]])
+    read = []
+    monkeypatch.setattr(
+        "gem_index.index.snapshot.sha256_of_file", lambda path: read.append(path) or "new"
+    )
+    new = generation(np.concatenate([ids, np.arange(700, 705)]), more)[0]
+    files = Snapshot.write(directory.parent / "next", new, (directory, ids), old)
+    monkeypatch.undo()
+    shared = {name for name in files if (directory.parent / "next" / name).stat().st_nlink > 1}
+    assert shared
+    assert {path.name for path in read} == {Path(name).name for name in files.keys() - shared}
+    assert Snapshot.damage(directory.parent / "next", {name: files[name] for name in shared}) == []
 
 
 def test_opens_what_it_wrote(written, vectors):
