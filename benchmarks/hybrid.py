@@ -46,8 +46,10 @@ def main() -> None:
                 {"fusion": "weighted"},
             ):
                 precisions, recalls = [], []
-                for query, wanted in relevant.items():
-                    hits = [hit.id for hit in collection.search(queries[query], k=100, **options)]
+                asked = [queries[query] for query in relevant]
+                results = collection.search_many(asked, k=100, **options)
+                for wanted, ranking in zip(relevant.values(), results, strict=True):
+                    hits = [hit.id for hit in ranking]
                     good = np.cumsum([hit in wanted for hit in hits])
                     found = [good[i] / (i + 1) for i, hit in enumerate(hits) if hit in wanted]
                     precisions.append(sum(found) / len(wanted))

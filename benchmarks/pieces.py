@@ -68,10 +68,8 @@ def scores(task: RetrievalTask, cutting: Cutting) -> dict[str, float]:
         collection = home.collection("c")
         found = {}
         for mode in MODES:
-            rankings = [
-                [hit.id for hit in collection.search(query, 10, mode=mode)]
-                for query in task.queries.values()
-            ]
+            results = collection.search_many(list(task.queries.values()), 10, mode=mode)
+            rankings = [[hit.id for hit in hits] for hits in results]
             values = measures(rankings, [task.relevance[query] for query in task.queries])
             found[mode] = round(float(values["ndcg@10"].mean()), 2)
     return found
