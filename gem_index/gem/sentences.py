@@ -77,7 +77,7 @@ class WeighedSentences:
         compose_sentences(
             self.batch,
             self.alpha(config),
-            components.directions,
+            components.directions.astype(np.float32),  # half of what each sentence reads
             self._removed(config),
             config.share,
             out,

@@ -66,7 +66,7 @@ def select_directions(batch: Sentences, sigma: F64, plain_ranking: bool, selecte
 
 @compiled
 def compose_sentences(
-    batch: Sentences, alpha: F64, directions: F64, removed: I64, share: float, out: F32
+    batch: Sentences, alpha: F64, directions: F32, removed: I64, share: float, out: F32
 ) -> None:
     """Fill out (sentences, d) with unit vectors: weighted sums minus a share of their projections on directions.
 
@@ -75,7 +75,7 @@ def compose_sentences(
     batch : Sentences
     alpha : float64 array (tokens,)
         The words' weights.
-    directions : float64 array (K, d)
+    directions : float32 array (K, d)
     removed : int64 array (sentences, r)
         The directions that are removed from each sentence (Eq. 11).
     share : float

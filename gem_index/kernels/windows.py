@@ -32,6 +32,9 @@ __all__ = [
 _CAREFUL_BELOW = 1e-4
 """Share of |v|^2: if a squared residual is smaller, the sentence is left to the careful path."""
 
+_LANES = 16
+"""Numbers that an unrolled loop takes at once; shorter rows would be left to a loop that takes one at a time."""
+
 PIECE = 128
 """Words after which the sliding inverse starts again: bounds memory and rounding in a long text."""
 
@@ -43,12 +46,11 @@ class Workspace(NamedTuple):
     aligned: F64  # (n, h) E: projections on the selected directions, times their singular values
     gram: F64  # (n, w) banded Gram matrix
     weights: F64  # (n, 3)
-    inverse: F64  # (w, w) X
-    meaning: F64  # (w, h) T = X E
+    state: (
+        F64  # (w, p + h) X, zero outside of the members, and T = X E; p is w rounded up to _LANES
+    )
     members: I64  # (w,) the word in each row of X, by its last position in the window
-    products: F64  # (w,) inner products with the members
-    share: F64  # (w,) coefficients in terms of the members
-    query: F64  # (h,)
+    border: F64  # (p + h,) what a word adds to each row: coefficients in terms of the members, and the rest of E
 
 
 @compiled_part
@@ -59,17 +61,15 @@ def workspace(batch: Sentences, count: int, window: int) -> Workspace:
         longest = max(longest, batch.offsets[s + 1] - batch.offsets[s])
     n = min(longest, PIECE + 2 * window)
     w = min(longest, 2 * window + 1)
+    padded = (w + _LANES - 1) // _LANES * _LANES
     return Workspace(
         np.empty((n, batch.rows.shape[1])),
         np.empty((n, count)),
         np.empty((n, w)),
         np.empty((n, 3)),
-        np.empty((w, w)),
-        np.empty((w, count)),
+        np.empty((w, padded + count)),
         np.empty(w, dtype=np.int64),
-        np.empty(w),
-        np.empty(w),
-        np.empty(count),
+        np.empty(padded + count),
     )
 
 
@@ -145,39 +145,40 @@ def load(
 @compiled_part
 def _enter(i: int, size: int, work: Workspace) -> bool:
     """Add word i to X and T; False if it is too close to the span of the ``size`` members."""
-    gram, aligned, members = work.gram, work.aligned, work.members
-    inverse, meaning = work.inverse, work.meaning
-    products, share, query = work.products, work.share, work.query
-    count = aligned.shape[1]
+    gram, aligned, members, state, border = (
+        work.gram,
+        work.aligned,
+        work.members,
+        work.state,
+        work.border,
+    )
+    width = border.shape[0] - aligned.shape[1]
+    # the products with the members, times X and T: coefficients of the members, and what they explain of E
+    border[:] = 0.0
     for a in range(size):
-        products[a] = gram[members[a], i - members[a]]
-        share[a] = 0.0
-    for a in range(size):
-        for b in range(size):
-            share[b] += products[a] * inverse[a, b]
+        product = gram[members[a], i - members[a]]
+        row = state[a]
+        for b in range(border.shape[0]):
+            border[b] += product * row[b]
     norm = gram[i, 0]
     pivot = norm
     for a in range(size):
-        pivot -= share[a] * products[a]
+        pivot -= border[a] * gram[members[a], i - members[a]]
     if pivot <= _CAREFUL_BELOW * norm:
         return False
     scale = 1.0 / pivot
-    for k in range(count):
-        query[k] = aligned[i, k]
+    for k in range(aligned.shape[1]):
+        border[width + k] -= aligned[i, k]
     for a in range(size):
-        for k in range(count):
-            query[k] -= share[a] * aligned[members[a], k]
-    for a in range(size):
-        scaled = scale * share[a]
-        for b in range(size):
-            inverse[a, b] += scaled * share[b]
-        inverse[a, size] = -scaled
-        inverse[size, a] = -scaled
-        for k in range(count):
-            meaning[a, k] -= scaled * query[k]
-    inverse[size, size] = scale
-    for k in range(count):
-        meaning[size, k] = scale * query[k]
+        scaled = scale * border[a]
+        row = state[a]
+        for b in range(border.shape[0]):
+            row[b] += scaled * border[b]
+        row[size] = -scaled
+    row = state[size]
+    for b in range(border.shape[0]):
+        row[b] = -scale * border[b]
+    row[size] = scale
     members[size] = i
     return True
 
@@ -185,24 +186,23 @@ def _enter(i: int, size: int, work: Workspace) -> bool:
 @compiled_part
 def _leave(a: int, size: int, work: Workspace) -> None:
     """Remove the member in row a from X and T; the last of the ``size`` members moves into its row."""
-    inverse, meaning, members = work.inverse, work.meaning, work.members
-    count = meaning.shape[1]
+    members, state = work.members, work.state
     last = size - 1
     if a != last:
         # exchange rows and columns a and last, so that the removed member is at the edge
+        for b in range(state.shape[1]):
+            state[a, b], state[last, b] = state[last, b], state[a, b]
         for b in range(size):
-            inverse[a, b], inverse[last, b] = inverse[last, b], inverse[a, b]
-        for b in range(size):
-            inverse[b, a], inverse[b, last] = inverse[b, last], inverse[b, a]
-        for k in range(count):
-            meaning[a, k], meaning[last, k] = meaning[last, k], meaning[a, k]
+            state[b, a], state[b, last] = state[b, last], state[b, a]
         members[a] = members[last]
+    gone = state[last]
     for b in range(last):
-        part = inverse[b, last] / inverse[last, last]
-        for c in range(last):
-            inverse[b, c] -= part * inverse[last, c]
-        for k in range(count):
-            meaning[b, k] -= part * meaning[last, k]
+        part = state[b, last] / gone[last]
+        row = state[b]
+        for c in range(state.shape[1]):
+            row[c] -= part * gone[c]
+        row[last] = 0.0
+    gone[:] = 0.0
 
 
 @compiled_part
@@ -212,9 +212,10 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
     A word that occurs in its window more than once is one member, and none of its occurrences has anything new.
     """
     n = sentence.shape[0]
-    gram, weights, members = work.gram, work.weights, work.members
-    inverse, meaning = work.inverse, work.meaning
+    gram, weights, members, state = work.gram, work.weights, work.members, work.state
     count = work.aligned.shape[1]
+    width = state.shape[1] - count
+    state[:] = 0.0
     size = 0
     entered = 0
     for i in range(n):
@@ -238,7 +239,7 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
         for a in range(
             size
         ):  # a member that was far from the earlier ones may be close to the span of all others
-            if inverse[a, a] * gram[members[a], 0] * _CAREFUL_BELOW >= 1.0:
+            if state[a, a] * gram[members[a], 0] * _CAREFUL_BELOW >= 1.0:
                 return False
         weights[i, 0], weights[i, 1], weights[i, 2] = 1.0, 0.0, 1.0
         repeated = gram[i, 0] == 0.0
@@ -249,10 +250,10 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
         a = 0
         while members[a] != i:
             a += 1
-        r = 1.0 / np.sqrt(inverse[a, a])
+        r = 1.0 / np.sqrt(state[a, a])
         alignment = 0.0
-        for k in range(count):
-            alignment += meaning[a, k] * meaning[a, k]
+        for k in range(width, width + count):
+            alignment += state[a, k] * state[a, k]
         weights[i, 0] = np.exp(r / np.sqrt(gram[i, 0]))
         weights[i, 1] = r / (high - low)
         weights[i, 2] = np.exp(-r * np.sqrt(alignment) / max(count, 1))
