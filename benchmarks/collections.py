@@ -30,12 +30,12 @@ def read(path: str, count: int) -> list[str]:
         return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
 
 
-def shortened(lines: list[str]) -> list[str]:
+def shortened(lines: list[str], count: int = QUERIES) -> list[str]:
     """Return queries: sentences of the collection with a quarter of their words removed."""
     rng = random.Random(1)
-    chosen = rng.sample(lines, 2 * QUERIES)
+    chosen = rng.sample(lines, 2 * count)
     found = [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
-    return [query for query in found if any(map(str.isalnum, query))][:QUERIES]
+    return [query for query in found if any(map(str.isalnum, query))][:count]
 
 
 def kinds(lines: list[str]) -> None:
