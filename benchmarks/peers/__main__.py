@@ -3,9 +3,10 @@
     pip install ".[peers]"
     python -m benchmarks.peers sentences.txt --count 100000 --table table.md
 
-The vectors are those of our encoder, fitted on the sentences; queries are sentences with a quarter of their words left out.
-Each step of each system runs in a process of its own. A record is appended to the results after each system, and a system that
-has one is not run again: repeat the command to continue. A system that fails gets a record that says how, and is run again.
+The vectors are those of our encoder, fitted on the sentences; queries are sentences with a quarter of their words left
+out. Each step of each system runs in a process of its own. A record is appended to the results after each system, and a
+system that has one is not run again: repeat the command to continue. A system that fails gets a record that says how, and
+is run again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.collections import WORK
+from benchmarks.peers.data import MEASURED, WARM
 from benchmarks.peers.registry import ENCODED_BY, ENGINES
-from benchmarks.peers.table import Record, read_records, table
+from benchmarks.peers.table import Record, read_records, tables
 
 _ERROR = 300  # characters
 
@@ -165,11 +167,13 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="results, a line a system (FOLDER/results.jsonl)")
     parser.add_argument("--limit", type=float, default=20, help="minutes for each system")
-    parser.add_argument("--table", type=Path, help="write a Markdown table")
+    parser.add_argument("--table", type=Path, help="write Markdown tables")
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(ENGINES)
     if unknown := [name for name in names if name not in ENGINES]:
         parser.error(f"found the system {unknown[0]}; expected {', '.join(ENGINES)}")
+    if options.count < (least := 2 * (WARM + MEASURED)):
+        parser.error(f"found --count {options.count}; expected at least {least}")
     root = options.folder / str(options.count)
     results = options.json or options.folder / "results.jsonl"
     prepared(options.sentences, root, options.count, 60 * options.limit)
@@ -181,9 +185,9 @@ def main() -> None:
         record = run(name, root, options.count, 60 * options.limit)
         with results.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        print(table([record]).split("\n", 2)[2], end="", flush=True)
+        print(f"{name}: {record['system_s']} s", record.get("failed", ""), flush=True)
     if options.table:
-        options.table.write_text(table(of_count(results, options.count)))
+        options.table.write_text(tables(of_count(results, options.count)))
 
 
 def of_count(results: Path, count: int) -> list[Record]:

@@ -67,8 +67,8 @@ class Data:
     def recall(self, places: Sequence[int], found: Sequence[Sequence[int]]) -> float:
         """Return the share of the ten best that was found.
 
-        A document counts once, if its exact cosine reaches that of the tenth best: sentences that differ in a comma have equal
-        cosines.
+        A document counts once, if its exact cosine reaches that of the tenth best: sentences that differ in a comma
+        have equal cosines.
         """
         hits = 0
         for place, answer in zip(places, found, strict=True):
@@ -84,6 +84,10 @@ def prepare(data: Data, home: Path) -> dict[str, object]:
     Returns the dimension, and the seconds that it took to encode the documents.
     """
     collection = Home(home).collection("c")
+    if len(collection) != int(str(data.about["documents"])):
+        raise SystemExit(
+            f"found {len(collection)} sentences; expected {data.about['documents']}; give a smaller --count"
+        )
     started = time.perf_counter()
     vectors = collection.encoder.encode(data.lines)
     seconds = time.perf_counter() - started

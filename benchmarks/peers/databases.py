@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.data import K, Data
+from benchmarks.peers.data import Data, K
 from benchmarks.peers.engine import BREADTHS, Engine, graph_for
-from benchmarks.peers.measuring import Way
+from benchmarks.peers.measuring import THREADS, Way
 from gem_index.arrays import F32
 
 _BATCH = 5_000
@@ -87,10 +87,24 @@ class LanceDb(Engine):
             asked = table.search(vectors).nprobes(setting["nprobes"])
             if "ef" in setting:
                 asked = asked.ef(setting["ef"])
-            return asked.refine_factor(setting["refine"]).limit(K).select(["id"]).to_arrow()
+            return (
+                asked.refine_factor(setting["refine"])
+                .limit(K)
+                .select(["id", "_distance"])
+                .to_arrow()
+            )
 
         def search(place: int) -> Any:
             return ask(data.queries[place])["id"].to_pylist()
+
+        def batch(begin: int, end: int) -> list[list[int]]:
+            found: list[list[int]] = [[] for _ in range(begin, end)]
+            answer = ask(data.queries[begin:end])
+            for query, i in zip(
+                answer["query_index"].to_pylist(), answer["id"].to_pylist(), strict=True
+            ):
+                found[query].append(i)
+            return found
 
         def use(chosen: Any) -> None:
             setting.clear()
@@ -101,19 +115,19 @@ class LanceDb(Engine):
             ladders = [
                 [
                     {"refine": refine, "nprobes": max(1, round(share * partitions))}
-                    for share in (0.1, 0.25, 0.5, 1)
+                    for share in (0.1, 0.2, 0.35, 0.5, 1)
                 ]
-                for refine in (10, 50)
+                for refine in (10, 30)
             ]
             note = f"{partitions} partitions, {data.vectors.shape[1] // 4} parts of 8 bits"
         else:
             ladders = [
                 [{"refine": refine, "nprobes": 1, "ef": ef} for ef in BREADTHS if ef >= refine * K]
-                for refine in (1, 5)
+                for refine in (2, 5)
             ]
             note = f"1 partition, {graph_for(len(data.vectors))}"
         use(ladders[0][0])
-        return {"index": Way(search, ladders, use, note=note)}
+        return {"index": Way(search, ladders, use, batch, note)}
 
 
 class Chroma(Engine):
@@ -151,9 +165,11 @@ class Chroma(Engine):
             found = collection.query(query_embeddings=vectors, n_results=K, include=[])
             return [[int(i) for i in ids] for ids in found["ids"]]
 
-        def use(setting: Any) -> None:
-            nonlocal collection
+        def use(setting: Any) -> None:  # a graph that was searched keeps its setting
+            nonlocal client, collection
             collection.modify(configuration={"hnsw": {"ef_search": setting["ef"]}})
+            client.close()
+            client = chromadb.PersistentClient(str(folder))
             collection = client.get_collection("docs", embedding_function=None)
 
         return {
@@ -204,7 +220,7 @@ class QdrantLocal(Engine):
                 for each in client.query_batch_points("docs", requests)
             ]
 
-        return {"exact": Way(search, batch=batch)}
+        return {"exact": Way(search, batch=batch, note="no index")}
 
 
 class QdrantEdge(Engine):
@@ -269,6 +285,8 @@ class QdrantEdge(Engine):
 class DuckDb(Engine):
     """A table, scanned whole or with the index of the extension ``vss``.
 
+    With the index it gets as many threads as there are callers at most: more callers than threads end the process.
+
     Parameters
     ----------
     indexed : bool
@@ -321,13 +339,16 @@ class DuckDb(Engine):
             if setting:
                 connection.execute(f"SET GLOBAL hnsw_ef_search = {setting['ef']}")
 
-        note = f"{graph_for(len(data.vectors))}" if self.indexed else "no index"
+        note = "no index"
+        if self.indexed:
+            note = f"{graph_for(len(data.vectors))}, threads = {max(THREADS)}"
         return {"graph" if self.indexed else "exact": Way(search, (ladder,), use, note=note)}
 
     def _connect(self, folder: Path) -> Any:
         import duckdb
 
-        connection = duckdb.connect(":memory:")
+        threads = {"threads": max(THREADS)} if self.indexed else {}
+        connection = duckdb.connect(":memory:", config=threads)
         if self.indexed:
             package = Path(str(importlib.import_module("duckdb_extension_vss").__file__)).parent
             [extension] = package.rglob("vss.duckdb_extension")
@@ -369,7 +390,7 @@ class SqliteVec(Engine):
             ).fetchall()
             return [row[0] for row in found]
 
-        return {"exact": Way(search)}
+        return {"exact": Way(search, note="no index")}
 
     def _connect(self, folder: Path) -> Any:
         import sqlite_vec
@@ -406,7 +427,8 @@ class Txtai(Engine):
         made.load(str(folder / "index"))
         lists = made.ann.backend.nlist
         ladder = [
-            {"nprobe": max(1, round(lists * share))} for share in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
+            {"nprobe": max(1, round(lists * share))}
+            for share in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1)
         ]
 
         def use(setting: Any) -> None:

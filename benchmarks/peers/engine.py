@@ -50,6 +50,9 @@ class Graph(NamedTuple):
     links: int
     breadth: int
 
+    def __str__(self) -> str:
+        return f"graph of {self.links} links, {self.breadth} when built"
+
 
 def graph_for(documents: int) -> Graph:
     """Return what all graphs of a number of documents are built with.

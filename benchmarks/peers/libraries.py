@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.data import K, Data
+from benchmarks.peers.data import Data, K
 from benchmarks.peers.engine import BREADTHS, Engine, graph_for
 from benchmarks.peers.measuring import Way
 from gem_index.arrays import F32
@@ -64,9 +64,10 @@ class GemIndex(Engine):
             )
             return [[int(hit.id) for hit in hits] for hits in found]
 
+        note = f"`{self.kind}`, with texts and words"
         return {
-            "text": Way(by_text, batch=texts, note="with encoding; returns the texts"),
-            "vector": Way(by_vector, batch=vectors, note="returns the texts"),
+            "text": Way(by_text, batch=texts, note=note),
+            "vector": Way(by_vector, batch=vectors, note=note),
         }
 
 
@@ -152,7 +153,7 @@ class FaissFlat(Engine):
             faiss.omp_set_num_threads(1)
             return found
 
-        return {"exact": Way(search, batch=batch)}
+        return {"exact": Way(search, batch=batch, note="no index")}
 
 
 class Hnswlib(Engine):

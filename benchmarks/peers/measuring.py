@@ -66,7 +66,7 @@ def measure(way: Way, data: Data) -> Iterator[dict[str, Any]]:
         yield record | {"queries_per_s": rates}
     record["queries_per_s"] = rates
     if way.batch is not None:
-        yield record | batch_rate(way, way.batch, data, float(record["p50_ms"]))
+        yield record | batch_rate(way.batch, data, float(record["p50_ms"]))
 
 
 def chosen(tried: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def rate(way: Way, threads: int) -> float | str:
 
 
 def batch_rate(
-    way: Way, batch: Callable[[int, int], Sequence[Sequence[int]]], data: Data, p50: float
+    batch: Callable[[int, int], Sequence[Sequence[int]]], data: Data, p50: float
 ) -> dict[str, Any]:
     """Time one call with all queries, or with fewer where it would take more than 20 seconds."""
     count = max(1, min(MEASURED, int(1e3 * _BOX / p50)))

@@ -1,20 +1,22 @@
-"""The results as a Markdown table."""
+"""The results as Markdown tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.peers.measuring import ENOUGH, THREADS
 
-Record = Mapping[str, Any]
+Record: TypeAlias = Mapping[str, Any]
 
-_HEAD = [
-    "system", "setting", "recall@10", "p50 ms", "p99 ms",
-    *(f"queries/s, {n} thread{'s' if n > 1 else ''}" for n in THREADS),
-    "in one call", "bytes per vector on disk", "build s", "first answer s", "peak MiB, build and search",
+_CALLERS = ", ".join(map(str, THREADS))
+_SEARCH = [
+    "system", "setting", "recall@10", "p50 ms", "p99 ms", f"queries/s of {_CALLERS} callers", "queries/s in one call",
+]  # fmt: skip
+_KEPT = [
+    "system", "index", "bytes per vector on disk", "build s", "first answer of a process s", "peak MiB, build", "search",
 ]  # fmt: skip
 
 
@@ -26,43 +28,57 @@ def read_records(path: Path) -> dict[tuple[str, int], Record]:
     return {(record["system"], record["documents"]): record for record in records}
 
 
-def table(records: Iterable[Record]) -> str:
-    """Return the table of some records of one number of documents, and a line for each failure."""
-    lines = ["| " + " | ".join(_HEAD) + " |", "|---" * len(_HEAD) + "|"]
-    failures = []
-    for record in records:
-        lines += ["| " + " | ".join(row) + " |" for row in rows(record)]
-        if "failed" in record:
-            failures.append(f"- {record['system']} {record['failed']}")
-    return "\n".join(lines + ([""] + failures if failures else [])) + "\n"
+def tables(records: Iterable[Record]) -> str:
+    """Return a table of searches, one of what is kept, and a line for each failure, for one number of documents."""
+    records = list(records)
+    searches = [row for record in records for row in search_rows(record)]
+    kept = [row for record in records for row in kept_rows(record)]
+    failures = [f"- {each['system']} {each['failed']}" for each in records if "failed" in each]
+    parts = [markdown(_SEARCH, searches), markdown(_KEPT, kept), "\n".join(failures)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def rows(record: Record) -> Iterator[list[str]]:
+def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
+    """Return a table."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def search_rows(record: Record) -> Iterator[list[str]]:
     """Yield the row of each way to search."""
-    system = " ".join(filter(None, [record["system"], record.get("version")]))
     for name, way in record.get("ways", {}).items():
-        setting = ", ".join(f"{key} {value}" for key, value in way["setting"].items())
         rates = way.get("queries_per_s", {})
         recall = f"{way['recall']:.3f}"
         yield [
-            f"{system}, {name}",
-            setting,
+            f"{record['system']}, {name}",
+            ", ".join(f"{key} {value}" for key, value in way["setting"].items()),
             recall if way["recall"] >= ENOUGH else f"{recall} (its best)",
             figure(way["p50_ms"]),
             figure(way["p99_ms"]),
-            *(figure(rates.get(str(threads))) for threads in THREADS),
+            " / ".join(figure(rates.get(str(threads))) for threads in THREADS),
             figure(way.get("batch_per_s")),
-            f"{record['bytes'] / record['documents']:,.0f}" if record.get("bytes") else "in memory",
+        ]
+
+
+def kept_rows(record: Record) -> Iterator[list[str]]:
+    """Yield the row of a system, if it answered."""
+    ways = record.get("ways", {})
+    if ways:
+        size = record.get("bytes")
+        yield [
+            f"{record['system']} {record['version']}",
+            next(iter(ways.values()))["note"],
+            f"{size / record['documents']:,.0f}" if size else "in memory",
             figure(record.get("build_s")),
             figure(record["import_s"] + record["first_answer_s"]),
-            f"{record.get('build_peak_mib', '')}, {record['search_peak_mib']}".removeprefix(", "),
+            figure(record.get("build_peak_mib")),
+            figure(record["search_peak_mib"]),
         ]
 
 
 def figure(value: float | str | None) -> str:
-    """Return a number with about three digits."""
+    """Return a number with three digits, or more before the point; a dash for what was not measured."""
     if value is None:
-        return ""
+        return "-"
     if isinstance(value, str):
         return "fails"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
