@@ -117,6 +117,7 @@ def machine() -> dict[str, Any]:
         "processor": found[0] if found else platform.machine(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
+        "openblas": os.environ.get("OPENBLAS_CORETYPE", "its choice"),
         "load_before": round(os.getloadavg()[0], 2),
         "at": time.strftime("%Y-%m-%d %H:%M"),
     }

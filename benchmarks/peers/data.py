@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ WARM, MEASURED = 200, 500
 """Queries that are not counted, and those that are."""
 
 _ROUNDING = 1e-6
-_BLOCK = 16_384  # vectors
+_BLOCK = 16_384  # vectors that are compared at once
+_PART = 5_000  # that a database gets at once
 
 
 class Data:
@@ -108,3 +110,20 @@ def prepare(data: Data, home: Path) -> dict[str, object]:
     np.save(data.folder / "queries.npy", queries)
     np.save(data.folder / "tenth.npy", best.min(1))
     return {"dimension": vectors.shape[1], "encode_s": round(seconds, 2)}
+
+
+def batches(data: Data) -> Iterator[tuple[range, F32]]:
+    """Iterate over positions and their vectors."""
+    count = len(data.vectors)
+    for begin in range(0, count, _PART):
+        places = range(begin, min(begin + _PART, count))
+        yield places, np.array(data.vectors[begin : places.stop])
+
+
+def arrow_table(data: Data) -> Any:
+    """Return positions and vectors as an Arrow table."""
+    import pyarrow as pa
+
+    vectors = np.array(data.vectors)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    return pa.table([pa.array(np.arange(len(vectors))), column], ["id", "vector"])

@@ -1,41 +1,17 @@
-"""Databases that run in the calling process; each stores ids and vectors, and returns ids."""
+"""Databases for vectors that run in the calling process; each stores ids and vectors, and returns ids."""
 
 from __future__ import annotations
 
-import importlib
 import math
-import sqlite3
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.peers.data import Data, K
+from benchmarks.peers.data import Data, K, arrow_table, batches
 from benchmarks.peers.engine import BREADTHS, Engine, graph_for
-from benchmarks.peers.measuring import THREADS, Way
+from benchmarks.peers.measuring import Way
 from gem_index.arrays import F32
 
-_BATCH = 5_000
 _LADDER = [{"ef": breadth} for breadth in BREADTHS]
-
-
-def batches(data: Data) -> Iterator[tuple[range, F32]]:
-    """Iterate over positions and their vectors."""
-    count = len(data.vectors)
-    for begin in range(0, count, _BATCH):
-        places = range(begin, min(begin + _BATCH, count))
-        yield places, np.array(data.vectors[begin : places.stop])
-
-
-def arrow_table(data: Data) -> Any:
-    """Return positions and vectors as an Arrow table."""
-    import pyarrow as pa
-
-    vectors = np.array(data.vectors)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    return pa.table([pa.array(np.arange(len(vectors))), column], ["id", "vector"])
 
 
 class LanceDb(Engine):
@@ -84,7 +60,7 @@ class LanceDb(Engine):
         setting: dict[str, int] = {}
 
         def ask(vectors: F32) -> Any:
-            asked = table.search(vectors).nprobes(setting["nprobes"])
+            asked: Any = table.search(vectors).nprobes(setting["nprobes"])
             if "ef" in setting:
                 asked = asked.ef(setting["ef"])
             return (
@@ -140,14 +116,14 @@ class Chroma(Engine):
         import chromadb
 
         graph = graph_for(len(data.vectors))
-        hnsw = {
+        hnsw: Any = {
             "space": "ip",
             "max_neighbors": graph.links,
             "ef_construction": graph.breadth,
             # it writes the whole graph after so many documents, and indexes the rest of them again when it is opened
-            "sync_threshold": max(1_000, len(data.vectors) // 20),
+            "sync_threshold": max(1_000, len(data.vectors) // 10),
         }
-        client = chromadb.PersistentClient(str(folder))
+        client: Any = chromadb.PersistentClient(str(folder))
         collection = client.create_collection(
             "docs", configuration={"hnsw": hnsw}, embedding_function=None
         )
@@ -158,7 +134,7 @@ class Chroma(Engine):
     def open(self, data: Data, folder: Path) -> dict[str, Way]:
         import chromadb
 
-        client = chromadb.PersistentClient(str(folder))
+        client: Any = chromadb.PersistentClient(str(folder))
         collection = client.get_collection("docs", embedding_function=None)
 
         def ask(vectors: F32) -> list[list[int]]:
@@ -280,128 +256,6 @@ class QdrantEdge(Engine):
                 search, (_LADDER,), setting.update, batch, f"{graph_for(len(data.vectors))}"
             )
         }
-
-
-class DuckDb(Engine):
-    """A table, scanned whole or with the index of the extension ``vss``.
-
-    With the index it gets as many threads as there are callers at most: more callers than threads end the process.
-
-    Parameters
-    ----------
-    indexed : bool
-    """
-
-    package = "duckdb"
-    modules = ("duckdb",)
-
-    def __init__(self, indexed: bool) -> None:
-        self.indexed = indexed
-
-    def build(self, data: Data, folder: Path) -> None:
-        count, dimension = data.vectors.shape
-        connection = self._connect(folder)
-        connection.register("vectors", arrow_table(data))
-        connection.execute(f"CREATE TABLE docs (id BIGINT, vector FLOAT[{dimension}])")
-        connection.execute("INSERT INTO docs SELECT id, vector FROM vectors")
-        if self.indexed:
-            graph = graph_for(count)
-            connection.execute(
-                "CREATE INDEX graph ON docs USING HNSW (vector) WITH (metric = 'ip', "
-                f"M = {graph.links}, M0 = {2 * graph.links}, ef_construction = {graph.breadth})"
-            )
-        connection.execute("CHECKPOINT")
-        connection.close()
-
-    def open(self, data: Data, folder: Path) -> dict[str, Way]:
-        connection = self._connect(folder)
-        dimension = data.vectors.shape[1]
-        own = threading.local()
-        query = (
-            "SELECT id FROM docs ORDER BY array_negative_inner_product(vector, "
-            f"?::FLOAT[{dimension}]) LIMIT {K}"
-        )
-        ladder = [{}]
-        if self.indexed:
-            ladder = _LADDER
-            plan = connection.execute(f"EXPLAIN {query}", [data.queries[0].tolist()]).fetchall()
-            if "HNSW_INDEX_SCAN" not in str(plan):
-                raise SystemExit(f"found a plan without the index: {plan}")
-
-        def search(place: int) -> list[int]:
-            if not hasattr(own, "cursor"):
-                own.cursor = connection.cursor()
-                own.cursor.execute("USE base")
-            found = own.cursor.execute(query, [data.queries[place].tolist()]).fetchall()
-            return [row[0] for row in found]
-
-        def use(setting: Any) -> None:
-            if setting:
-                connection.execute(f"SET GLOBAL hnsw_ef_search = {setting['ef']}")
-
-        note = "no index"
-        if self.indexed:
-            note = f"{graph_for(len(data.vectors))}, threads = {max(THREADS)}"
-        return {"graph" if self.indexed else "exact": Way(search, (ladder,), use, note=note)}
-
-    def _connect(self, folder: Path) -> Any:
-        import duckdb
-
-        threads = {"threads": max(THREADS)} if self.indexed else {}
-        connection = duckdb.connect(":memory:", config=threads)
-        if self.indexed:
-            package = Path(str(importlib.import_module("duckdb_extension_vss").__file__)).parent
-            [extension] = package.rglob("vss.duckdb_extension")
-            connection.execute(f"LOAD '{extension}'")
-            connection.execute("SET hnsw_enable_experimental_persistence = true")
-        connection.execute(f"ATTACH '{folder / 'base.duckdb'}' AS base")
-        connection.execute("USE base")
-        return connection
-
-
-class SqliteVec(Engine):
-    """A table of ``vec0``, scanned whole."""
-
-    package = "sqlite-vec"
-    modules = ("sqlite_vec",)
-
-    def build(self, data: Data, folder: Path) -> None:
-        connection = self._connect(folder)
-        connection.execute(
-            f"CREATE VIRTUAL TABLE docs USING vec0(embedding float[{data.vectors.shape[1]}])"
-        )
-        with connection:
-            for places, vectors in batches(data):
-                connection.executemany(
-                    "INSERT INTO docs (rowid, embedding) VALUES (?, ?)",
-                    ((i, v.tobytes()) for i, v in zip(places, vectors, strict=True)),
-                )
-        connection.close()
-
-    def open(self, data: Data, folder: Path) -> dict[str, Way]:
-        own = threading.local()
-
-        def search(place: int) -> list[int]:
-            if not hasattr(own, "connection"):
-                own.connection = self._connect(folder)
-            found = own.connection.execute(
-                f"SELECT rowid FROM docs WHERE embedding MATCH ? AND k = {K}",
-                [data.queries[place].tobytes()],
-            ).fetchall()
-            return [row[0] for row in found]
-
-        return {"exact": Way(search, note="no index")}
-
-    def _connect(self, folder: Path) -> Any:
-        import sqlite_vec
-
-        driver: Any = sqlite3
-        if not hasattr(sqlite3.Connection, "enable_load_extension"):
-            driver = importlib.import_module("pysqlite3.dbapi2")
-        connection = driver.connect(folder / "base.sqlite")
-        connection.enable_load_extension(True)
-        sqlite_vec.load(connection)
-        return connection
 
 
 class Txtai(Engine):

@@ -226,8 +226,7 @@ class Usearch(Engine):
     def open(self, data: Data, folder: Path) -> dict[str, Way]:
         from usearch.index import Index
 
-        index = Index.restore(str(folder / "index.usearch"))
-        assert index is not None
+        index: Any = Index.restore(str(folder / "index.usearch"))
 
         def search(place: int) -> Any:
             return index.search(data.queries[place], K, threads=1).keys
