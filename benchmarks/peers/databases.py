@@ -56,11 +56,11 @@ class LanceDb(Engine):
     def open(self, data: Data, folder: Path) -> dict[str, Way]:
         import lancedb
 
-        table = lancedb.connect(str(folder)).open_table("docs")
+        table: Any = lancedb.connect(str(folder)).open_table("docs")
         setting: dict[str, int] = {}
 
         def ask(vectors: F32) -> Any:
-            asked: Any = table.search(vectors).nprobes(setting["nprobes"])
+            asked = table.search(vectors).nprobes(setting["nprobes"])
             if "ef" in setting:
                 asked = asked.ef(setting["ef"])
             return (

@@ -118,7 +118,7 @@ class FaissQuantised(Engine):
             faiss.omp_set_num_threads(1)
             return [best(data.queries[begin + i], each) for i, each in enumerate(found)]
 
-        note = f"{candidates} candidates"
+        note = f"`{resolve_kind('pq', *rows.shape).factory}`, {candidates} candidates"
         return {
             "re-scored": Way(search, batch=batch, note=note),
             "scan only": Way(scan, note=f"{note}, the first ten of them"),
