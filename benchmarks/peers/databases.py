@@ -279,7 +279,7 @@ class Txtai(Engine):
 
         made = txtai.Embeddings()
         made.load(str(folder / "index"))
-        lists = made.ann.backend.nlist
+        lists = getattr(made.ann.backend, "nlist", 1)  # up to 5,000 vectors it has no lists
         ladder = [
             {"nprobe": max(1, round(lists * share))}
             for share in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1)
