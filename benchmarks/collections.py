@@ -1,8 +1,8 @@
-"""Large collections: kinds of index, cost of ingest, and other libraries with the same vectors.
+"""Large collections: kinds of index, modes of search, cost of ingest, and filters.
 
-``python -m benchmarks.collections kinds|modes|ingest|filters|gem-index|chroma|txtai SENTENCES.txt [N]``; the sentences
-come from ``python -m benchmarks.sentences``. The last three store and search the vectors that ``kinds`` wrote to ``/tmp``
-(``GEM_INDEX_BENCH``); chromadb and txtai each need a separate environment.
+``python -m benchmarks.collections kinds|modes|ingest|filters SENTENCES.txt [N]``; the sentences come from
+``python -m benchmarks.sentences``. Collections are written to ``/tmp`` (``GEM_INDEX_BENCH``).
+:mod:`benchmarks.peers` compares the search with that of other libraries.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +28,12 @@ def read(path: str, count: int) -> list[str]:
         return [line.rstrip("\n") for _, line in zip(range(count), file, strict=False)]
 
 
-def shortened(lines: list[str]) -> list[str]:
+def shortened(lines: list[str], count: int = QUERIES) -> list[str]:
     """Return queries: sentences of the collection with a quarter of their words removed."""
     rng = random.Random(1)
-    chosen = rng.sample(lines, 2 * QUERIES)
+    chosen = rng.sample(lines, 2 * count)
     found = [" ".join(w for i, w in enumerate(line.split()) if i % 4 != 1) for line in chosen]
-    return [query for query in found if any(map(str.isalnum, query))][:QUERIES]
+    return [query for query in found if any(map(str.isalnum, query))][:count]
 
 
 def kinds(lines: list[str]) -> None:
@@ -68,8 +66,6 @@ def kinds(lines: list[str]) -> None:
         together = time.perf_counter() - begun
         if not truth:
             truth = scores
-            np.save(WORK / "vectors.npy", collection.encoder.encode(lines))
-            np.save(WORK / "queries.npy", collection.encoder.encode(queries))
         # a hit counts if its cosine reaches the tenth best: sentences that differ only in a comma have equal cosines, and
         # those of an approximate index are within 1e-4
         recall = np.mean(
@@ -144,80 +140,6 @@ def ingest(lines: list[str]) -> None:
             last, since = size, now
 
 
-def peer(name: str, lines: list[str]) -> None:
-    """Ingest and query the same vectors with another library."""
-    vectors = np.load(WORK / "vectors.npy")[: len(lines)]
-    queries = np.load(WORK / "queries.npy")
-    folder = WORK / name
-    shutil.rmtree(folder, ignore_errors=True)
-    if name == "gem-index":
-        made, search = ours(lines, vectors, queries, folder)
-        started = time.perf_counter()
-        made()
-        seconds = time.perf_counter() - started
-        measure(name, lines, range(len(queries)), search, seconds, folder)
-        return
-    started = time.perf_counter()
-    if name == "chroma":
-        import chromadb
-
-        client = chromadb.PersistentClient(str(folder))
-        made = client.create_collection("bench", configuration={"hnsw": {"space": "ip"}})
-        for begin in range(0, len(lines), 5_000):
-            part = slice(begin, begin + 5_000)
-            ids = [str(i) for i in range(begin, begin + len(lines[part]))]
-            made.add(ids=ids, embeddings=vectors[part], documents=lines[part])
-        seconds = time.perf_counter() - started
-
-        def search(query: np.ndarray) -> None:
-            made.query(query_embeddings=query[None], n_results=10)
-    else:
-        import txtai
-
-        lookup = {"next": 0}
-
-        def transform(texts: list[str]) -> np.ndarray:
-            if isinstance(texts[0], np.ndarray):
-                return np.array(texts)
-            begin = lookup["next"]
-            lookup["next"] += len(texts)
-            return vectors[begin : begin + len(texts)]
-
-        made = txtai.Embeddings(
-            method="external", transform=transform, content=True, backend="faiss"
-        )
-        made.index((i, line, None) for i, line in enumerate(lines))
-        made.save(str(folder))
-        seconds = time.perf_counter() - started
-
-        def search(query: np.ndarray) -> None:
-            ids = made.ann.search(query[None].astype(np.float32), 10)[0]
-            made.database.search(
-                "SELECT text FROM txtai WHERE indexid IN (" + ",".join(str(i) for i, _ in ids) + ")"
-            )
-
-    measure(name, lines, queries, search, seconds, folder)
-
-
-def ours(
-    lines: list[str], vectors: np.ndarray, queries: np.ndarray, folder: Path
-) -> tuple[Callable[[], None], Callable[[int], object]]:
-    """Return the functions that ingest and search, with an encoder that looks up the vectors of the other libraries."""
-    from gem_index import Document, GemEncoder, Home
-
-    asked = shortened(lines)
-    rows = dict(zip(lines, vectors, strict=True))
-    rows |= zip(asked, queries, strict=True)
-    collection = Home(folder).create_collection("bench", index=os.environ.get("KINDS", "flat"))
-    GemEncoder.encode = lambda _self, texts: np.stack([rows[text] for text in texts])  # type: ignore[assignment]
-    documents = (Document(id=str(i), text=line) for i, line in enumerate(lines))
-
-    def search(place: int) -> object:
-        return collection.search(asked[place], k=10)
-
-    return lambda: print(collection.ingest(documents).documents), search
-
-
 def filters(lines: list[str]) -> None:
     """Time searches with a metadata filter that accepts one document in 10,000, and one in 2."""
     from gem_index import Document, Home
@@ -263,48 +185,10 @@ def filters(lines: list[str]) -> None:
         )
 
 
-def measure(
-    name: str,
-    lines: list[str],
-    queries: Iterable[Any],
-    search: Callable[[Any], object],
-    seconds: float,
-    folder: Path,
-) -> None:
-    """Time queries and print a line of JSON."""
-    times = []
-    for query in queries:
-        begun = time.perf_counter()
-        search(query)
-        times.append(time.perf_counter() - begun)
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(
-        json.dumps(
-            {
-                "peer": name,
-                "documents": len(lines),
-                "documents/s": round(len(lines) / seconds),
-                "p50 ms": round(1e3 * statistics.median(times), 2),
-                "bytes/document": round(size / len(lines)),
-            }
-        ),
-        flush=True,
-    )
-
-
 def main() -> None:
     what, path = sys.argv[1], sys.argv[2]
     lines = read(path, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
-    if what == "kinds":
-        kinds(lines)
-    elif what == "modes":
-        modes(lines)
-    elif what == "ingest":
-        ingest(lines)
-    elif what == "filters":
-        filters(lines)
-    else:
-        peer(what, lines)
+    {"kinds": kinds, "modes": modes, "ingest": ingest, "filters": filters}[what](lines)
 
 
 if __name__ == "__main__":
