@@ -131,6 +131,8 @@ def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterato
 
 def ranges_by_length(texts: Sequence[str], parts: int) -> list[tuple[int, int]]:
     """Cut texts into at most ``parts`` consecutive ranges (begin, end) with about equal numbers of characters."""
+    if parts == 1:
+        return [(0, len(texts))] if texts else []
     ends = np.cumsum([len(text) for text in texts] or [0])
     cuts = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])
     edges = [0, *(int(cut) for cut in cuts), len(texts)]

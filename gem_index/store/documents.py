@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, CursorResult, delete, func, select, true
+from sqlalchemy import ColumnElement, Connection, CursorResult, delete, func, select, true
 from sqlalchemy.exc import OperationalError
 
 from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
+from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 from gem_index.reading.cutting import Cutting
 from gem_index.store.records import StoredDocument
@@ -51,7 +52,11 @@ class DocumentRepository:
     def __init__(self, connection: Connection, collection_id: int) -> None:
         self._connection = connection
         self._collection_id = collection_id
-        self._mine = documents.c.collection_id == collection_id
+
+    @cached_property
+    def _mine(self) -> ColumnElement[bool]:
+        """The condition on rows of the collection; a search of known documents does without."""
+        return documents.c.collection_id == self._collection_id
 
     # ----------------------------------------------------------------- writing
 
