@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
@@ -138,7 +139,7 @@ def search(
         "exact": exact,
     }
     searched = home_of(context).collection(collection)
-    import_kernels()
+    _prepare(searched)
     if queries is not None:
         _search_file(searched, queries, output, wanted, as_json or as_json_lines)
         return
@@ -149,6 +150,18 @@ def search(
     # with the query each hit is all that rerank needs to know
     rows = [_row(hit, wanted) | {"query": query} for hit in hits]
     print_json_lines(rows) if as_json_lines else print_json(rows)
+
+
+def _prepare(collection: Collection) -> None:
+    """Load what encoding a text needs: tokenizers are read without the interpreter's lock, while modules are imported."""
+    from gem_index.vectors.subword import SubwordVectors
+
+    vectors = [encoder.vectors for encoder in collection.encoder.encoders]
+    with ThreadPoolExecutor(1) as pool:
+        loading = [pool.submit(v.load) for v in vectors if isinstance(v, SubwordVectors)]
+        import_kernels()
+    for each in loading:
+        each.result()
 
 
 def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
