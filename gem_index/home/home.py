@@ -14,7 +14,7 @@ from gem_index.collection.building import CollectionChoice, as_not_indexed
 from gem_index.collection.collection import Documents
 from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.collection.sources import parts_of
+from gem_index.collection.sources import Part, check_any_text, parts_of
 from gem_index.collection.writing import upsert
 from gem_index.errors import (
     GemIndexError,
@@ -279,7 +279,7 @@ class Home:
             watched = partial(counted, stage="store", progress=show, total=total)
             if self._find(name) is None:
                 store = partial(upsert, parts=parts, prune=prune, watched=watched)
-                return self._build_new(name, store, choice, reading, show)
+                return self._build_new(name, parts, store, choice, reading, show)
             access = self._access(name)
             building.check_agreement(access, choice)
             report = upsert(access, parts, prune=prune, watched=watched)
@@ -288,6 +288,7 @@ class Home:
     def _build_new(
         self,
         name: str,
+        parts: Sequence[Part],
         store: Callable[[CollectionAccess], IngestReport],
         choice: CollectionChoice,
         reading: DocumentReader | None,
@@ -297,6 +298,8 @@ class Home:
             access = building.create(self._workspace, name, specs, choice)
             try:
                 report = store(access)
+                if not report.documents:
+                    check_any_text(parts)
             except BaseException as error:
                 self._discard(name, error)
                 raise
