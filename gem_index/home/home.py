@@ -153,14 +153,14 @@ class Home:
         cutting : Cutting, optional
             How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
         exist_ok : bool
-            Return an existing collection if vectors and configuration agree with it; its index and pieces are not changed.
+            Return an existing collection if vectors, configuration and pieces agree with it; its index is not changed.
 
         Raises
         ------
         NameTakenError
             If a collection of that name exists and ``exist_ok`` is False.
         FingerprintMismatchError, ConfigError
-            If it exists with other vectors, or another configuration, than those given.
+            If it exists with other vectors, another configuration, or other pieces, than those given.
         """
         choice = CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
@@ -174,6 +174,7 @@ class Home:
                     )
                 access = self._access(name)
                 building.check_agreement(access, choice)
+                building.check_cutting(name, Collection(access).cutting, cutting)
             else:
                 with register_paths(self._workspace, self.vectors, choice.specs) as specs:
                     access = building.create(self._workspace, name, specs, choice)
