@@ -169,9 +169,11 @@ def _print(report: PushReport, as_json: bool, verb: str = "") -> None:
     if as_json:
         print_json(report)
         return
+    documents = "" if report.documents is None else f"{report.documents} documents; "
+    unchanged = "" if report.unchanged is None else f", unchanged {report.unchanged}"
     say(
-        f"{report.target}: {report.documents} documents; {verb}added {report.added}, updated {report.updated}, "
-        f"deleted {report.deleted}, unchanged {report.unchanged}."
+        f"{report.target}: {documents}{verb}added {report.added}, updated {report.updated}, "
+        f"deleted {report.deleted}{unchanged}."
     )
 
 
