@@ -21,7 +21,7 @@ from gem_index.reading.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
 from gem_index.store.upsert import ForeignDocumentError, Upsert
 
-__all__ = ["Part", "Watched", "check_any_text", "parts_of", "take_in"]
+__all__ = ["Part", "Watched", "check_any", "parts_of", "take_in"]
 
 Part: TypeAlias = FolderReader | QueryReader | Iterable[Document]
 """One thing that documents are taken from."""
@@ -40,13 +40,13 @@ def parts_of(documents: Any, **names: Any) -> list[Part]:
     ]
 
 
-def check_any_text(parts: Sequence[Part]) -> None:
-    """Name the files without text, after no document was found in any part.
+def check_any(parts: Sequence[Part]) -> None:
+    """Name the files without text, or the query without rows, after no document was found in any part.
 
     Raises
     ------
     InputError
-        If there are such files.
+        If there are such files or queries.
     """
     readers = [part for part in parts if isinstance(part, FolderReader)]
     empty = [quoted_path(reader.full_name(path)) for reader in readers for path in reader.empty]
@@ -55,6 +55,11 @@ def check_any_text(parts: Sequence[Part]) -> None:
         raise InputError(
             f"found no text in {', '.join(empty[:3])}{more}; expected at least one file with text"
         )
+    for part in parts:
+        if isinstance(part, QueryReader):
+            raise InputError(
+                f"found no document in {quoted_path(part.location)}; expected a query with rows"
+            )
 
 
 def take_in(
@@ -239,9 +244,10 @@ def _take(
         upsert.take(documents, source.id, replaceable)
     except ForeignDocumentError as error:
         known = {other.id: other.location for other in others}
+        advice = "add the folder that holds both" if source.location[0] == "/" else "select others"
         raise InputError(
             f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
-            f"{known.get(error.source_id, 'another source')}; expected different ids: add the folder that holds both"
+            f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
         ) from error
 
 

@@ -14,7 +14,7 @@ from gem_index.collection.building import CollectionChoice, as_not_indexed
 from gem_index.collection.collection import Documents
 from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.collection.sources import Part, check_any_text, parts_of
+from gem_index.collection.sources import Part, check_any, parts_of
 from gem_index.collection.writing import upsert
 from gem_index.errors import (
     GemIndexError,
@@ -300,7 +300,7 @@ class Home:
             try:
                 report = store(access)
                 if not report.documents:
-                    check_any_text(parts)
+                    check_any(parts)
             except BaseException as error:
                 self._discard(name, error)
                 raise

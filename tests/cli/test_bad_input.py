@@ -239,6 +239,10 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
             ),
             "the query has the columns 'id', 'text' and none 'x' for what --since names",
         ),
+        (
+            ("build", "new", "sql:sqlite:///FAQ.sqlite", "--query", "select * from faq where 0"),
+            "FAQ.sqlite select * from faq where 0; expected a query with rows",
+        ),
         (("build", "new", "damaged.warc"), "damaged.warc was not read: it is not WARC"),
         (("build", "new", "damaged.zim"), "damaged.zim was not read: it is not ZIM"),
         (("build", "new", "damaged.mbox"), "damaged.mbox was not read: it is not a mailbox"),
