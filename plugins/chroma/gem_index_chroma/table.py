@@ -133,6 +133,8 @@ class ChromaTable:
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents."""
+        if not ids:
+            return {}
         with self._connection.errors():
             found = self._collection.get(list(dict.fromkeys(ids)), include=["metadatas"])
         metadata = found["metadatas"] or ()
