@@ -79,7 +79,8 @@ def watch(
     try:
         watched(found, readers, on_report=changed, on_error=failed, ignore=[home.root.resolve()])
     except KeyboardInterrupt:
-        say("Stopped.")
+        if not as_json:
+            say("Stopped.")
 
 
 def register(app: typer.Typer) -> None:

@@ -263,7 +263,14 @@ class TestWatch:
         assert gem("search", "notes", "send a parcel", "--json").json[0]["id"] == "parcels.md"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-        assert "Stopped." in process.stdout.read()
+        assert process.stdout.read() == ""
+
+    def test_that_it_stopped_is_said_to_people(self, watched):
+        process = watched()
+        assert process.stdout.readline().startswith("notes: 0 added")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stdout.read() == "Stopped.\n"
 
     def test_a_kill_loses_nothing(self, watched, gem, notes):
         process = watched(notes)
