@@ -110,8 +110,9 @@ def build(
     _print_ingest(report, readers, as_json)
     if not as_json:
         status = home.collection(collection).status()
+        unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
         say(
-            f"Model fitted on {status.fitted} texts with {status.vectors}.\n"
+            f"Model fitted on {status.fitted} {unit} with {status.vectors}.\n"
             f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
         )
         say(f'Search it: gem-index search {collection} "your question"')
