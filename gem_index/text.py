@@ -218,7 +218,8 @@ def check_texts(items: Iterable[object], what: str = "texts") -> None:
         raise InputError(
             f"found one string {quoted(items, 40)}; expected a list or another iterable of {what}"
         )
-    if isinstance(items, Mapping) or hasattr(items, "columns") or hasattr(items, "__dataframe__"):
+    kind = type(items)  # asking a lazy frame itself for its columns would compute its schema
+    if isinstance(items, Mapping) or hasattr(kind, "columns") or hasattr(kind, "__dataframe__"):
         raise InputError(
             f"found a {type(items).__name__}; expected a list or another iterable of {what}: one column of a table, "
             "the values of a mapping"

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index_cli.context import (
-    AsJson,
-    AsJsonLines,
-    CollectionName,
-    ConfigOptions,
-    InputOptions,
-    home_of,
-    progress_bar,
-    takes,
-)
+from gem_index_cli.context import home_of
+from gem_index_cli.encoder_options import ConfigOptions
+from gem_index_cli.input_options import InputOptions
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
     print_json,
     print_json_lines,
     print_table,
     say,
 )
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.pieces import PieceOptions
+from gem_index_cli.progress import progress_bar
 from gem_index_cli.sources import (
     FolderOptions,
     QueryOptions,
@@ -114,8 +110,9 @@ def build(
     _print_ingest(report, readers, as_json)
     if not as_json:
         status = home.collection(collection).status()
+        unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
         say(
-            f"Model fitted on {status.fitted} texts with {status.vectors}.\n"
+            f"Model fitted on {status.fitted} {unit} with {status.vectors}.\n"
             f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
         )
         say(f'Search it: gem-index search {collection} "your question"')

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index_cli.context import (
-    AsJson,
-    AsJsonLines,
-    CollectionName,
-    check_target,
-    home_of,
-    progress_bar,
-)
+from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
+from gem_index_cli.output_files import check_target
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gem_index import Topics

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from gem_index_cli.context import AsJson, home_of
+from gem_index_cli.context import home_of
 from gem_index_cli.output import print_json, say
+from gem_index_cli.parameters import AsJson
 
 __all__ = ["app"]
 

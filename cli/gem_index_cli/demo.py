@@ -8,8 +8,10 @@ from importlib.resources import as_file, files
 
 import typer
 
-from gem_index_cli.context import AsJson, home_of, progress_bar
+from gem_index_cli.context import home_of
 from gem_index_cli.output import print_explanation, print_json, print_results, say
+from gem_index_cli.parameters import AsJson
+from gem_index_cli.progress import progress_bar
 
 __all__ = ["register"]
 

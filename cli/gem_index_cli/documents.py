@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, FilterError, InputError
-from gem_index_cli.context import AsJson, AsJsonLines, CollectionName, home_of
+from gem_index_cli.context import home_of
 from gem_index_cli.output import (
     print_document,
     print_json,
@@ -19,6 +19,7 @@ from gem_index_cli.output import (
     say,
     visible,
 )
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 
 if TYPE_CHECKING:
     from gem_index import Document

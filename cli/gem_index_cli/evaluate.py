@@ -10,16 +10,13 @@ import typer
 
 from gem_index.errors import ConfigError
 from gem_index_cli import tuning
-from gem_index_cli.context import (
-    AsJson,
-    ConfigOptions,
-    EncoderOptions,
-    check_target,
-    home_of,
-    progress_bar,
-    takes,
-)
+from gem_index_cli.context import home_of
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_evaluation
+from gem_index_cli.output_files import check_target
+from gem_index_cli.parameters import AsJson
+from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gem_index import GemEncoder

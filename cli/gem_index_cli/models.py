@@ -10,17 +10,10 @@ from typing import Annotated
 import typer
 
 from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index_cli.context import (
-    AsJson,
-    AsJsonLines,
-    ConfigOptions,
-    EncoderOptions,
-    InputOptions,
-    Inputs,
-    home_of,
-    progress_bar,
-    takes,
-)
+from gem_index_cli.context import home_of
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.input_options import InputOptions
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
     print_explanation,
     print_json,
@@ -30,6 +23,8 @@ from gem_index_cli.output import (
     print_table,
     say,
 )
+from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
+from gem_index_cli.progress import progress_bar
 
 __all__ = ["app", "register"]
 

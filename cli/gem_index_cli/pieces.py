@@ -63,9 +63,6 @@ class PieceOptions:
         ConfigError
             If it is cut in another way.
         """
-        asked, kept = self.cutting(), collection.cutting
-        if asked is not None and asked != kept:
-            raise ConfigError(
-                f"the collection {collection.name} is cut with {kept.fields or 'none'}, found {asked.fields or 'none'}; "
-                "expected the same: leave it out, or build the collection again with it"
-            )
+        from gem_index.collection.building import check_cutting
+
+        check_cutting(collection.name, collection.cutting, self.cutting())

@@ -14,16 +14,12 @@ import typer
 
 from gem_index.errors import ConfigError, InputError
 from gem_index.text import WeightedText
-from gem_index_cli.context import (
-    AsJson,
-    AsJsonLines,
-    CollectionName,
-    check_target,
-    home_of,
-    progress_bar,
-)
+from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
+from gem_index_cli.output_files import check_target
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.progress import progress_bar
 from gem_index_cli.start import import_kernels
 
 if TYPE_CHECKING:

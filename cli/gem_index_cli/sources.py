@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, InputError
-from gem_index_cli.context import InputOptions
+from gem_index_cli.input_options import InputOptions
 from gem_index_cli.output import say, visible
 
 if TYPE_CHECKING:

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gem_index_cli.context import (
-    AsJson,
-    CollectionName,
-    ConfigOptions,
-    EncoderOptions,
-    InputOptions,
-    home_of,
-    progress_bar,
-    takes,
-)
+from gem_index_cli.context import home_of
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.input_options import InputOptions
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json, print_table, say
+from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.pieces import PieceOptions
+from gem_index_cli.progress import progress_bar
 from gem_index_cli.sources import FolderOptions, QueryOptions, Sources, Whole, readers_of
 
 if TYPE_CHECKING:
@@ -173,9 +169,11 @@ def _print(report: PushReport, as_json: bool, verb: str = "") -> None:
     if as_json:
         print_json(report)
         return
+    documents = "" if report.documents is None else f"{report.documents} documents; "
+    unchanged = "" if report.unchanged is None else f", unchanged {report.unchanged}"
     say(
-        f"{report.target}: {report.documents} documents; {verb}added {report.added}, updated {report.updated}, "
-        f"deleted {report.deleted}, unchanged {report.unchanged}."
+        f"{report.target}: {documents}{verb}added {report.added}, updated {report.updated}, "
+        f"deleted {report.deleted}{unchanged}."
     )
 
 

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index_cli.context import (
-    AsJson,
-    AsJsonLines,
-    InputOptions,
-    Inputs,
-    home_of,
-    progress_bar,
-    takes,
-)
+from gem_index_cli.context import home_of
+from gem_index_cli.input_options import InputOptions
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
+from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
+from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gem_index.home.vector_library import VectorInfo

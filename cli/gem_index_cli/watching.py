@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gem_index.errors import ConfigError, GemIndexError, InputError
-from gem_index_cli.context import AsJson, CollectionName, home_of, takes
+from gem_index_cli.context import home_of
+from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json_lines, say
+from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.sources import FolderOptions
 
 if TYPE_CHECKING:
@@ -77,7 +79,8 @@ def watch(
     try:
         watched(found, readers, on_report=changed, on_error=failed, ignore=[home.root.resolve()])
     except KeyboardInterrupt:
-        say("Stopped.")
+        if not as_json:
+            say("Stopped.")
 
 
 def register(app: typer.Typer) -> None:

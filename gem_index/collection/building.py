@@ -31,6 +31,7 @@ __all__ = [
     "as_not_indexed",
     "bring_up_to_date",
     "check_agreement",
+    "check_cutting",
     "create",
     "keep_reading",
     "use_index",
@@ -127,6 +128,21 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
                 "expected the same: leave it out, or build a new collection"
             )
     check_kind(choice.index or AUTOMATIC, own.dimension)
+
+
+def check_cutting(name: str, own: Cutting, asked: Cutting | None) -> None:
+    """Check that an existing collection is cut as asked.
+
+    Raises
+    ------
+    ConfigError
+        If it is cut in another way.
+    """
+    if asked is not None and asked != own:
+        raise ConfigError(
+            f"the collection {name} is cut with {own.fields or 'none'}, found {asked.fields or 'none'}; "
+            "expected the same: leave it out, or build the collection again with it"
+        )
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:

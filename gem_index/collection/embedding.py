@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from gem_index.collection.building import NEW_CUTTING
-from gem_index.collection.piece_rows import left_rows, piece_of, piece_rows, row_ids, taken_id
+from gem_index.collection.held_rows import earlier_rows
+from gem_index.collection.piece_rows import piece_rows
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions, batch_of, send, storable
 from gem_index.documents import Document
@@ -19,7 +19,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.reading import Cutting
-from gem_index.targets.protocol import TargetSchema, TargetTable
+from gem_index.targets.protocol import TargetSchema
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
@@ -28,7 +28,6 @@ from gem_index.text import check_texts
 __all__ = ["embed_into"]
 
 _TOKEN = "embedded"  # noqa: S105 - what stands in the table instead of the token of a push, and how texts are cut
-_NUMBERED = re.compile(r"(.+)#([1-9][0-9]{0,8})", re.DOTALL)
 
 
 def embed_into(
@@ -43,8 +42,8 @@ def embed_into(
     """Encode documents and upsert them by id; nothing is deleted but pieces of earlier contents.
 
     Running it again with the same documents changes nothing, so an interrupted run is repeated. Long texts are rows
-    ``id#1``, ``id#2``, ..., as a push sends them. A table of texts in pieces is read once before documents are added to it:
-    it alone knows how many rows each has.
+    ``id#1``, ``id#2``, ..., as a push sends them. A table of texts in pieces is asked which rows the documents of each batch
+    have; nothing else of it is read, so the report of a table that existed does not count its documents.
 
     Parameters
     ----------
@@ -84,35 +83,41 @@ def embed_into(
             token=f"{_TOKEN} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else _TOKEN,
             texts=options.texts,
         )
+        filled = table is not None
         if table is None:
-            table, held = target.create(schema), _Held()
+            table = target.create(schema)
         else:
             _check(str(parsed), table.schema, schema)
-            held = _Held() if cut.chunk is None else with_retries(_Held.of, table)
-        before, total = table.count() - held.surplus, 0
+        before, total, added = table.count(), 0, 0
         batch = first
         while batch:
             ids, texts, metadata = _columns(batch)
             pieces = piece_rows(cut, ids, texts, metadata)
-            left = held.replace(ids, pieces.counts)
+            earlier = {} if cut.chunk is None else earlier_rows(table, ids, pieces)
             vectors = encoder.encode(pieces.embedded)
-            send(table, batch_of(target, pieces, vectors, options), left)
+            send(table, batch_of(target, pieces, vectors, options), list(chain(*earlier.values())))
             total += len(ids)
+            added += len(ids) - len(earlier)
             if progress is not None:
                 progress("embed", total, 0)
             batch = list(islice(rows, options.batch))
-        after = with_retries(table.count) - held.surplus
+        count = with_retries(table.count)
         table.finish()
     finally:
         target.close()
+    held: int | None = count
+    if cut.chunk is None:
+        added = count - before
+    else:  # rows are not documents
+        held = None if filled else added
     return PushReport(
         collection=None,
         target=str(parsed),
-        added=after - before,
-        updated=max(0, total - (after - before)),
+        added=added,
+        updated=max(0, total - added),
         deleted=0,
-        unchanged=max(0, after - total),
-        documents=after,
+        unchanged=None if held is None else max(0, held - total),
+        documents=held,
         fingerprint=encoder.fingerprint,
         seconds=time.monotonic() - started,
     )
@@ -123,62 +128,6 @@ def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[
     unique = {document.id: document for document in batch}
     texts = [document.text for document in unique.values()]
     return list(unique), texts, [document.metadata for document in unique.values()]
-
-
-class _Held:
-    """How many rows the documents of a table have that are in pieces, and which ids are like those of pieces."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, int] = {}
-        self._numbered: set[str] = set()
-
-    @classmethod
-    def of(cls, table: TargetTable) -> _Held:
-        """Read a table."""
-        held = cls()
-        for row in table.documents():
-            piece = piece_of(row.id, row.metadata)
-            if piece is None:
-                held._note(row.id, 1)
-            else:
-                held._note(piece[0], max(piece[1], held._pieces.get(piece[0], 0)))
-        return held
-
-    @property
-    def surplus(self) -> int:
-        """How many more rows than documents there are."""
-        return sum(self._pieces.values()) - len(self._pieces)
-
-    def replace(self, ids: Sequence[str], counts: Sequence[int]) -> list[str]:
-        """Note documents with their numbers of rows; return rows of earlier contents that are to be deleted.
-
-        Raises
-        ------
-        ConfigError
-            If a document has the id of a piece of another.
-        """
-        before = [self._pieces.pop(name, 1) for name in ids]  # 1: it may be whole
-        for name, count in zip(ids, counts, strict=True):
-            self._note(name, count)
-        for name, count in zip(ids, counts, strict=True):
-            taken = self._taken(name, count)
-            if taken is not None:
-                raise taken_id(taken, "embed the texts whole")
-        return left_rows(ids, counts, before)
-
-    def _note(self, name: str, count: int) -> None:
-        if count > 1:
-            self._pieces[name] = count
-            self._numbered.discard(name)
-        elif _NUMBERED.fullmatch(name):
-            self._numbered.add(name)
-
-    def _taken(self, name: str, count: int) -> str | None:
-        """Return the first of a document's rows that is of another document; None if there is none."""
-        if count > 1:
-            return next((row for row in row_ids(name, count) if row in self._numbered), None)
-        found = _NUMBERED.fullmatch(name)
-        return name if found and int(found[2]) <= self._pieces.get(found[1], 0) else None
 
 
 def _cutting(name: str, token: str | None, asked: Cutting | None) -> Cutting:

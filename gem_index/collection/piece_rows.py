@@ -74,7 +74,9 @@ def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None
     if not set(_ALWAYS) <= set(metadata):
         return None
     parent, number = metadata["parent"], metadata["piece"]
-    return (str(parent), int(number)) if row_id == piece_id(parent, number) else None
+    if type(number) is not int or row_id != piece_id(parent, number):
+        return None  # metadata of the user's own
+    return str(parent), number
 
 
 def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:

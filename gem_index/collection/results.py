@@ -124,15 +124,19 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class PushReport:
-    """The counts of a push; every counted document is in the database. ``collection`` is None if none was pushed."""
+    """The counts of a push; every counted document is in the database.
+
+    ``collection`` is None if none was pushed. ``unchanged`` and ``documents`` are None after documents were embedded into a
+    table of texts in pieces that existed: it would have to be read whole to count its documents.
+    """
 
     collection: str | None
     target: str
     added: int
     updated: int
     deleted: int
-    unchanged: int
-    documents: int
+    unchanged: int | None
+    documents: int | None
     fingerprint: str
     seconds: float
 

@@ -14,14 +14,14 @@ from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import sha256_of_file
-from gem_index.quoting import quoted
+from gem_index.quoting import quoted, quoted_path
 from gem_index.reading import FolderReader, Inputs, QueryReader, documents_from
 from gem_index.reading.folders import ReadFile
 from gem_index.reading.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
 from gem_index.store.upsert import ForeignDocumentError, Upsert
 
-__all__ = ["Part", "Watched", "parts_of", "take_in"]
+__all__ = ["Part", "Watched", "check_any", "parts_of", "take_in"]
 
 Part: TypeAlias = FolderReader | QueryReader | Iterable[Document]
 """One thing that documents are taken from."""
@@ -38,6 +38,28 @@ def parts_of(documents: Any, **names: Any) -> list[Part]:
         else documents_from(reader, **names)
         for reader in Inputs.of(documents)
     ]
+
+
+def check_any(parts: Sequence[Part]) -> None:
+    """Name the files without text, or the query without rows, after no document was found in any part.
+
+    Raises
+    ------
+    InputError
+        If there are such files or queries.
+    """
+    readers = [part for part in parts if isinstance(part, FolderReader)]
+    empty = [quoted_path(reader.full_name(path)) for reader in readers for path in reader.empty]
+    if empty:
+        more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
+        raise InputError(
+            f"found no text in {', '.join(empty[:3])}{more}; expected at least one file with text"
+        )
+    for part in parts:
+        if isinstance(part, QueryReader):
+            raise InputError(
+                f"found no document in {quoted_path(part.location)}; expected a query with rows"
+            )
 
 
 def take_in(
@@ -222,9 +244,10 @@ def _take(
         upsert.take(documents, source.id, replaceable)
     except ForeignDocumentError as error:
         known = {other.id: other.location for other in others}
+        advice = "add the folder that holds both" if source.location[0] == "/" else "select others"
         raise InputError(
             f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
-            f"{known.get(error.source_id, 'another source')}; expected different ids: add the folder that holds both"
+            f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
         ) from error
 
 

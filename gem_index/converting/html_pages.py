@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 from gem_index.converting.pages import Page
@@ -41,9 +42,6 @@ _NOT_IN_A_CELL = ("table", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5"
 _LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII)
 
 
-_HEADING = re.compile(r"h[1-6]")
-
-
 def html_page(content: bytes, encoding: str | None = None) -> Page:
     """Return the title, the text and the author and date of a page.
 
@@ -59,20 +57,25 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
     Raises
     ------
     InputError
-        If it is not HTML.
+        If it is not HTML, or nested so deeply that the parser leaves out the rest.
     """
     from lxml import etree
     from lxml import html as lxml_html
 
     if not content.strip():
         return Page("", "")
-    parser = lxml_html.HTMLParser(encoding=_encoding(content, encoding), huge_tree=False)
+    # huge: elements nested up to 2048 deep instead of 256, which tags that are never closed reach on real pages
+    parser = lxml_html.HTMLParser(encoding=_encoding(content, encoding), huge_tree=True)
     try:
         tree = lxml_html.document_fromstring(content, parser=parser)
     except etree.ParserError:  # nothing but comments
         return Page("", "")
     except (ValueError, LookupError) as error:
         raise InputError(f"it is not HTML: {quoted_error(error)}; expected an HTML page") from error
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise InputError(
+            "its elements are nested so deeply that the rest of the page would be left out; expected at most 2,000 levels"
+        )
     metadata = {"author": _named(tree, "author"), "date": _named(tree, "date")}
     named = _flat(tree.findtext(".//title"))
     _drop(tree.xpath(_NO_TEXT))
@@ -182,13 +185,18 @@ def block_text(element: Any) -> str:
         words = re.sub(r"\s+", " ", text or "")
         put(words.lstrip() if gap or not pieces or pieces[-1].endswith(" ") else words)
 
-    def walk(node: Any) -> None:
+    todo: list[
+        tuple[Callable[[Any], None], Any]
+    ] = []  # the last first; a page may be nested deeper than calls
+
+    def visit(node: Any) -> None:
         if not isinstance(node.tag, str) or node.tag in ("script", "style", "head"):
             return
         wanted = (
             "\n\n" if _PARAGRAPH.fullmatch(node.tag) else "\n" if _LINE.fullmatch(node.tag) else ""
         )
         part(wanted)
+        todo.append((part, wanted))
         if _HEADING.fullmatch(node.tag) and _flat(node.text_content()):
             put(f"{'#' * int(node.tag[1])} {_flat(node.text_content())}")
         elif node.tag == "pre":
@@ -198,10 +206,11 @@ def block_text(element: Any) -> str:
             put(" | ".join(filter(None, cells)))
         else:
             put_words(node.text)
-            for child in node:
-                walk(child)
-                put_words(child.tail)
-        part(wanted)
+            for child in reversed(node):
+                todo.extend(((put_words, child.tail), (visit, child)))
 
-    walk(element)
+    todo.append((visit, element))
+    while todo:
+        call, value = todo.pop()
+        call(value)
     return "".join(pieces).strip()

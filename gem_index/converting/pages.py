@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["ARCHIVES", "KINDS", "READING_VERSION", "Page", "kind_of"]
 
-READING_VERSION = 3
+READING_VERSION = 4
 """Raised when a file of unchanged content would be read differently, so that folders are read again."""
 
 KINDS: Mapping[str, str] = {

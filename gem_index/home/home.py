@@ -14,7 +14,7 @@ from gem_index.collection.building import CollectionChoice, as_not_indexed
 from gem_index.collection.collection import Documents
 from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.collection.sources import parts_of
+from gem_index.collection.sources import Part, check_any, parts_of
 from gem_index.collection.writing import upsert
 from gem_index.errors import (
     GemIndexError,
@@ -153,14 +153,14 @@ class Home:
         cutting : Cutting, optional
             How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
         exist_ok : bool
-            Return an existing collection if vectors and configuration agree with it; its index and pieces are not changed.
+            Return an existing collection if vectors, configuration and pieces agree with it; its index is not changed.
 
         Raises
         ------
         NameTakenError
             If a collection of that name exists and ``exist_ok`` is False.
         FingerprintMismatchError, ConfigError
-            If it exists with other vectors, or another configuration, than those given.
+            If it exists with other vectors, another configuration, or other pieces, than those given.
         """
         choice = CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
@@ -174,6 +174,7 @@ class Home:
                     )
                 access = self._access(name)
                 building.check_agreement(access, choice)
+                building.check_cutting(name, Collection(access).cutting, cutting)
             else:
                 with register_paths(self._workspace, self.vectors, choice.specs) as specs:
                     access = building.create(self._workspace, name, specs, choice)
@@ -279,7 +280,7 @@ class Home:
             watched = partial(counted, stage="store", progress=show, total=total)
             if self._find(name) is None:
                 store = partial(upsert, parts=parts, prune=prune, watched=watched)
-                return self._build_new(name, store, choice, reading, show)
+                return self._build_new(name, parts, store, choice, reading, show)
             access = self._access(name)
             building.check_agreement(access, choice)
             report = upsert(access, parts, prune=prune, watched=watched)
@@ -288,6 +289,7 @@ class Home:
     def _build_new(
         self,
         name: str,
+        parts: Sequence[Part],
         store: Callable[[CollectionAccess], IngestReport],
         choice: CollectionChoice,
         reading: DocumentReader | None,
@@ -297,6 +299,8 @@ class Home:
             access = building.create(self._workspace, name, specs, choice)
             try:
                 report = store(access)
+                if not report.documents:
+                    check_any(parts)
             except BaseException as error:
                 self._discard(name, error)
                 raise

@@ -119,6 +119,11 @@ class FolderReader:
         root = Path(self.location)
         return root if root.is_file() else root / found.path
 
+    def full_name(self, path: str) -> str:
+        """Return the absolute name of a path in the folder, or of an entry of an archive."""
+        root = Path(self.location)
+        return f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
+
     def __iter__(self) -> Iterator[Document]:
         return self.documents(self.files(), lambda _: None)
 
@@ -237,9 +242,7 @@ class FolderReader:
             self._report(path, str(error), error)
 
     def _report(self, path: str, problem: str, cause: Exception) -> None:
-        root = Path(self.location)
-        name = f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
-        error = UnreadableFileError(name, problem)
+        error = UnreadableFileError(self.full_name(path), problem)
         if self.on_problem is None:
             raise error from cause
         self.skipped += 1

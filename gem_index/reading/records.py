@@ -320,7 +320,8 @@ class DocumentReader:
                 pass  # a missing file and a folder have errors of their own
             raise InputError(
                 f"{name} is not of a known format; expected a name ending in "
-                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), or the format given"
+                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), for a collection "
+                "also a document such as .md, .html, .pdf or .docx, or the format given"
             )
         return suffix
 

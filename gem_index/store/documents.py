@@ -243,18 +243,34 @@ class DocumentRepository:
         matching = matching or self.matching
         for name in fields_of(where):
             if not len(matching({name: {"$exists": True}})) and self.count():
-                entries = func.json_each(documents.c.metadata).table_valued("key")
-                query = (
-                    select(entries.c.key).distinct().select_from(documents.join(entries, true()))
-                )
-                known = self._connection.scalars(query.where(self._mine)).all()
-                near = difflib.get_close_matches(name[:200], known, n=3) or sorted(known)[:8]
+                known = self._fields()
+                near = difflib.get_close_matches(name[:200], known, n=3)
+                outer = sorted(field for field, nested in known.items() if not nested)[:8]
                 there = (
-                    f"the fields are {', '.join(map(quoted, near))}" if near else "there is none"
+                    f"did you mean {' or '.join(map(quoted, near))}?"
+                    if near
+                    else f"the fields are {', '.join(map(quoted, outer))}"
+                    if outer
+                    else "there is none"
                 )
                 raise FilterError(
                     f"no document has the field {quoted(name)} of the filter; expected one that is there: {there}"
                 )
+
+    def _fields(self) -> dict[str, bool]:
+        """Return the fields of the documents as filters name them, and whether each is inside an object."""
+        entries = func.json_tree(documents.c.metadata).table_valued("key", "fullkey", "path")
+        columns = select(entries.c.key, entries.c.fullkey, entries.c.path).distinct()
+        query = columns.select_from(documents.join(entries, true())).where(self._mine)
+        found: dict[str, bool] = {}
+        for key, place, above in self._connection.execute(query):
+            if key is None:  # the whole
+                continue
+            if above == "$":
+                found[str(key)] = False
+            elif not set(place).intersection('"['):
+                found.setdefault(place.removeprefix("$."), True)
+        return found
 
     def texts(self, seqs: Sequence[int]) -> list[str]:
         """Return the texts of the documents with these seqs, in the same order; all must exist."""

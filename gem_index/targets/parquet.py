@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,20 @@ class ParquetTable(FolderTable):
         """Iterate over the documents, file by file."""
         for batch in self.batches():
             yield from batch
+
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents, from two columns of the files that hold them."""
+        located = self._located()
+        wanted = {identifier for identifier in ids if identifier in located}
+        found: dict[str, Mapping[str, Any]] = {}
+        for name in {located[identifier] for identifier in wanted}:
+            table = self._read(name, ["id", "metadata"])
+            for identifier, metadata in zip(
+                table["id"].to_pylist(), table["metadata"].to_pylist(), strict=True
+            ):
+                if identifier in wanted:
+                    found[identifier] = json.loads(metadata)
+        return found
 
     def batches(self) -> Iterator[TargetBatch]:
         """Iterate over the files."""

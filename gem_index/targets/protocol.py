@@ -124,6 +124,10 @@ class TargetTable(Protocol):
         """Iterate over all documents."""
         ...
 
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of those of at most 1,000 documents that the table holds, by id; nothing else is read."""
+        ...
+
     def finish(self) -> None:
         """Build indexes or compact, where the engine needs it; called when a push has sent everything."""
         ...

@@ -124,6 +124,14 @@ class SqlTable(ABC):
                     identifier, np.array(vector, np.float32), text, json.loads(metadata)
                 )
 
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents, by one query."""
+        rows = self._database.rows(
+            f"SELECT id, metadata::VARCHAR FROM {self._table} WHERE id IN (SELECT unnest($1::VARCHAR[]))",
+            [list(ids)],
+        )
+        return {identifier: json.loads(metadata) for identifier, metadata in rows}
+
     vector_column: ClassVar[str] = "vector"
     """The expression that returns a vector as a sequence of numbers."""
 

@@ -51,7 +51,7 @@ BAD_FILES = {
         b"word " * 1_000_000 + b"\n",
         "long.txt line 1: the line has 5000001 bytes; expected at most 4194304",
     ),
-    "unknown.doc": (b"x", "unknown.doc is not of a known format"),
+    "unknown.doc": (b"x", "a document such as .md, .html, .pdf or .docx"),
     "list.jsonl": (b"[1, 2]\n", "line 1: found a JSON list"),
     "cut.jsonl.gz": (b"\x1f\x8b\x08\x00\x00\x00", "cut.jsonl.gz cannot be read to its end"),
 }
@@ -238,6 +238,10 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
                 "x",
             ),
             "the query has the columns 'id', 'text' and none 'x' for what --since names",
+        ),
+        (
+            ("build", "new", "sql:sqlite:///FAQ.sqlite", "--query", "select * from faq where 0"),
+            "FAQ.sqlite select * from faq where 0; expected a query with rows",
         ),
         (("build", "new", "damaged.warc"), "damaged.warc was not read: it is not WARC"),
         (("build", "new", "damaged.zim"), "damaged.zim was not read: it is not ZIM"),

@@ -31,6 +31,7 @@ def test_long_texts_are_cut_by_default(gem, records):
     fields = {"text", "number", "start", "end", "heading", "hits", "page"}
     assert (set(piece), "piece" in other) == (fields, False)
     assert gem("search", "faq", "renew a visa", "-k", "1").out.count("\n") <= 2
+    assert "Model fitted on 3 pieces with" in gem("build", "faq", records).out
 
 
 def test_none_and_a_number_of_words(gem, records):

@@ -54,6 +54,22 @@ def test_a_named_text_file_is_lines_or_one_document(gem, notes):
     )
 
 
+def test_a_document_without_text_is_named(gem, notes, tmp_path):
+    """A collection is not made of it, and one that exists is not stopped by it."""
+    for name in ("empty.eml", "empty.html"):
+        (tmp_path / name).write_text("")
+    files = [tmp_path / "empty.eml", tmp_path / "empty.html"]
+    refused = gem("build", "none", *files)
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == (
+        f"Error: found no text in {files[0]}, {files[1]}; expected at least one file with text\n"
+    )
+    assert "no collection is named 'none'" in gem("count", "none").err
+    gem("build", "notes", notes)
+    added = gem("add", "notes", files[0])
+    assert added.out.endswith("\nWithout text, and not stored: empty.eml.\n")
+
+
 def test_a_named_document(gem, notes, tmp_path):
     WRITERS["a.docx"](tmp_path / "a.docx", "The text of it.")
     gem("build", "one", tmp_path / "a.docx", notes / "visa.md")
@@ -247,7 +263,14 @@ class TestWatch:
         assert gem("search", "notes", "send a parcel", "--json").json[0]["id"] == "parcels.md"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-        assert "Stopped." in process.stdout.read()
+        assert process.stdout.read() == ""
+
+    def test_that_it_stopped_is_said_to_people(self, watched):
+        process = watched()
+        assert process.stdout.readline().startswith("notes: 0 added")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stdout.read() == "Stopped.\n"
 
     def test_a_kill_loses_nothing(self, watched, gem, notes):
         process = watched(notes)

@@ -21,6 +21,7 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.reading import Cutting
 from gem_index.testing import in_forked_child
 
 DOCUMENTS = [
@@ -316,5 +317,11 @@ class TestAgreement:
             home.create_collection("faq", config=own, exist_ok=True)
         with pytest.raises(ConfigError, match="expected auto, flat"):
             home.create_collection("faq", index="nonsense", exist_ok=True)
+        with pytest.raises(
+            ConfigError, match=r"the collection faq is cut with .*, found \{'chunk': 40\}; expected"
+        ):
+            home.create_collection("faq", cutting=Cutting(40), exist_ok=True)
+        own = home.collection("faq").cutting
+        assert home.create_collection("faq", cutting=own, exist_ok=True).cutting == own
         with pytest.raises(NameTakenError, match="faq exists already"):
             home.create_collection("faq")

@@ -159,6 +159,16 @@ class TestHtml:
         layout = f"<table><tr><td><h2>Prices</h2></td><td>{table}</td></tr></table>"
         assert self.text_of(tmp_path, layout) == "## Prices\n\nsize | price\n2 kg | 4"
 
+    @pytest.mark.parametrize("tag", ["div", "font", "blockquote"])
+    def test_a_deeply_nested_page_is_read_to_its_end(self, tmp_path, tag):
+        """Tags that are never closed nest all that follows them."""
+        body = "<p>Before.</p>" + f"<{tag}>" * 1900 + "<p>Inside.</p>" + f"</{tag}>" * 1900
+        assert self.text_of(tmp_path, f"{body}<p>After.</p>") == "Before.\n\nInside.\n\nAfter."
+
+    def test_a_page_that_is_nested_too_deeply_is_not_cut_off(self, tmp_path):
+        with pytest.raises(InputError, match="nested so deeply that the rest of the page would be"):
+            self.text_of(tmp_path, "<p>Before.</p>" + "<div>" * 3000 + "<p>Inside.</p>")
+
     @pytest.mark.parametrize(
         "menu",
         [

@@ -66,6 +66,16 @@ def test_a_field_that_no_document_has(faq):
             work({"tagz": "x"})
     with pytest.raises(FilterError, match="has the field 'zzz' .*: the fields are 'n', 'tags'"):
         faq.count({"n": 1, "$not": {"zzz": None}})
+    nested = {"author": {"name": "Ada", "born": {"year": 1815}}, "notes": [{"page": 1}]}
+    faq.ingest([Document(id="nested", text="a river", metadata=nested)])
+    for wrong, right in (("author.nam", "author.name"), ("author.born.yaer", "author.born.year")):
+        with pytest.raises(FilterError, match=f"'{wrong}' .*: did you mean '{right}'"):
+            faq.count({wrong: "x"})
+    with pytest.raises(
+        FilterError, match="'zzz' .*: the fields are 'author', 'n', 'notes', 'tags'"
+    ):
+        faq.count({"zzz": 1})
+    faq.delete(["nested"])
     # some documents are accepted, or are so without the field
     assert faq.count({"$or": [{"n": 1}, {"tagz": 1}]}) == 1
     assert faq.count({"tagz": {"$exists": False}}) == 4

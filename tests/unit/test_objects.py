@@ -165,6 +165,7 @@ class TestCollection:
         for frame in (
             pandas.DataFrame(ROWS),
             polars.DataFrame(ROWS),
+            polars.LazyFrame(ROWS),
             pyarrow.Table.from_pylist(ROWS),
         ):
             with pytest.raises(InputError, match="one column of a table"):

@@ -14,6 +14,7 @@ from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
 from gem_index.reading import Piece
 from gem_index.targets import open_target
+from gem_index.targets.parquet import ParquetTable
 
 FILLER = "The weather was fine on that day and nothing else happened in the town. "
 VISA = "How do I renew a visa? You fill in form 27b and pay the fee. "
@@ -388,7 +389,7 @@ class TestEmbed:
         embed(corpus[:1], Cutting(40, 5))
         before = rows_in(folder)
         report = embed(corpus)
-        assert (report.added, report.updated, report.documents) == (3, 1, 4)
+        assert (report.added, report.updated, report.documents) == (3, 1, None)
         assert set(before) < set(rows_in(folder))
         for other, shown in ((Cutting(), "none"), (Cutting(40), "{'chunk': 40}")):
             with pytest.raises(
@@ -408,10 +409,61 @@ class TestEmbed:
     def test_a_changed_text_leaves_no_earlier_rows(self, embed, folder, corpus):
         for text in (corpus[0].text * 2, VISA, long_text(VISA), long_text(VISA, BANK, VISA), "x"):
             report = embed([Document(id="guide", text=text), corpus[2]], Cutting(40))
-            assert report.documents == 2
+            assert report.added + report.updated == 2
             pieces = len(Cutting(40).pieces(text))
             own = {"guide"} if pieces == 1 else {f"guide#{n}" for n in range(1, pieces + 1)}
             assert set(rows_in(folder)) == own | {"visa"}
+
+    def test_nothing_is_read_but_rows_of_the_documents(self, embed, folder, corpus, monkeypatch):
+        """Of a table of thousands, a few rows around those of each document."""
+        embed([Document(id=f"d{i}", text=f"{VISA} {i}") for i in range(3000)], Cutting(40))
+        embed([Document(id="guide", text=long_text(VISA, BANK, VISA, BANK))])
+        asked = []
+        metadata_of = ParquetTable.metadata_of
+
+        def noted(table, ids):
+            asked.extend(ids)
+            return metadata_of(table, ids)
+
+        monkeypatch.setattr(ParquetTable, "metadata_of", noted)
+        monkeypatch.setattr(ParquetTable, "documents", None)
+        report = embed(corpus)
+        assert (report.added, report.updated, report.unchanged, report.documents) == (
+            3,
+            1,
+            None,
+            None,
+        )
+        assert {name.partition("#")[0] for name in asked} == {each.id for each in corpus}
+        monkeypatch.undo()
+        count = len(Cutting(40).pieces(corpus[0].text))
+        rows = {name for name in rows_in(folder) if name.startswith("guide")}
+        assert rows == {f"guide#{number}" for number in range(1, count + 1)}
+
+    @pytest.mark.parametrize("text", [VISA, long_text(VISA)])
+    def test_a_deletion_that_breaks_off_is_completed(self, embed, folder, text, monkeypatch):
+        embed([Document(id="a", text=" ".join([long_text(VISA, BANK)] * 5))], Cutting(20))
+        before = len(rows_in(folder))
+        delete = ParquetTable.delete
+
+        def cut(table, ids):
+            delete(table, ids[: len(ids) // 2])
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ParquetTable, "delete", cut)
+            with pytest.raises(KeyboardInterrupt):
+                embed([Document(id="a", text=text)])
+        count = len(Cutting(20).pieces(text))
+        assert count < len(rows_in(folder)) < before
+        embed([Document(id="a", text=text)])
+        assert len(rows_in(folder)) == count
+
+    def test_metadata_that_number_a_piece_by_a_word(self, embed, folder):
+        odd = {"parent": "a", "piece": "one", "start": 0, "end": 5}
+        for _ in range(2):
+            embed([Document(id="a#one", text="a river", metadata=odd)])
+        assert set(rows_in(folder)) == {"a#one"}
 
     def test_an_id_that_comes_twice_leaves_the_rows_of_the_last(self, embed, folder, corpus):
         texts = [VISA, corpus[0].text, VISA, corpus[0].text * 2, long_text(VISA)]

@@ -159,6 +159,11 @@ class TestAgain:
 
 
 class TestRefused:
+    def test_ids_of_another_query(self, home, url):
+        home.build("faq", reader(url))
+        with pytest.raises(InputError, match="is that of a document of .*: select others"):
+            home.collection("faq").ingest(reader(url, f"{QUERY} where id < 3"))
+
     @pytest.mark.parametrize(
         ("query", "options", "message"),
         [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -130,6 +130,15 @@ class ChromaTable:
             for row in zip(page["ids"], vectors, texts, metadata, strict=True):
                 yield TargetDocument(*row[:3], dict(row[3] or {}))
             offset += len(page["ids"])
+
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents."""
+        if not ids:
+            return {}
+        with self._connection.errors():
+            found = self._collection.get(list(dict.fromkeys(ids)), include=["metadatas"])
+        metadata = found["metadatas"] or ()
+        return {key: dict(each or {}) for key, each in zip(found["ids"], metadata, strict=True)}
 
     def finish(self) -> None:
         """Do nothing: Chroma adds to its index by itself."""

@@ -80,6 +80,17 @@ class BulkFilesTable(FolderTable):
                 if (name, number) in wanted and source is not None:
                     yield from_hit({"_source": source}, self.schema.dimension)
 
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents, from the files that hold them."""
+        places = self._places()
+        wanted = {places[key] for each in ids if (key := key_of(each)) in places}
+        return {
+            source["id"]: source.get("metadata", {})
+            for name in {name for name, _ in wanted}
+            for number, (_, source) in enumerate(self._actions(name))
+            if (name, number) in wanted
+        }
+
     def finish(self) -> None:
         """Do nothing."""
 
@@ -93,7 +104,9 @@ class BulkFilesTable(FolderTable):
         name = f"{len(self._files) + 1:06}.ndjson"
         self.commit({"files": [*self._files, name]}, {name: text.encode()})
         self._files = [*self._files, name]
-        self._place = self._vectors = None
+        self._vectors = None
+        if self._place is not None:
+            self._locate(self._place, name)
 
     def _actions(self, name: str) -> Iterator[tuple[str, Any]]:
         """Iterate over the keys of a file's actions, with their sources; None for a deletion."""
@@ -107,12 +120,16 @@ class BulkFilesTable(FolderTable):
         if self._place is None:
             self._place = {}
             for name in self._files:
-                for number, (key, source) in enumerate(self._actions(name)):
-                    if source is None:
-                        self._place.pop(key, None)
-                    else:
-                        self._place[key] = (name, number)
+                self._locate(self._place, name)
         return self._place
+
+    def _locate(self, places: dict[str, tuple[str, int]], name: str) -> None:
+        """Note which documents a file holds, and which it deletes."""
+        for number, (key, source) in enumerate(self._actions(name)):
+            if source is None:
+                places.pop(key, None)
+            else:
+                places[key] = (name, number)
 
 
 class BulkFilesTarget(FolderTarget[BulkFilesTable]):

@@ -77,6 +77,17 @@ class IndexTable:
         for hit in self._engine.scan(self.index, body):
             yield from_hit(hit, self.schema.dimension)
 
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents, also of those that a search does not see yet."""
+        if not ids:
+            return {}
+        body = {"ids": [key_of(each) for each in dict.fromkeys(ids)]}
+        fields = "id,metadata"
+        answer = self._engine.request("POST", f"/{self.index}/_mget", body, _source=fields)
+        found = answer["docs"] if answer is not None else []
+        sources = [each["_source"] for each in found if each.get("found")]
+        return {source["id"]: source.get("metadata", {}) for source in sources}
+
     def finish(self) -> None:
         """Let readers see everything at once instead of after the server's interval."""
         self._refresh()

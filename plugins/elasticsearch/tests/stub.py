@@ -61,6 +61,8 @@ class Stub:
             return {"count": len(self.resolve(parts[0])["docs"])}
         if last == "_search":
             return self.search(self.resolve(parts[0]), content, params)
+        if last == "_mget" and method == "POST":
+            return self.get_many(parts[0], content["ids"], params["_source"].split(","))
         if len(parts) == 1:
             return {"GET": self.describe, "PUT": self.create, "DELETE": self.delete}[method](
                 parts[0], content
@@ -129,6 +131,19 @@ class Stub:
             else:
                 raise RefusedError(400, "parse_exception", f"unknown action {operation}")
         return {"acknowledged": True}
+
+    def get_many(self, name: str, keys: list[str], fields: list[str]) -> Any:
+        if not keys:
+            raise RefusedError(400, "action_request_validation_exception", "no documents to get")
+        docs = self.resolve(name)["docs"]
+        answers: list[Any] = []
+        for key in keys:
+            if key in docs:
+                source = {each: docs[key][each] for each in fields if each in docs[key]}
+                answers.append({"_index": name, "_id": key, "found": True, "_source": source})
+            else:
+                answers.append({"_index": name, "_id": key, "found": False})
+        return {"docs": answers}
 
     def bulk(self, name: str, params: dict[str, str], body: bytes) -> Any:
         if not body.endswith(b"\n"):

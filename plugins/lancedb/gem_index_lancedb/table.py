@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -96,9 +96,8 @@ class LanceDbTable:
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents by id."""
         for begin in range(0, len(ids), _PAGE):
-            quoted = ", ".join(_quote(identifier) for identifier in ids[begin : begin + _PAGE])
             with self._database.errors():
-                self._table.delete(f"id IN ({quoted})")
+                self._table.delete(_among(ids[begin : begin + _PAGE]))
                 self._count_write()
 
     def count(self) -> int:
@@ -132,6 +131,16 @@ class LanceDbTable:
             texts, metadata = batch["text"].to_pylist(), batch["metadata"].to_pylist()
             for row in zip(batch["id"].to_pylist(), vectors, texts, metadata, strict=True):
                 yield TargetDocument(*row[:3], json.loads(row[3]))
+
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents."""
+        if not ids:
+            return {}
+        with self._database.errors():
+            found = self._table.search().where(_among(ids)).select(["id", "metadata"])
+            rows = found.limit(len(ids)).to_arrow()
+        texts = zip(rows["id"].to_pylist(), rows["metadata"].to_pylist(), strict=True)
+        return {identifier: json.loads(metadata) for identifier, metadata in texts}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Iterate over the rows."""
@@ -182,6 +191,11 @@ def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[n
     dense = np.full((len(vectors), vectors.type.list_size), missing, np.float32)
     dense[present] = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)
     return dense
+
+
+def _among(ids: Sequence[str]) -> str:
+    """Return the condition that a row has one of some ids."""
+    return f"id IN ({', '.join(map(_quote, ids))})"
 
 
 def _quote(text: str) -> str:

@@ -147,6 +147,13 @@ class MilvusTable:
         finally:
             pages.close()
 
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents."""
+        self._load()
+        keys = [primary_key(each) for each in dict.fromkeys(ids)]
+        rows = self._call("get", ids=keys, output_fields=["id", "metadata"]) if keys else []
+        return {row["id"]: row["metadata"] for row in rows}
+
     def finish(self) -> None:
         """Let milvus-lite write the segments that it searches faster; a server does so by itself."""
         if self._database.local:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,15 @@ class QdrantTable:
                 )
             if offset is None:
                 return
+
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents."""
+        points: list[Any] = [point_id(each) for each in dict.fromkeys(ids)]
+        records = self._database.call(
+            lambda client: client.retrieve(self.name, points, with_payload=["id", "metadata"])
+        )
+        payloads = [record.payload or {} for record in records]
+        return {str(payload["id"]): payload["metadata"] for payload in payloads}
 
     def finish(self) -> None:
         """Do nothing: a server builds its index by itself."""

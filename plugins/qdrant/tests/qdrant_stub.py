@@ -172,6 +172,13 @@ def find(stub: Stub, body, query, name: str):
     )
 
 
+def retrieve(stub: Stub, body, query, name: str):
+    records = stub.client.retrieve(
+        name, body.ids, with_payload=body.with_payload, with_vectors=body.with_vector or False
+    )
+    return [plain(record) for record in records]
+
+
 def scroll(stub: Stub, body, query, name: str):
     records, following = stub.client.scroll(
         name,
@@ -195,6 +202,7 @@ ROUTES = [
     (f"PUT {COLLECTION}", models.CreateCollection, create),
     (f"DELETE {COLLECTION}", None, lambda s, b, q, name: s.client.delete_collection(name)),
     (f"PUT {COLLECTION}/points", models.PointsList, upsert),
+    (f"POST {COLLECTION}/points", models.PointRequest, retrieve),
     (f"POST {COLLECTION}/points/delete", models.PointIdsList, delete),
     (f"POST {COLLECTION}/points/count", models.CountRequest, count),
     (f"POST {COLLECTION}/points/query", models.QueryRequest, find),

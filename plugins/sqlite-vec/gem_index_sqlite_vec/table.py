@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,6 +130,13 @@ class SqliteVecTable:
         ):
             vector = zeros.copy() if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
             yield TargetDocument(identifier, vector, text, json.loads(metadata))
+
+    def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of documents, all of one state of the database."""
+        statement = f"SELECT id, metadata FROM {self._documents} WHERE id = ?"
+        with self._database.transaction(write=False):
+            rows = [row for each in ids for row in self._database.rows(statement, (each,))]
+        return {identifier: json.loads(metadata) for identifier, metadata in rows}
 
     def _without_words(self, k: int) -> list[Neighbour]:
         """Return up to k of the documents whose vector is zero."""

@@ -1,0 +1,196 @@
+"""Options for which encoder, and with which configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError
+from gem_index_cli.context import home_of
+
+if TYPE_CHECKING:
+    from gem_index import EncoderChoice, GemConfig, GemEncoder
+    from gem_index.gem.combined import Encoder
+    from gem_index.gem.specification import EncoderSpec
+
+__all__ = ["ConfigOptions", "EncoderOptions"]
+
+
+@dataclass(frozen=True)
+class ConfigOptions:
+    """The configuration of GEM; the preset gives the other fields."""
+
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="sts, cqa, transfer or trained. Default: what suits the vectors.",
+            show_default=False,
+        ),
+    ] = None
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            help="A file of vectors and configuration, as eval tune writes it, or of several encoders.",
+            show_default=False,
+        ),
+    ] = None
+    window: Annotated[int | None, typer.Option(help="m: words before and after a word.")] = None
+    components: Annotated[int | None, typer.Option(help="K: directions of the corpus.")] = None
+    removed: Annotated[int | None, typer.Option(help="h: directions selected per sentence.")] = None
+    power: Annotated[float | None, typer.Option(help="t: power of the singular values.")] = None
+    ranking: Annotated[str | None, typer.Option(help="singular or plain.")] = None
+    removal: Annotated[str | None, typer.Option(help="sdr, sir or none.")] = None
+    share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the vector's part along those directions that is removed, 0 to 1."
+        ),
+    ] = None
+    alphas: Annotated[
+        str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
+    ] = None
+    prior: Annotated[
+        float | None, typer.Option(help="Pseudo-sentences of background mixed into the fit.")
+    ] = None
+    tokenizer: Annotated[
+        str | None, typer.Option(help="wordpunct (the default), treebank, tweet or toktok.")
+    ] = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether any single setting was given."""
+        named = ("preset", "config_file")
+        return any(getattr(self, f.name) is not None for f in fields(self) if f.name not in named)
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether neither a preset nor a file was named."""
+        return self.preset is None and self.config_file is None
+
+    def specifications(self) -> list[EncoderSpec]:
+        """Return the content of the configuration file, an empty list without one.
+
+        Raises
+        ------
+        ConfigError
+            If there is a preset beside it.
+        """
+        if self.config_file is None:
+            return []
+        if self.preset is not None:
+            raise ConfigError("found --preset beside --config; expected one of them")
+        return self._content
+
+    @cached_property
+    def _content(self) -> list[EncoderSpec]:
+        from gem_index.gem.specification import read_specification
+
+        assert self.config_file is not None
+        return read_specification(self.config_file)  # once: it may be a pipe
+
+    @property
+    def vectors(self) -> str | None:
+        """The vectors that the configuration file names for its one encoder."""
+        specs = self.specifications()
+        return str(specs[0].vectors) if len(specs) == 1 else None
+
+    def config(self) -> GemConfig | dict[str, Any] | None:
+        """Return the configuration: nothing for the recommended one, single settings to change that one, several encoders.
+
+        Raises
+        ------
+        ConfigError
+            If single settings stand beside a file that combines several encoders.
+        """
+        from gem_index import GemConfig
+
+        changes = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("preset", "config_file") and getattr(self, f.name) is not None
+        }
+        if changes.get("alphas") == "-":
+            changes["alphas"] = ""
+        changes = GemConfig.named_fields(changes)
+        specs = self.specifications()
+        if len(specs) > 1:
+            if changes:
+                raise ConfigError(
+                    f"found other settings beside {self.config_file}, which combines {len(specs)} encoders; "
+                    "expected it alone: change the file"
+                )
+            return {
+                "encoders": [
+                    {
+                        "vectors": str(spec.vectors),
+                        "config": spec.given().to_fields(),
+                        "weight": spec.weight,
+                    }
+                    for spec in specs
+                ]
+            }
+        if specs:
+            return replace(specs[0].given(), **changes)
+        if self.preset is not None:
+            return GemConfig.preset(self.preset, **changes)
+        return changes or None
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """Which encoder: a fitted model, a collection's, or word vectors with background components."""
+
+    model: Annotated[str | None, typer.Option(help="A model made by fit.")] = None
+    collection: Annotated[str | None, typer.Option(help="The model of a collection.")] = None
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
+            show_default=False,
+        ),
+    ] = None
+
+    def choice(self, context: typer.Context, config: ConfigOptions) -> EncoderChoice:
+        """Return the choice of an encoder.
+
+        Raises
+        ------
+        ConfigError
+            If more than one was named, or a fitted model is given another configuration.
+        """
+        from gem_index import EncoderChoice
+
+        fitted = self.model or self.collection
+        return EncoderChoice(
+            vectors=self.vectors or (None if fitted else config.vectors),
+            model=self.model,
+            collection=self.collection,
+            config=config.config(),
+            home=home_of(context) if context.obj.home is not None else None,
+        )
+
+    def encoder(self, context: typer.Context, config: ConfigOptions) -> Encoder:
+        """Return the encoder that is asked for; errors as for :meth:`choice`."""
+        return self.choice(context, config).open().encoder
+
+    def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
+        """Return the encoder for a command that takes one alone.
+
+        Raises
+        ------
+        ConfigError
+            If there are several.
+        """
+        from gem_index import GemEncoder
+
+        found = self.encoder(context, config)
+        if not isinstance(found, GemEncoder):
+            raise ConfigError(
+                f"found {len(found.encoders)} encoders side by side; expected one for this command"
+            )
+        return found

@@ -1,0 +1,279 @@
+"""Options for how files of records are read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gem_index.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from gem_index.reading import DocumentReader
+    from gem_index_cli.problems import ReadingLog
+
+__all__ = ["InputOptions"]
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How input files are read."""
+
+    id_field: Annotated[
+        str | None,
+        typer.Option(
+            help="Field that holds the id. Default: id, else FILE:LINE.", show_default=False
+        ),
+    ] = None
+    text_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Field that holds the text; several are joined by a blank line, NAME*2 counts twice. Default: text.",
+            show_default=False,
+        ),
+    ] = None
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="jsonl, csv, tsv, txt or parquet. Default: by the file's name."
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="How text files are encoded, such as cp1252 or utf-16; auto detects it. Default: UTF-8.",
+            show_default=False,
+        ),
+    ] = None
+    types: Annotated[
+        str | None,
+        typer.Option(
+            help="Types of the columns of CSV and TSV: auto (numbers, booleans, ISO dates), text, or a type for each, as "
+            'JSON or a file of it: \'{"year": "number", "tags": "list:;", "*": "auto"}\'. Default: auto for a new '
+            "collection, else what it was built with.",
+            show_default=False,
+        ),
+    ] = None
+    clean: Annotated[
+        str | None,
+        typer.Option(
+            help="What is removed from texts: none, html, auto (html from texts that plainly are HTML), quotes and "
+            "signatures of mail; several joined by commas. Default: none.",
+            show_default=False,
+        ),
+    ] = None
+    duplicates: Annotated[
+        str | None,
+        typer.Option(
+            help="Records of one id: stop, or the first or the last of them counts. Default: stop.",
+            show_default=False,
+        ),
+    ] = None
+    on_error: Annotated[
+        str,
+        typer.Option(
+            help="On a bad record: stop (nothing is stored in a home) or skip it and go on."
+        ),
+    ] = "stop"
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file for all bad records that are skipped, as JSON lines.", show_default=False
+        ),
+    ] = None
+
+    @property
+    def skip(self) -> Callable[[InputError], None] | None:
+        """What is called with a bad record or file that is left out; None to stop there.
+
+        Raises
+        ------
+        ConfigError
+            If the option is neither stop nor skip, or there is a report and nothing is skipped.
+        """
+        if self.on_error not in ("stop", "skip"):
+            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
+        if self.on_error == "skip":
+            return self.log.skip
+        if self.report is not None:
+            raise ConfigError("found --report without --on-error skip; expected both")
+        return None
+
+    def reader(
+        self, names: list[str], kept: Mapping[str, Any] | None = None, types: str = "text"
+    ) -> DocumentReader:
+        """Return the reader of some files.
+
+        Parameters
+        ----------
+        names : list of str
+        kept : mapping, optional
+            How a collection's files are read where the options do not say it.
+        types : str
+            What types to give to columns if neither says it.
+
+        Raises
+        ------
+        ConfigError
+            If an option is none of its values.
+        """
+        from gem_index.reading import DocumentReader
+        from gem_index.settings import load_settings
+
+        self.check_report(names)
+        if self.encoding is not None and all(_is_parquet(name) for name in names):
+            raise ConfigError(
+                f"--encoding is {self.encoding!r:.80}, and all inputs are Parquet, which has its own; expected text files"
+            )
+        choices = self._choices(kept or {})
+        return DocumentReader(
+            names,
+            format=self.input_format,
+            on_problem=self.skip,
+            max_record_bytes=load_settings().max_record_bytes,
+            all_columns=self.types is not None,
+            duplicates=self.duplicates or "stop",
+            on_end=self.log.note,
+            **{"types": types, **choices},
+        )
+
+    def texts(self, names: list[str]) -> Iterator[str]:
+        """Return the texts of some files, for a command that takes nothing else of them.
+
+        Raises
+        ------
+        ConfigError
+            If an option is none of its values, or is about ids or metadata.
+        """
+        self._refuse("this command takes texts alone", types=self.types, duplicates=self.duplicates)
+        return self._logged(self.reader(names).texts())
+
+    def check_report(self, names: list[str]) -> None:
+        """Check that the report does not overwrite what is read.
+
+        Raises
+        ------
+        ConfigError
+            If it is one of the inputs, or a file that is read of a folder among them.
+        """
+        if self.report is not None and any(_is_read_of(self.report, name) for name in names):
+            raise ConfigError(
+                f"the report {self.report} is one of the inputs; expected another file"
+            )
+
+    def check_no_records(self) -> None:
+        """Check that nothing is asked of files of records, for inputs without any.
+
+        Raises
+        ------
+        ConfigError
+            If an option is about them.
+        """
+        self._refuse(
+            "no input is a file of records",
+            format=self.input_format,
+            types=self.types,
+            clean=self.clean,
+            duplicates=self.duplicates,
+        )
+
+    @staticmethod
+    def _refuse(reason: str, **options: str | None) -> None:
+        for name, value in options.items():
+            if value is not None:
+                raise ConfigError(
+                    f"--{name} is {value!r:.80}, and {reason}; expected the command without it"
+                )
+
+    def _logged(self, texts: Iterator[str]) -> Iterator[str]:
+        yield from texts
+        self.log.end()
+
+    def _choices(self, kept: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how records are read: what was given, else what is kept; say where they differ."""
+        given = {
+            "id_field": self.id_field,
+            "text_fields": self.text_field,
+            "encoding": self.encoding,
+            "types": _types(self.types),
+            "clean": _cleaning(self.clean),
+        }
+        choices = {name: value for name, value in given.items() if value is not None}
+        for name, before in kept.items():
+            if name in choices and choices[name] != before:
+                option = f"--{name.removesuffix('s') if name == 'text_fields' else name}"
+                print(  # noqa: T201
+                    f"Note: the collection was built with another {option.replace('_', '-')}: {_listed(before)}.",
+                    file=sys.stderr,
+                )
+        choices = {**kept, **choices}
+        if self.types is None and "types" in choices:
+            texts = {choices.get("id_field", "id"), *choices.get("text_fields", ["text"])}
+            untyped = {name.rpartition("*")[0] or name for name in texts}
+            choices["types"] = {
+                column: kind for column, kind in choices["types"].items() if column not in untyped
+            }
+        return choices
+
+    @cached_property
+    def log(self) -> ReadingLog:
+        """What all readings of a command say."""
+        from gem_index_cli.problems import ReadingLog
+
+        return ReadingLog(self.report)
+
+
+def _types(given: str | None) -> Any:
+    """Return the value of ``--types``: a word, or the content of JSON or of a file of it."""
+    if given is None or given in ("auto", "text"):
+        return given
+    from gem_index.json_input import read_json, read_json_file
+
+    if given.lstrip().startswith("{"):
+        return read_json(given, "--types", unique=True, error=ConfigError)
+    try:
+        return read_json_file(Path(given), unique=True, error=ConfigError)
+    except OSError as error:
+        raise ConfigError(
+            f"--types is {given!r:.80}; expected auto, text, or a type for each column as JSON or in a file"
+        ) from error
+
+
+def _cleaning(given: str | None) -> list[str] | None:
+    """Return the steps of ``--clean``."""
+    if given is None:
+        return None
+    return [] if given == "none" else [part.strip() for part in given.split(",")]
+
+
+def _is_read_of(report: Path, name: str) -> bool:
+    """Tell whether a report is an input, by whatever name, or a document in it."""
+    from gem_index.converting import kind_of
+    from gem_index.files import split_member, user_path
+
+    if name == "-":
+        return False
+    database = name.removeprefix("sql:sqlite:///")
+    path = user_path(database) if database != name else split_member(name)[0]
+    try:
+        if path.is_dir():
+            inside = report.resolve().is_relative_to(path.resolve())
+            return inside and kind_of(report.name) is not None
+        return path.samefile(report)
+    except (OSError, RuntimeError):  # one of them does not exist
+        return False
+
+
+def _is_parquet(name: str) -> bool:
+    return Path(name).suffix.lower() == ".parquet"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{name} {kind}" for name, kind in value.items()]
+    return value if isinstance(value, str) else ", ".join(value)
