@@ -10,7 +10,7 @@ from typing import Any
 
 from gem_index.collection.building import NEW_CUTTING
 from gem_index.collection.held_rows import earlier_rows
-from gem_index.collection.piece_rows import piece_rows
+from gem_index.collection.piece_rows import piece_of, piece_rows
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions, batch_of, send, storable
 from gem_index.documents import Document
@@ -19,13 +19,15 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.reading import Cutting
-from gem_index.targets.protocol import TargetSchema
+from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
 from gem_index.text import check_texts
 
 __all__ = ["embed_into"]
+
+_COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
 
 _TOKEN = "embedded"  # noqa: S105 - what stands in the table instead of the token of a push, and how texts are cut
 
@@ -43,7 +45,7 @@ def embed_into(
 
     Running it again with the same documents changes nothing, so an interrupted run is repeated. Long texts are rows
     ``id#1``, ``id#2``, ..., as a push sends them. A table of texts in pieces is asked which rows the documents of each batch
-    have; nothing else of it is read, so the report of a table that existed does not count its documents.
+    have; nothing else of it is read, so the report does not count the documents of one that had more than 10,000 rows.
 
     Parameters
     ----------
@@ -103,13 +105,15 @@ def embed_into(
             batch = list(islice(rows, options.batch))
         count = with_retries(table.count)
         table.finish()
+        held: int | None = count
+        if cut.chunk is None:
+            added = count - before
+        elif not filled:
+            held = added
+        else:  # rows are not documents
+            held = with_retries(_documents_in, table) if count <= _COUNTED else None
     finally:
         target.close()
-    held: int | None = count
-    if cut.chunk is None:
-        added = count - before
-    else:  # rows are not documents
-        held = None if filled else added
     return PushReport(
         collection=None,
         target=str(parsed),
@@ -121,6 +125,12 @@ def embed_into(
         fingerprint=encoder.fingerprint,
         seconds=time.monotonic() - started,
     )
+
+
+def _documents_in(table: TargetTable) -> int:
+    """Return how many documents the rows of a table are."""
+    pieces = ((row.id, piece_of(row.id, row.metadata)) for row in table.documents())
+    return len({name if piece is None else piece[0] for name, piece in pieces})
 
 
 def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:

@@ -127,7 +127,7 @@ class PushReport:
     """The counts of a push; every counted document is in the database.
 
     ``collection`` is None if none was pushed. ``unchanged`` and ``documents`` are None after documents were embedded into a
-    table of texts in pieces that existed: it would have to be read whole to count its documents.
+    table of texts in pieces with more than 10,000 rows: it would have to be read whole to count its documents.
     """
 
     collection: str | None

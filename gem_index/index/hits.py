@@ -25,6 +25,10 @@ def best_of(found: Hits, k: int) -> Hits:
 def members(ids: Ids, wanted: Ids) -> Mask:
     """Return a mask of the ids that are wanted; both arrays ascend. Fast if few of many ids are wanted."""
     mask = np.zeros(len(ids), dtype=np.bool_)
+    if len(ids) and ids[-1] - ids[0] == len(ids) - 1:  # without gaps: an id tells its place
+        inside = slice(*np.searchsorted(wanted, [ids[0], ids[-1] + 1]))
+        mask[wanted[inside] - ids[0]] = True
+        return mask
     places = np.searchsorted(ids, wanted)
     places = places[places < len(ids)]
     mask[places] = ids[places] == wanted[: len(places)]

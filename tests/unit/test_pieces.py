@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index import Cutting, Document, Home
+from gem_index.collection import embedding
 from gem_index.collection.embedding import embed_into
 from gem_index.collection.sending import PushOptions
 from gem_index.errors import ConfigError
@@ -389,7 +390,8 @@ class TestEmbed:
         embed(corpus[:1], Cutting(40, 5))
         before = rows_in(folder)
         report = embed(corpus)
-        assert (report.added, report.updated, report.documents) == (3, 1, None)
+        assert (report.added, report.updated, report.documents) == (3, 1, 4)
+        assert report.unchanged == 0
         assert set(before) < set(rows_in(folder))
         for other, shown in ((Cutting(), "none"), (Cutting(40), "{'chunk': 40}")):
             with pytest.raises(
@@ -427,6 +429,7 @@ class TestEmbed:
 
         monkeypatch.setattr(ParquetTable, "metadata_of", noted)
         monkeypatch.setattr(ParquetTable, "documents", None)
+        monkeypatch.setattr(embedding, "_COUNTED", 3000)
         report = embed(corpus)
         assert (report.added, report.updated, report.unchanged, report.documents) == (
             3,
