@@ -135,7 +135,8 @@ def search(
         "exact": exact,
     }
     searched = home_of(context).collection(collection)
-    _prepare(searched)
+    if mode != "lexical":
+        _prepare(searched)
     if queries is not None:
         _search_file(searched, queries, output, wanted, as_json or as_json_lines)
         return

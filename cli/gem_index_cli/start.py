@@ -28,6 +28,8 @@ def main() -> None:
         if sys.stderr is not None:
             print("Error: interrupted", file=sys.stderr)  # noqa: T201 - the one line of every error
         sys.exit(INTERRUPTED)
+    finally:
+        gc.freeze()  # else the interpreter looks for cycles among all objects, several times, before it ends
 
 
 def import_kernels() -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-
-from pathspec import GitIgnoreSpec
+from typing import Any
 
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
@@ -59,7 +58,7 @@ class Patterns:
         """
         for line in lines:
             try:
-                GitIgnoreSpec.from_lines([line])
+                _translated(line)
             except ValueError as error:
                 raise ConfigError(
                     f"{option} is {quoted(line)}; expected a pattern as in .gitignore, such as '*.md'"
@@ -86,10 +85,17 @@ class Patterns:
         return said
 
 
+def _translated(line: str) -> Sequence[Any]:
+    """Return the patterns of a line, none or one; raise ValueError if it is malformed."""
+    from pathspec import GitIgnoreSpec  # here: only folders are read by patterns
+
+    return GitIgnoreSpec.from_lines([line]).patterns
+
+
 def _rules_of(line: str) -> Iterator[tuple[re.Pattern[str], bool]]:
     # more than two stars say the same as two, and are translated each by itself
     try:
-        patterns = GitIgnoreSpec.from_lines([re.sub(r"\*{3,}", "**", line)]).patterns
+        patterns = _translated(re.sub(r"\*{3,}", "**", line))
     except ValueError:
         return
     for pattern in patterns:
