@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import CorruptionError
+from gem_index.forking import cached_property
 
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
 _HEADER = "fields.json"
 _MOST_VALUES = 65_535  # of a field by code; the code 0 stands for documents without it
-_MOST_FIELDS = 256
+_MOST_FIELDS = 64  # two bytes a document each
 _MOST_CHARACTERS = 8_000_000  # of the values of a field
 _EXACT = 2**53
 _ZERO = r"\u0000"

@@ -34,6 +34,7 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["FORK_GATE", "Database"]
 
 _CACHE_KIB = 64 * 1024
+_KEPT_OPEN = 8  # connections, with a cache each; a thread more opens one for each of its searches, in a millisecond
 _OPEN: WeakSet[Database] = WeakSet()
 
 
@@ -366,7 +367,9 @@ def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
     # not a URL as text: the path may contain ? % #
     url = URL.create("sqlite", database=str(path.absolute()))
     # no limit on connections: each thread and each unfinished iteration holds one, and none may wait for another
-    engine = create_engine(url, connect_args={"timeout": busy_timeout}, max_overflow=-1)
+    engine = create_engine(
+        url, connect_args={"timeout": busy_timeout}, pool_size=_KEPT_OPEN, max_overflow=-1
+    )
     event.listen(engine, "begin", _begin)
 
     @event.listens_for(engine, "connect")
