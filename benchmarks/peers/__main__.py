@@ -25,6 +25,7 @@ from typing import Any
 
 from benchmarks.collections import WORK
 from benchmarks.peers.data import MEASURED, WARM
+from benchmarks.peers.engine import StoredEngine
 from benchmarks.peers.registry import ENCODED_BY, ENGINES
 from benchmarks.peers.table import Record, read_records, tables
 
@@ -83,7 +84,7 @@ def run(name: str, root: Path, count: int, limit: float) -> dict[str, Any]:
     folder = root / name
     started = time.monotonic()
     try:
-        if engine.on_disk:
+        if isinstance(engine, StoredEngine):
             record |= built(name, root, stop)
         record |= run_step("search", name, root, stop)
     except StepError as error:

@@ -54,17 +54,20 @@ class Data:
     @cached_property
     def vectors(self) -> F32:
         """Of the documents, mapped."""
-        return np.load(self.folder / "vectors.npy", mmap_mode="r")
+        vectors: F32 = np.load(self.folder / "vectors.npy", mmap_mode="r")
+        return vectors
 
     @cached_property
     def queries(self) -> F32:
         """Of the queries."""
-        return np.load(self.folder / "queries.npy")
+        queries: F32 = np.load(self.folder / "queries.npy")
+        return queries
 
     @cached_property
     def tenth(self) -> F32:
         """The cosine (q,) of the exact tenth best document of each query."""
-        return np.load(self.folder / "tenth.npy")
+        tenth: F32 = np.load(self.folder / "tenth.npy")
+        return tenth
 
     def recall(self, places: Sequence[int], found: Sequence[Sequence[int]]) -> float:
         """Return the share of the ten best that was found.

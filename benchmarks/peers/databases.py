@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.data import Data, K, arrow_table, batches
-from benchmarks.peers.engine import BREADTHS, Engine, graph_for
+from benchmarks.peers.engine import BREADTHS, Engine, StoredEngine, graph_for
 from benchmarks.peers.measuring import Way
 from gem_index.arrays import F32
 
 _LADDER = [{"ef": breadth} for breadth in BREADTHS]
 
 
-class LanceDb(Engine):
+class LanceDb(StoredEngine):
     """A table with an index: a product quantiser in inverted lists, or a graph over 8 bits a number.
 
     Distances are Euclidean, which order unit vectors as cosines do.
@@ -106,7 +106,7 @@ class LanceDb(Engine):
         return {"index": Way(search, ladders, use, batch, note)}
 
 
-class Chroma(Engine):
+class Chroma(StoredEngine):
     """A persistent client; its graph is hnswlib's."""
 
     package = "chromadb"
@@ -120,7 +120,8 @@ class Chroma(Engine):
             "space": "ip",
             "max_neighbors": graph.links,
             "ef_construction": graph.breadth,
-            # it writes the whole graph after so many documents, and indexes the rest of them again when it is opened
+            # Chroma writes its graph to the disk each time that this many documents have come; those after the last time are
+            # indexed again whenever the database is opened
             "sync_threshold": max(1_000, len(data.vectors) // 10),
         }
         client: Any = chromadb.PersistentClient(str(folder))
@@ -164,7 +165,6 @@ class QdrantLocal(Engine):
 
     package = "qdrant-client"
     modules = ("qdrant_client",)
-    on_disk = False
 
     def open(self, data: Data, folder: Path) -> dict[str, Way]:  # noqa: ARG002
         import warnings
@@ -199,7 +199,7 @@ class QdrantLocal(Engine):
         return {"exact": Way(search, batch=batch, note="no index")}
 
 
-class QdrantEdge(Engine):
+class QdrantEdge(StoredEngine):
     """The server's engine in the process: one segment with a graph."""
 
     package = "qdrant-edge-py"
@@ -258,7 +258,7 @@ class QdrantEdge(Engine):
         }
 
 
-class Txtai(Engine):
+class Txtai(StoredEngine):
     """Its choice of inverted lists of FAISS; above 200,000 vectors they are trained on a tenth."""
 
     package = "txtai"
@@ -298,7 +298,7 @@ class Txtai(Engine):
         return {"lists": Way(search, (ladder,), use, batch, f"{lists} lists, float32")}
 
 
-class MilvusLite(Engine):
+class MilvusLite(StoredEngine):
     """A collection with a graph of FAISS for each segment of at most 100,000 vectors."""
 
     package = "milvus-lite"

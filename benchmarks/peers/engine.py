@@ -13,7 +13,7 @@ from benchmarks.peers.measuring import Way
 
 
 class Engine(ABC):
-    """A system.
+    """A system that is searched.
 
     Attributes
     ----------
@@ -23,8 +23,6 @@ class Engine(ABC):
         What a search imports.
     environment : mapping
         Variables for the process that searches.
-    on_disk : bool
-        False if it is filled by :meth:`open`.
     largest : int, optional
         Number of documents above which it is left out.
     """
@@ -32,16 +30,19 @@ class Engine(ABC):
     package: str
     modules: tuple[str, ...]
     environment: Mapping[str, str] = MappingProxyType({})
-    on_disk = True
     largest: int | None = None
-
-    def build(self, data: Data, folder: Path) -> None:
-        """Store and index all documents in an empty folder."""
-        raise NotImplementedError
 
     @abstractmethod
     def open(self, data: Data, folder: Path) -> dict[str, Way]:
-        """Open what was built, and return the ways to search it by name."""
+        """Open what was built, or fill it if it lives in memory, and return the ways to search it by name."""
+
+
+class StoredEngine(Engine):
+    """A system that one process builds in a folder, and another one opens."""
+
+    @abstractmethod
+    def build(self, data: Data, folder: Path) -> None:
+        """Store and index all documents in an empty folder."""
 
 
 class Graph(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.data import Data, K
-from benchmarks.peers.engine import BREADTHS, Engine, graph_for
+from benchmarks.peers.engine import BREADTHS, StoredEngine, graph_for
 from benchmarks.peers.measuring import Way
 from gem_index.arrays import F32
 from gem_index.index.dense import TRAINING_VECTORS
@@ -18,7 +18,7 @@ from gem_index.index.kinds import resolve_kind
 _LADDER = [{"ef": breadth} for breadth in BREADTHS]
 
 
-class GemIndex(Engine):
+class GemIndex(StoredEngine):
     """A collection, built from the texts: it also fits the encoder, encodes, and indexes the words.
 
     Parameters
@@ -71,7 +71,7 @@ class GemIndex(Engine):
         }
 
 
-class FaissQuantised(Engine):
+class FaissQuantised(StoredEngine):
     """The index of our kind ``pq``, and its candidates scored again from vectors in float32."""
 
     package = "faiss-cpu"
@@ -125,7 +125,7 @@ class FaissQuantised(Engine):
         }
 
 
-class FaissFlat(Engine):
+class FaissFlat(StoredEngine):
     """All vectors, exactly."""
 
     package = "faiss-cpu"
@@ -156,7 +156,7 @@ class FaissFlat(Engine):
         return {"exact": Way(search, batch=batch, note="no index")}
 
 
-class Hnswlib(Engine):
+class Hnswlib(StoredEngine):
     """A graph over float32."""
 
     package = "hnswlib"
@@ -191,7 +191,7 @@ class Hnswlib(Engine):
         return {"graph": Way(search, (_LADDER,), use, batch, f"{graph_for(count)}")}
 
 
-class Usearch(Engine):
+class Usearch(StoredEngine):
     """A graph over numbers of a type.
 
     Parameters

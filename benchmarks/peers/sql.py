@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.data import Data, K, arrow_table, batches
-from benchmarks.peers.engine import BREADTHS, Engine, graph_for
+from benchmarks.peers.engine import BREADTHS, StoredEngine, graph_for
 from benchmarks.peers.measuring import THREADS, Way
 
 
-class DuckDb(Engine):
+class DuckDb(StoredEngine):
     """A table, scanned whole or with the index of the extension ``vss``.
 
     A graph that was read from a file ends the process when it is searched by more callers than there are cores, whatever the
@@ -91,7 +91,7 @@ class DuckDb(Engine):
         return connection
 
 
-class SqliteVec(Engine):
+class SqliteVec(StoredEngine):
     """A table of ``vec0``, scanned whole."""
 
     package = "sqlite-vec"

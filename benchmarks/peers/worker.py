@@ -16,14 +16,14 @@ from typing import Any
 
 from benchmarks.duplicates import peak
 from benchmarks.peers.data import Data, prepare
-from benchmarks.peers.engine import Engine
+from benchmarks.peers.engine import Engine, StoredEngine
 from benchmarks.peers.measuring import measure
 from benchmarks.peers.registry import ENGINES
 
 Write = Callable[[dict[str, Any]], None]
 
 
-def build(engine: Engine, data: Data, folder: Path, write: Write) -> None:
+def build(engine: StoredEngine, data: Data, folder: Path, write: Write) -> None:
     """Time storing and indexing."""
     for module in engine.modules:
         importlib.import_module(module)
@@ -52,7 +52,7 @@ def search(engine: Engine, data: Data, folder: Path, write: Write) -> None:
         "first_answer_s": round(answered - imported, 2),
         "ways": {},
     }
-    if not engine.on_disk:
+    if not isinstance(engine, StoredEngine):
         record["build_s"] = record["first_answer_s"]
     for name, way in ways.items():
         for measured in measure(way, data):
@@ -71,10 +71,17 @@ def main() -> None:
         partial.write_text(json.dumps(record))
         partial.rename(result)
 
+    engine = ENGINES[name]
     if step == "prepare":
         write(prepare(data, folder))
+    elif step == "search":
+        search(engine, data, folder, write)
+    elif isinstance(engine, StoredEngine):
+        build(engine, data, folder, write)
     else:
-        {"build": build, "search": search}[step](ENGINES[name], data, folder, write)
+        raise SystemExit(
+            f"{name} is filled when it is opened; expected a system that is built before"
+        )
 
 
 if __name__ == "__main__":

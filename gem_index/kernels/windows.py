@@ -46,11 +46,9 @@ class Workspace(NamedTuple):
     aligned: F64  # (n, h) E: projections on the selected directions, times their singular values
     gram: F64  # (n, w) banded Gram matrix
     weights: F64  # (n, 3)
-    state: (
-        F64  # (w, p + h) X, zero outside of the members, and T = X E; p is w rounded up to _LANES
-    )
+    state: F64  # (w, p + h) X, zero outside of the members, beside T = X E; p is w rounded up to _LANES
     members: I64  # (w,) the word in each row of X, by its last position in the window
-    border: F64  # (p + h,) what a word adds to each row: coefficients in terms of the members, and the rest of E
+    border: F64  # (p + h,) of a word: its coefficients in terms of the members, and what these leave of its E, negative
 
 
 @compiled_part

@@ -341,6 +341,7 @@ class TargetContract:
                 PushOptions(batch=2),
                 cutting=Cutting(20),
             )
+            assert (report.documents, report.deleted) == (3, 0)
             assert (report.added, report.updated) == ((3, 0) if count == 40 else (0, 3))
             found = {row.id: row for row in self.table(url).documents()}
             pieces = Cutting(20).pieces(document.text)
