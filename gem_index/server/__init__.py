@@ -1,0 +1,1 @@
+"""An HTTP server that existing clients speak to (extra ``server``)."""
