@@ -26,6 +26,7 @@ from gem_index.errors import (
 )
 from gem_index.files import user_path
 from gem_index.gem.specification import ConfigLike
+from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary
 from gem_index.home.registration import register_paths
 from gem_index.home.vector_library import VectorLibrary
@@ -85,6 +86,7 @@ class Home:
         self._workspace = Workspace(folder, settings, upgrade=upgrade)
         self._vectors = VectorLibrary(self._workspace)
         self._models = ModelLibrary(self._workspace, self._vectors)
+        self._keys = KeyLibrary(self._workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder's name: another process opens it again."""
@@ -102,6 +104,11 @@ class Home:
     def vectors(self) -> VectorLibrary:
         """The word vectors: ``home.vectors.add(...)``, ``list``, ``open``, ``remove``, ...; see :class:`VectorLibrary`."""
         return self._vectors
+
+    @property
+    def keys(self) -> KeyLibrary:
+        """The keys of the HTTP server: ``home.keys.add(...)``, ``list``, ``remove``; see :class:`KeyLibrary`."""
+        return self._keys
 
     @property
     def models(self) -> ModelLibrary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -21,7 +21,8 @@ from gem_index.server.context import ServerContext
 from gem_index.server.errors import status_of
 from gem_index.server.metrics import Metrics
 from gem_index.server.middleware import Guard
-from gem_index.server.security import Key, KeyRing
+from gem_index.home.key_library import Permission
+from gem_index.server.security import KeyRing
 from gem_index.server.settings import Limits
 from gem_index.settings import load_settings
 
@@ -35,7 +36,8 @@ def create_app(
     home: Home,
     *,
     limits: Limits | None = None,
-    keys: Sequence[Key] = (),
+    keys: Mapping[bytes, Permission] | None = None,
+    key_required: bool = False,
     hosts: frozenset[str] | None = None,
 ) -> FastAPI:
     """Return the application of a home.
@@ -44,8 +46,10 @@ def create_app(
     ----------
     home : Home
     limits : Limits, optional
-    keys : sequence of Key
-        Without any, requests need none.
+    keys : mapping of bytes to Permission, optional
+        What keys allow by their SHA-256, beside those of the home. Without any key at all, requests need none,
+    key_required : bool
+        unless this is True.
     hosts : frozenset of str, optional
         What the header Host may name; anything by default.
     """
@@ -61,7 +65,7 @@ def create_app(
         await context.close()
 
     app = FastAPI(title="gem-index", version=version("gem-index"), lifespan=lifespan)
-    app.state.context, app.state.keys, app.state.ready = context, KeyRing(keys), False
+    app.state.context, app.state.keys, app.state.ready = context, KeyRing(home, keys or {}, required=key_required), False
     for router in (openai.router, reranking.router, tei.router, collections.router):
         app.include_router(router)
 

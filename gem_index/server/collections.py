@@ -20,7 +20,7 @@ from gem_index.json_input import parse_json
 from gem_index.quoting import quoted, quoted_error
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import TooLargeError, status_of
-from gem_index.server.security import ADMIN, READ, WRITE, context_of, needs
+from gem_index.server.security import context_of, needs
 
 __all__ = ["router"]
 
@@ -125,14 +125,14 @@ async def opened(name: str, context: Context) -> Collection:
 Opened = Annotated[Collection, Depends(opened)]
 
 
-@router.get("", dependencies=[Depends(needs(READ))])
+@router.get("", dependencies=[Depends(needs("read"))])
 async def list_all(context: Context) -> dict[str, Any]:
     """List the collections."""
     found = await context.read(context.home.collections)
     return {"collections": [asdict(status) for status in found]}
 
 
-@router.post("", status_code=201, dependencies=[Depends(needs(ADMIN))])
+@router.post("", status_code=201, dependencies=[Depends(needs("admin"))])
 async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
     """Create an empty collection."""
     made = await context.write(
@@ -143,20 +143,20 @@ async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
     return asdict(await context.read(made.status))
 
 
-@router.get("/{name}", dependencies=[Depends(needs(READ))])
+@router.get("/{name}", dependencies=[Depends(needs("read"))])
 async def status(collection: Opened, context: Context) -> dict[str, Any]:
     """Return the state of a collection."""
     return asdict(await context.read(collection.status))
 
 
-@router.delete("/{name}", dependencies=[Depends(needs(ADMIN))])
+@router.delete("/{name}", dependencies=[Depends(needs("admin"))])
 async def drop(collection: Opened, context: Context) -> dict[str, Any]:
     """Remove a collection with its documents."""
     await context.write(lambda: context.home.drop(collection.name))
     return {"dropped": collection.name}
 
 
-@router.put("/{name}/documents", dependencies=[Depends(needs(WRITE))])
+@router.put("/{name}/documents", dependencies=[Depends(needs("write"))])
 async def upsert(asked: DocumentsBody, collection: Opened, context: Context) -> dict[str, Any]:
     """Store documents by id, in one transaction; they are on the disk when this answers."""
     context.checked([document.text for document in asked.documents])
@@ -164,7 +164,7 @@ async def upsert(asked: DocumentsBody, collection: Opened, context: Context) -> 
     return asdict(await context.write(lambda: collection.ingest(documents)))
 
 
-@router.post("/{name}/documents/stream", dependencies=[Depends(needs(WRITE))])
+@router.post("/{name}/documents/stream", dependencies=[Depends(needs("write"))])
 async def stream(request: Request, collection: Opened, context: Context) -> JSONResponse:
     """Store documents from JSON lines, 1,000 in a transaction; an error says how many are stored."""
     counts: Counter[str] = Counter()
@@ -220,21 +220,21 @@ def _document(number: int, line: bytes, context: ServerContext) -> Document:
     )
 
 
-@router.post("/{name}/documents/delete", dependencies=[Depends(needs(WRITE))])
+@router.post("/{name}/documents/delete", dependencies=[Depends(needs("write"))])
 async def delete(asked: DeleteBody, collection: Opened, context: Context) -> dict[str, Any]:
     """Delete documents by id or by a filter."""
     report = await context.write(lambda: collection.delete(asked.ids, where=asked.where))
     return {"deleted": report.deleted, "missing": list(report.missing)}
 
 
-@router.get("/{name}/documents/{document:path}", dependencies=[Depends(needs(READ))])
+@router.get("/{name}/documents/{document:path}", dependencies=[Depends(needs("read"))])
 async def get(document: str, collection: Opened, context: Context) -> dict[str, Any]:
     """Return a document."""
     [found] = await context.read(lambda: collection.get([document]))
     return {"id": found.id, "text": str(found.text), "metadata": dict(found.metadata)}
 
 
-@router.post("/{name}/search", dependencies=[Depends(needs(READ))])
+@router.post("/{name}/search", dependencies=[Depends(needs("read"))])
 async def search(asked: SearchBody, collection: Opened, context: Context) -> dict[str, Any]:
     """Search for one query, or for several at once."""
     if (asked.query is None) == (asked.queries is None):
@@ -252,7 +252,7 @@ async def search(asked: SearchBody, collection: Opened, context: Context) -> dic
     }
 
 
-@router.post("/{name}/rerank", dependencies=[Depends(needs(READ))])
+@router.post("/{name}/rerank", dependencies=[Depends(needs("read"))])
 async def rerank(asked: RerankBody, collection: Opened, context: Context) -> dict[str, Any]:
     """Order candidates by their cosine with a query."""
     texts = context.checked(asked.candidates)
@@ -260,7 +260,7 @@ async def rerank(asked: RerankBody, collection: Opened, context: Context) -> dic
     return {"query": asked.query, "results": [asdict(each) for each in found]}
 
 
-@router.post("/{name}/explain", dependencies=[Depends(needs(READ))])
+@router.post("/{name}/explain", dependencies=[Depends(needs("read"))])
 async def explain(asked: ExplainBody, collection: Opened, context: Context) -> dict[str, Any]:
     """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
     context.checked([asked.text] if asked.other is None else [asked.text, asked.other])
@@ -274,7 +274,7 @@ async def explain(asked: ExplainBody, collection: Opened, context: Context) -> d
     return await context.read(work)
 
 
-@router.post("/{name}/refit", dependencies=[Depends(needs(ADMIN))])
+@router.post("/{name}/refit", dependencies=[Depends(needs("admin"))])
 async def refit(collection: Opened, context: Context) -> StreamingResponse:
     """Fit the model on the present texts; answers a line of progress now and then, and at the end ``{"done": true}``."""
     return StreamingResponse(_refitted(collection, context), media_type="application/x-ndjson")
@@ -301,7 +301,7 @@ async def _refitted(collection: Collection, context: ServerContext) -> AsyncIter
     yield _line({"done": True})
 
 
-@router.get("/{name}/drift", dependencies=[Depends(needs(READ))])
+@router.get("/{name}/drift", dependencies=[Depends(needs("read"))])
 async def drift(collection: Opened, context: Context) -> dict[str, Any]:
     """Return how far the texts have moved from those that the model was fitted on."""
     return asdict(await context.read(collection.drift))

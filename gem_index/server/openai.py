@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
-from gem_index.server.security import READ, context_of, needs
+from gem_index.server.security import context_of, needs
 from gem_index.text import tokenize
 
 __all__ = ["router"]
@@ -34,7 +34,7 @@ class EmbeddingsRequest(BaseModel):
     user: str | None = None
 
 
-@router.post("/v1/embeddings", dependencies=[Depends(needs(READ))])
+@router.post("/v1/embeddings", dependencies=[Depends(needs("read"))])
 async def embeddings(
     asked: EmbeddingsRequest, context: Annotated[ServerContext, Depends(context_of)]
 ) -> dict[str, Any]:
@@ -73,14 +73,14 @@ def _shown(row: np.ndarray[Any, np.dtype[np.float32]], form: str) -> str | list[
     return floats
 
 
-@router.get("/v1/models", dependencies=[Depends(needs(READ))])
+@router.get("/v1/models", dependencies=[Depends(needs("read"))])
 async def models(context: Annotated[ServerContext, Depends(context_of)]) -> dict[str, Any]:
     """List the models."""
     cards = await context.read(lambda: list(context.models.list()))
     return {"object": "list", "data": [_card(card.name, card.fingerprint, card.dimension) for card in cards]}
 
 
-@router.get("/v1/models/{name:path}", dependencies=[Depends(needs(READ))])
+@router.get("/v1/models/{name:path}", dependencies=[Depends(needs("read"))])
 async def model(
     name: str, context: Annotated[ServerContext, Depends(context_of)]
 ) -> dict[str, Any]:

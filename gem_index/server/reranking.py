@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
-from gem_index.server.security import READ, context_of, needs
+from gem_index.server.security import context_of, needs
 
 __all__ = ["ranked", "router"]
 
@@ -36,8 +36,8 @@ class RerankRequest(BaseModel):
     rank_fields: list[str] | None = None
 
 
-@router.post("/v1/rerank", dependencies=[Depends(needs(READ))])
-@router.post("/v2/rerank", dependencies=[Depends(needs(READ))])
+@router.post("/v1/rerank", dependencies=[Depends(needs("read"))])
+@router.post("/v2/rerank", dependencies=[Depends(needs("read"))])
 async def rerank(
     asked: RerankRequest, context: Annotated[ServerContext, Depends(context_of)]
 ) -> dict[str, Any]:

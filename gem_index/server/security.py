@@ -1,101 +1,95 @@
-"""Who may do what: keys with rights, kept as hashes."""
+"""Who may do what: keys with permissions, which a server knows by their hashes."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import get_args
 
 from fastapi import Request
 
+from gem_index.home import Home
+from gem_index.home.key_library import Permission, digest_of
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import ForbiddenError, UnauthorizedError
 
-__all__ = ["ADMIN", "READ", "RIGHTS", "WRITE", "Key", "KeyRing", "context_of", "hash_of", "needs", "new_key"]
+__all__ = ["KeyRing", "context_of", "needs"]
 
-READ, WRITE, ADMIN = "read", "write", "admin"
-RIGHTS = (READ, WRITE, ADMIN)
-"""Each includes those before it."""
-
-_PREFIX = "gem-"
-
-
-@dataclass(frozen=True)
-class Key:
-    """A key as it is stored.
-
-    Attributes
-    ----------
-    name : str
-    digest : bytes
-        SHA-256 of the key: it has 256 random bits, so that nothing is gained by a slow hash.
-    right : str
-    """
-
-    name: str
-    digest: bytes
-    right: str
-
-
-def new_key() -> str:
-    """Return a new random key."""
-    return _PREFIX + secrets.token_urlsafe(32)
-
-
-def hash_of(key: str) -> bytes:
-    """Return the SHA-256 of a key."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+_FRESH = 1.0  # seconds that the stored keys are believed
+_ORDER: tuple[Permission, ...] = get_args(Permission)
 
 
 class KeyRing:
-    """The keys of a server; without any, requests need none.
+    """The keys that a server accepts: those of its home, read again each second, and those it was started with.
 
     Parameters
     ----------
-    keys : sequence of Key
+    home : Home
+    given : mapping of bytes to Permission
+        What the keys with these hashes allow.
+    required : bool
+        False lets a request without a key do everything while there is no key at all.
     """
 
-    def __init__(self, keys: Sequence[Key] = ()) -> None:
-        self._keys = tuple(keys)
+    def __init__(
+        self, home: Home, given: Mapping[bytes, Permission], *, required: bool = False
+    ) -> None:
+        self._home = home
+        self._given = dict(given)
+        self._required = required
+        self._stored: dict[bytes, Permission] = {}
+        self._read_at = -_FRESH
 
-    def right_of(self, key: str | None) -> str:
-        """Return the right that a key gives; all keys are compared, in constant time each.
+    def permission_of(self, key: str | None) -> Permission:
+        """Return what a key allows; it is compared with all keys, with each in constant time.
 
         Raises
         ------
         UnauthorizedError
             If it is missing or unknown.
         """
-        if not self._keys:
-            return ADMIN
+        known = self._given | self._keys()
+        if not known and not self._required:
+            return "admin"
         if key is None:
             raise UnauthorizedError("found no key; expected the header Authorization: Bearer KEY")
-        digest, found = hash_of(key), None
-        for each in self._keys:
-            if hmac.compare_digest(each.digest, digest):
-                found = each
-        if found is None:
-            raise UnauthorizedError("found an unknown key; expected one that gem-index keys made")
-        return found.right
+        digest = digest_of(key)
+        found = [allowed for each, allowed in known.items() if hmac.compare_digest(each, digest)]
+        if not found:
+            raise UnauthorizedError("found an unknown key; expected one of gem-index keys list")
+        return found[0]
+
+    def _keys(self) -> dict[bytes, Permission]:
+        now = time.monotonic()
+        if now - self._read_at >= _FRESH:
+            self._stored = {each.digest: _checked(each.permission) for each in self._home.keys.list()}
+            self._read_at = now
+        return self._stored
 
 
-def needs(right: str) -> Callable[[Request], Awaitable[None]]:
-    """Return a dependency that refuses requests without a right."""
+def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
+    """Return a dependency that refuses requests whose key does not allow something."""
 
     async def check(request: Request) -> None:
         ring: KeyRing = request.app.state.keys
-        given = ring.right_of(_key_in(request))
-        if RIGHTS.index(given) < RIGHTS.index(right):
-            raise ForbiddenError(f"the key gives the right to {given}; expected {right}")
+        allowed = ring.permission_of(_key_in(request))
+        if _ORDER.index(allowed) < _ORDER.index(permission):
+            raise ForbiddenError(f"the key allows to {allowed}; expected one that allows {permission}")
 
     return check
 
 
+def _checked(stored: str) -> Permission:
+    return next((each for each in _ORDER if each == stored), "read")
+
+
 def _key_in(request: Request) -> str | None:
+    """Return the key of a request: a bearer token, or as TEI's and Anthropic's clients send it."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" and key.strip() else None
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    return request.headers.get("x-api-key") or None
 
 
 def context_of(request: Request) -> ServerContext:

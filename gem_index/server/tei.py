@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
 from gem_index.server.reranking import ranked
-from gem_index.server.security import READ, context_of, needs
+from gem_index.server.security import context_of, needs
 
 __all__ = ["router"]
 
@@ -30,7 +30,7 @@ class EmbedRequest(BaseModel):
     model: str = DEFAULT
 
 
-@router.post("/embed", dependencies=[Depends(needs(READ))])
+@router.post("/embed", dependencies=[Depends(needs("read"))])
 async def embed(
     asked: EmbedRequest, context: Annotated[ServerContext, Depends(context_of)]
 ) -> list[list[float]]:
@@ -58,7 +58,7 @@ class TextRerankRequest(BaseModel):
     model: str = DEFAULT
 
 
-@router.post("/rerank", dependencies=[Depends(needs(READ))])
+@router.post("/rerank", dependencies=[Depends(needs("read"))])
 async def rerank(
     asked: TextRerankRequest, context: Annotated[ServerContext, Depends(context_of)]
 ) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ class SimilarityRequest(BaseModel):
     model: str = DEFAULT
 
 
-@router.post("/similarity", dependencies=[Depends(needs(READ))])
+@router.post("/similarity", dependencies=[Depends(needs("read"))])
 async def similarity(
     asked: SimilarityRequest, context: Annotated[ServerContext, Depends(context_of)]
 ) -> list[float]:
@@ -103,7 +103,7 @@ async def similarity(
     return scores
 
 
-@router.get("/info", dependencies=[Depends(needs(READ))])
+@router.get("/info", dependencies=[Depends(needs("read"))])
 async def info(context: Annotated[ServerContext, Depends(context_of)]) -> dict[str, Any]:
     """Return what the server is, and what it takes."""
     encoder = await context.read(context.models.default)

@@ -18,6 +18,7 @@ from sqlalchemy import (
 
 __all__ = [
     "HEAD_REVISION",
+    "api_keys",
     "collections",
     "documents",
     "files",
@@ -32,7 +33,7 @@ __all__ = [
     "vector_sources",
 ]
 
-HEAD_REVISION = "0005"
+HEAD_REVISION = "0006"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -225,4 +226,14 @@ files = Table(
     Column("sha256", Text, nullable=False),
     Column("documents", Integer, nullable=False),
     Column("version", Integer, nullable=False),  # of the code that read it
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),  # SHA-256 of the key, which is not kept
+    Column("permission", Text, nullable=False),  # read, write or admin; each includes those before
+    Column("created_at", Text, nullable=False),
 )
