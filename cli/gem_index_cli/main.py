@@ -23,6 +23,7 @@ from gem_index_cli import (
     evaluate,
     models,
     search,
+    serving,
     targets,
     vectors,
     watching,
@@ -69,6 +70,7 @@ corpus.register(app)
 models.register(app)
 targets.register(app)
 watching.register(app)
+serving.register(app)
 app.add_typer(vectors.app, name="vectors")
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")
