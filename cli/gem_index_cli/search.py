@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, InputError
-from gem_index.text import WeightedText
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
@@ -163,17 +161,7 @@ def _prepare(collection: Collection) -> None:
 
 def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return a hit as JSON values, without what was not asked for."""
-    row = asdict(hit)
-    if isinstance(hit.text, WeightedText):
-        row["weights"] = hit.text.weights
-    for name, there in (
-        ("why", wanted["why"]),
-        ("similar", wanted["collapse"]),
-        ("piece", hit.piece is not None),
-    ):
-        if not there:
-            del row[name]
-    return row
+    return hit.to_dict(why=wanted["why"], similar=bool(wanted["collapse"]))
 
 
 def _search_file(

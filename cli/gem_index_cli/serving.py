@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gem_index.errors import ConfigError, InputError, MissingExtraError
-from gem_index.quoting import quoted, quoted_path
+from gem_index.errors import (
+    ConfigError,
+    InputError,
+    MissingExtraError,
+    RecordError,
+    UnreadableFileError,
+)
+from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index_cli.context import home_of
 from gem_index_cli.output import print_json, say
 from gem_index_cli.parameters import AsJson
@@ -20,23 +25,28 @@ if TYPE_CHECKING:
 __all__ = ["keys", "register"]
 
 keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_help=True)
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 
 
 def serve(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8080,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes; one on few cores, as each reads the word vectors.")
+    ] = 1,
     key_file: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a key a line, and what it allows: KEY [read|write|admin].",
+            help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
             show_default=False,
         ),
     ] = None,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Listen at other addresses than this machine's own without a key."),
+        typer.Option(
+            "--insecure",
+            help="Listen at other addresses than this machine's own without a key, and answer to any name.",
+        ),
     ] = False,
     name: Annotated[
         list[str] | None,
@@ -46,52 +56,71 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    alias: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--alias",
+            help="ALIAS=MODEL: a further name of a model, for clients that ask for one of another server; may be given "
+            "again.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            help="NAME=URL: a vector database that requests may push to, by name; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina and TEI."""
     try:
-        import uvicorn
-
-        from gem_index.server.app import create_app
+        from gem_index.server.running import ServeOptions
+        from gem_index.server.running import serve as run
     except ImportError as error:
         raise MissingExtraError("the server", "server") from error
-    home = home_of(context)
-    given = {} if key_file is None else _read_keys(key_file)
-    local = _is_loopback(host)
-    if not local and not insecure and not given and not home.keys.list():
-        raise ConfigError(
-            f"the address {quoted(host)} is reached from other machines, and there is no key; expected one: make it with "
-            "gem-index keys add NAME, or say --insecure"
-        )
-    hosts = None if insecure and not name else _LOOPBACK | {host.lower(), *(each.lower() for each in name or ())}
-    app = create_app(home, keys=given, hosts=hosts, key_required=not local and not insecure)
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
+    options = ServeOptions(
+        home=str(home_of(context).root),
+        host=host,
+        port=port,
+        workers=workers,
+        keys={} if key_file is None else _read_keys(key_file),
+        insecure=insecure,
+        names=tuple(name or ()),
+        aliases=_pairs("--alias", alias),
+        targets=_pairs("--target", target),
+    )
+    run(options, lambda address: typer.echo(f"Serving at {address} until Ctrl-C.", err=True))
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    """Return what NAME=VALUE says, by name."""
+    found: dict[str, str] = {}
+    for pair in given or ():
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value) or name in found:
+            raise ConfigError(f"{option} is {quoted(name)}; expected NAME=VALUE, each name once")
+        found[name] = value
+    return found
 
 
-def _read_keys(path: Path) -> dict[bytes, Permission]:
+def _read_keys(path: Path) -> dict[str, Permission]:
     from gem_index.home.key_library import digest_of
 
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the key file {quoted_path(path)} cannot be read: {error}") from error
-    found: dict[bytes, Permission] = {}
+        raise UnreadableFileError(str(path), quoted_error(error)) from error
+    found: dict[str, Permission] = {}
     for number, line in enumerate(lines, 1):
-        key, *rest = line.split()[:3] or [""]
-        if not key or key.startswith("#"):
+        if not line.strip() or line.startswith("#"):
             continue
+        key, *rest = line.split()
         allowed = rest[0] if rest else "admin"
         if len(rest) > 1 or allowed not in ("read", "write", "admin"):
-            raise InputError(
-                f"{quoted_path(path)}, line {number}: expected KEY, or KEY and one of read, write, admin"
-            )
-        found[digest_of(key)] = allowed  # type: ignore[assignment]
+            raise RecordError(str(path), number, "expected KEY, or KEY and one of read, write, admin")
+        found[digest_of(key).hex()] = cast("Permission", allowed)
     if not found:
         raise InputError(f"{quoted_path(path)} holds no key; expected one a line")
     return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
 from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
 from gem_index.reading import Piece
+from gem_index.text import WeightedText
 
 __all__ = [
     "CollectionStatus",
@@ -86,6 +87,22 @@ class SearchResult:
         place = piece_fields(self.id, piece.number, part)
         name = piece_id(self.id, piece.number)
         return replace(self, id=name, text=piece.text, metadata={**self.metadata, **place})
+
+    def to_dict(self, *, why: bool = False, similar: bool = False) -> dict[str, Any]:
+        """Return the result as JSON values, as ``search --json`` prints it.
+
+        Parameters
+        ----------
+        why, similar : bool
+            Whether they were asked for; otherwise they are left out.
+        """
+        row = asdict(self)
+        if isinstance(self.text, WeightedText):
+            row["weights"] = self.text.weights
+        for name, there in (("why", why), ("similar", similar), ("piece", self.piece is not None)):
+            if not there:
+                del row[name]
+        return row
 
     def __repr__(self) -> str:
         return f"SearchResult({self.id!r}, {self.score:.3f}, {shorten(self.text, 60)!r})"

@@ -1,19 +1,21 @@
-"""What the routes share: the home, the models, the queue of texts, the limits."""
+"""What the routes share: the home, the models, the queue of texts, the threads, the limits."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from gem_index.arrays import F32
+from gem_index.collection import Collection
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.quoting import quoted
+from gem_index.server.open_collections import OpenCollections
 from gem_index.server.encoding import EncodingQueue
-from gem_index.server.errors import TooLargeError
+from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.models import ServedModels
 from gem_index.server.settings import Limits
 from gem_index.text import check_text
@@ -31,55 +33,123 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        That search and read; more of them would get in one another's way.
+        That search and read; more than there are processors would get in one another's way.
+    aliases : mapping of str to str
+        Further names of models.
+    targets : mapping of str to str
+        Vector databases that requests may push to, by name: a request holds no address.
     """
 
-    def __init__(self, home: Home, limits: Limits, threads: int) -> None:
+    def __init__(
+        self,
+        home: Home,
+        limits: Limits,
+        threads: int,
+        aliases: Mapping[str, str],
+        targets: Mapping[str, str],
+    ) -> None:
         self.home = home
         self.limits = limits
-        self.models = ServedModels(home)
+        self.targets = dict(targets)
+        self.collections = OpenCollections(home)
+        self.models = ServedModels(home, self._encoder_of, aliases)
         self.encoding = EncodingQueue(limits.waiting)
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
+        self._waiting = 0
+        self._running: set[asyncio.Future[object]] = set()
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for a thread or have one."""
+        return self._waiting
 
     async def read(self, work: Callable[[], _Result]) -> _Result:
-        """Run something that reads, off the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
-
-    async def write(self, work: Callable[[], _Result]) -> _Result:
-        """Run something that writes, off the event loop, one after the other; it is finished even if its client goes."""
-        running = asyncio.get_running_loop().run_in_executor(self._writer, work)
-        return await asyncio.shield(running)
-
-    async def encode(self, encoder: Encoder, texts: Sequence[object]) -> F32:
-        """Check texts, and return their vectors (n, dimension).
+        """Run something that reads, off the event loop.
 
         Raises
         ------
+        OverloadedError
+            If too many requests wait already.
+        """
+        return await self._run(self._readers, work)
+
+    async def write(self, work: Callable[[], _Result]) -> _Result:
+        """Run something that writes, off the event loop, one after the other; it is finished even if its client goes."""
+        return await asyncio.shield(asyncio.ensure_future(self._run(self._writer, work)))
+
+    async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function reads of a collection."""
+        return await self.read(lambda: self.collections.ask(name, question))
+
+    async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function that writes to a collection returns."""
+        return await self.write(lambda: self.collections.ask(name, work))
+
+    async def model(self, name: str) -> Encoder:
+        """Return the encoder of a model's name or fingerprint.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none.
+        """
+        return self.models.known(name) or await self.read(lambda: self.models.get(name))
+
+    async def encode(self, model: str, texts: Sequence[object]) -> F32:
+        """Check texts, and return their unit vectors, float32 (n, dimension); zeros for a text without a word.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such model.
         TooLargeError
-            If there are more or longer ones than the limits say.
+            If there are more or longer texts than the limits say.
         InputError
             If one is no text.
+        OverloadedError
+            If too many wait already.
         """
-        return await self.encoding.encode(encoder, self.checked(texts))
+        checked = self.checked(texts)
+        return await self.encoding.encode(await self.model(model), checked)
 
     def checked(self, texts: Sequence[object]) -> list[str]:
         """Return texts that are within the limits."""
         if len(texts) > self.limits.texts:
             raise TooLargeError(f"found {len(texts)} texts; expected at most {self.limits.texts}")
-        found = []
-        for place, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"text {place} is {quoted(text)}; expected a string")
-            if len(text) > self.limits.characters:
-                raise TooLargeError(
-                    f"text {place} has {len(text)} characters; expected at most {self.limits.characters}"
-                )
-            found.append(check_text(text, f"text {place}"))
-        return found
+        return [self._checked(text, place) for place, text in enumerate(texts)]
+
+    def _checked(self, text: object, place: int) -> str:
+        if not isinstance(text, str):
+            raise InputError(f"text {place} is {quoted(text)}; expected a string")
+        if len(text) > self.limits.characters:
+            raise TooLargeError(
+                f"text {place} has {len(text)} characters; expected at most {self.limits.characters}"
+            )
+        return check_text(text, f"text {place}")
 
     async def close(self) -> None:
         """Finish what was accepted."""
         await self.encoding.close()
+        while self._running:
+            await asyncio.wait(self._running)
         self._writer.shutdown()
         self._readers.shutdown()
+
+    async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], _Result]) -> _Result:
+        if self._waiting >= self.limits.requests:
+            raise OverloadedError(self._waiting, "requests")
+        self._waiting += 1
+        running = asyncio.get_running_loop().run_in_executor(pool, work)
+        self._running.add(running)
+        running.add_done_callback(self._ended)
+        return await asyncio.shield(running)  # a client that goes does not free the thread
+
+    def _ended(self, running: asyncio.Future[object]) -> None:
+        self._waiting -= 1
+        self._running.discard(running)
+        if not running.cancelled():
+            running.exception()  # whoever waited has it; if nobody did, that is no news
+
+    def _encoder_of(self, name: str) -> Encoder:
+        return self.collections.ask(name, lambda collection: collection.encoder)

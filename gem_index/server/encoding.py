@@ -57,7 +57,7 @@ class EncodingQueue:
             If too many texts wait already.
         """
         if self._texts and self._texts + len(texts) > self._most_waiting:
-            raise OverloadedError(self._texts)
+            raise OverloadedError(self._texts, "texts")
         answer: asyncio.Future[F32] = asyncio.get_running_loop().create_future()
         request = _Request(encoder, texts, answer)
         self._waiting.setdefault(encoder.fingerprint, deque()).append(request)

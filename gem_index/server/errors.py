@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from gem_index import errors
+from typing import Any
 
-__all__ = ["ForbiddenError", "OverloadedError", "TooLargeError", "UnauthorizedError", "status_of"]
+from gem_index import errors
+from gem_index.quoting import quoted
+from gem_index.server.responses import JsonResponse
+
+__all__ = [
+    "ForbiddenError",
+    "MissingDocumentError",
+    "OverloadedError",
+    "TooLargeError",
+    "UnauthorizedError",
+    "error_response",
+    "status_of",
+]
 
 
 class OverloadedError(errors.GemIndexError):
-    """Too many texts wait to be encoded."""
+    """Too much waits already."""
 
-    def __init__(self, waiting: int) -> None:
-        super().__init__(f"{waiting} texts wait to be encoded; try again in a second")
+    def __init__(self, waiting: int, what: str) -> None:
+        super().__init__(f"{waiting} {what} wait already; try again in a second")
 
 
 class TooLargeError(errors.InputError):
     """A request holds more than the server takes."""
+
+
+class MissingDocumentError(errors.InputError):
+    """A collection has no document of the id that a path names."""
+
+    def __init__(self, collection: str, document: str) -> None:
+        super().__init__(
+            f"the collection {collection} has no document {quoted(document)}; expected one that GET "
+            f"/collections/{collection}/documents lists"
+        )
 
 
 class UnauthorizedError(errors.InputError):
@@ -30,18 +52,48 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnauthorizedError, 401),
     (ForbiddenError, 403),
     (errors.UnknownNameError, 404),
+    (MissingDocumentError, 404),
     (errors.NameTakenError, 409),
     (errors.ExistingIdError, 409),
     (errors.FingerprintMismatchError, 409),
+    (errors.TargetChangedError, 409),
     (TooLargeError, 413),
     (OverloadedError, 429),
+    (errors.EmptyTextError, 422),
+    (errors.HomeNotWritableError, 503),
     (errors.HomeBusyError, 503),
     (errors.TargetUnavailableError, 503),
-    (errors.EmptyTextError, 422),
     (errors.InputError, 400),
+    (errors.DiskError, 507),
 )
+_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_TEI = ("/", "/embed", "/rerank", "/similarity", "/info")
+_TEI_KINDS = {413: "Validation", 422: "Validation", 429: "Overloaded", 424: "Backend"}
 
 
 def status_of(error: Exception) -> int:
     """Return the HTTP status of an error; 500 for what is no fault of a request."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def error_response(path: str, status: int, problem: str) -> JsonResponse:
+    """Return an error in the shape of the interface that a path belongs to."""
+    kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    body: dict[str, Any]
+    if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads the one, Jina the other
+        body = {"message": problem, "detail": problem}
+    elif path in _TEI:
+        body = {"error": problem, "error_type": _TEI_KINDS.get(status, "Validation" if status < 500 else "Unhealthy")}
+    else:
+        body = {"error": {"message": problem, "type": kind, "param": None, "code": None}}
+    headers = {}
+    if status in (429, 503):
+        headers["Retry-After"] = "1"
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JsonResponse(body, status, headers)

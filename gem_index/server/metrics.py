@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import os
 
-__all__ = ["Metrics"]
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+
+__all__ = ["MULTIPROCESS", "Metrics"]
+
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that names the folder in which several processes share their metrics."""
 
 
 class Metrics:
-    """The metrics of one server process."""
+    """The metrics of a server; of all its processes, if they share a folder."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -19,8 +24,9 @@ class Metrics:
         self._seconds = Histogram(
             "gem_index_request_seconds", "Time to answer", ["route"], registry=self._registry
         )
-        self.waiting = Gauge(
-            "gem_index_texts_waiting", "Texts that wait to be encoded", registry=self._registry
+        self._texts = self._gauge("gem_index_texts_waiting", "Texts that wait to be encoded")
+        self._waiting = self._gauge(
+            "gem_index_requests_waiting", "Requests that wait for a thread, or have one"
         )
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -28,6 +34,18 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
+    def note_waiting(self, texts: int, requests: int) -> None:
+        """Set what waits."""
+        self._texts.set(texts)
+        self._waiting.set(requests)
+
     def text(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        if MULTIPROCESS not in os.environ:
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        multiprocess.MultiProcessCollector(shared)
+        return generate_latest(shared)
+
+    def _gauge(self, name: str, description: str) -> Gauge:
+        return Gauge(name, description, registry=self._registry, multiprocess_mode="livesum")

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from gem_index.errors import UnknownNameError
+from gem_index.errors import ConfigError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.home.opening import open_provider
+from gem_index.quoting import quoted
 
-__all__ = ["DEFAULT", "ModelCard", "ServedModels"]
+__all__ = ["COLLECTION", "DEFAULT", "ModelCard", "ServedModels"]
 
 DEFAULT = "gem-index"
 """The name of the default word vectors with background components."""
 
-_COLLECTION = "collection:"
+COLLECTION = "collection:"
+"""What the name of a collection's model begins with."""
+
+_FRESH = 1.0  # seconds that a name is believed to mean the same model
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """A model at a glance."""
+    """A model at a glance, of a collection without the dimension: its word vectors would have to be opened."""
 
     name: str
     fingerprint: str
-    dimension: int
+    dimension: int | None
 
 
 class ServedModels:
@@ -34,23 +39,49 @@ class ServedModels:
     Parameters
     ----------
     home : Home
+    of_collection : callable
+        Returns the encoder of a collection.
+    aliases : mapping of str to str
+        Further names, for clients that ask for a model of another server.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(
+        self, home: Home, of_collection: Callable[[str], Encoder], aliases: Mapping[str, str]
+    ) -> None:
         self._home = home
+        self._of_collection = of_collection
+        self._aliases = dict(aliases)
+        self._opened: dict[str, Encoder] = {}  # fitted models by fingerprint
+        self._named: dict[str, tuple[float, Encoder]] = {}
         self._default: Encoder | None = None
-        self._opened: dict[str, Encoder] = {}
         self._lock = Lock()
 
-    def list(self) -> Iterator[ModelCard]:
-        """Iterate over the models."""
+    def check_aliases(self) -> None:
+        """Refuse an alias of a model that is not there.
+
+        Raises
+        ------
+        ConfigError
+            If there is one.
+        """
+        for alias, name in self._aliases.items():
+            try:
+                self.get(name)
+            except UnknownNameError as error:
+                raise ConfigError(f"the alias {quoted(alias)}: {error}") from error
+
+    def list(self) -> list[ModelCard]:
+        """Return the models."""
         default = self.default()
-        yield ModelCard(DEFAULT, default.fingerprint, default.dimension)
-        for model in self._home.models.list():
-            yield ModelCard(model.name, model.fingerprint, model.dimension)
+        cards = [ModelCard(DEFAULT, default.fingerprint, default.dimension)]
+        cards += (ModelCard(each.name, each.fingerprint, each.dimension) for each in self._home.models.list())
         for status in self._home.collections():
-            encoder = self._home.collection(status.name).encoder
-            yield ModelCard(_COLLECTION + status.name, encoder.fingerprint, encoder.dimension)
+            cards.append(ModelCard(COLLECTION + status.name, status.fingerprint, None))
+        known = {card.name: card for card in cards}
+        for alias, name in self._aliases.items():
+            if name in known:
+                cards.append(ModelCard(alias, known[name].fingerprint, known[name].dimension))
+        return cards
 
     def default(self) -> Encoder:
         """Return the encoder of the default word vectors."""
@@ -58,6 +89,13 @@ class ServedModels:
             if self._default is None:
                 self._default = open_provider(home=self._home).encoder
             return self._default
+
+    def known(self, name: str) -> Encoder | None:
+        """Return the encoder that a name meant within the last second, without looking it up."""
+        found = self._named.get(name)
+        if found is None or time.monotonic() - found[0] > _FRESH:
+            return None
+        return found[1]
 
     def get(self, name: str) -> Encoder:
         """Return the encoder of a name or fingerprint.
@@ -67,21 +105,29 @@ class ServedModels:
         UnknownNameError
             If there is none.
         """
+        encoder = self._find(self._aliases.get(name, name))
+        if len(self._named) > 1000:
+            self._named.clear()
+        self._named[name] = (time.monotonic(), encoder)
+        return encoder
+
+    def _find(self, name: str) -> Encoder:
         if name == DEFAULT:
             return self.default()
-        if name.startswith(_COLLECTION):
-            return self._home.collection(name.removeprefix(_COLLECTION)).encoder
-        models = {model.name: model for model in self._home.models.list()}
-        if name in models:
-            fingerprint = models[name].fingerprint
-            with self._lock:
-                if fingerprint not in self._opened:
-                    self._opened[fingerprint] = self._home.models.open(name)
-                return self._opened[fingerprint]
-        cards = list(self.list())
+        if name.startswith(COLLECTION):
+            return self._of_collection(name.removeprefix(COLLECTION))
+        for model in self._home.models.list():
+            if name in (model.name, model.fingerprint):
+                return self._open(model.name, model.fingerprint)
+        cards = self.list()
         for card in cards:
             if card.fingerprint == name:
-                return self.get(card.name)
-        raise UnknownNameError(
-            "model", name, [card.name for card in cards], "GET /v1/models lists them"
-        )
+                return self._find(card.name)
+        names = [card.name for card in cards]
+        raise UnknownNameError("model", name, names, "GET /v1/models lists them")
+
+    def _open(self, name: str, fingerprint: str) -> Encoder:
+        with self._lock:
+            if fingerprint not in self._opened:
+                self._opened[fingerprint] = self._home.models.open(name)
+            return self._opened[fingerprint]

@@ -5,19 +5,28 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from gem_index.arrays import F32
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
-from gem_index.server.context import ServerContext
-from gem_index.server.security import context_of, needs
-from gem_index.text import tokenize
+from gem_index.server.models import DEFAULT, ModelCard
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import (
+    READ,
+    Context,
+    DirectRoute,
+    body_of,
+    context_of,
+    documented,
+    may_read,
+)
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["OpenAI"])
+_direct = APIRouter(route_class=DirectRoute)
 
 
 class EmbeddingsRequest(BaseModel):
@@ -28,17 +37,62 @@ class EmbeddingsRequest(BaseModel):
     )
 
     input: str | list[str] | list[int] | list[list[int]]
-    model: str = "gem-index"
+    model: str = DEFAULT
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Field(ge=1)] | None = None
     user: str | None = None
 
 
-@router.post("/v1/embeddings", dependencies=[Depends(needs("read"))])
-async def embeddings(
-    asked: EmbeddingsRequest, context: Annotated[ServerContext, Depends(context_of)]
-) -> dict[str, Any]:
-    """Return the vectors of texts, as OpenAI does."""
+class Embedding(BaseModel):
+    """The vector of one text: its numbers, or the Base64 of little-endian float32."""
+
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str
+
+
+class Usage(BaseModel):
+    """How many words there were, divided by white space."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embeddings(BaseModel):
+    """The answer to a request for embeddings."""
+
+    object: Literal["list"] = "list"
+    data: list[Embedding]
+    model: str
+    usage: Usage
+
+
+class Model(BaseModel):
+    """A model; the dimension of a collection's is told when it is asked for alone."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = DEFAULT
+    fingerprint: str
+    dimension: int | None
+
+
+class Models(BaseModel):
+    """The models of a server."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+@_direct.post(
+    "/v1/embeddings", response_model=Embeddings, openapi_extra=documented(EmbeddingsRequest)
+)
+async def embeddings(request: Request) -> JsonResponse:
+    """Return the vectors of texts, as OpenAI does; zeros for a text without a word."""
+    await may_read(request)
+    asked = await body_of(request, EmbeddingsRequest)
+    context = await context_of(request)
     texts: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
     if not texts:
         raise InputError("input is an empty list; expected a text, or a list of them")
@@ -47,54 +101,50 @@ async def embeddings(
             "input holds the numbers of another model's tokens; expected texts: for LangChain set "
             "check_embedding_ctx_length=False"
         )
-    encoder = context.models.get(asked.model)
-    if asked.dimensions not in (None, encoder.dimension):
-        raise InputError(
-            f"dimensions is {asked.dimensions}; expected {encoder.dimension}, which the model {quoted(asked.model)} has: "
-            "its vectors cannot be cut"
-        )
-    vectors = await context.encode(encoder, texts)
-    tokens = sum(len(tokenize(text)) for text in texts)
-    return {
-        "object": "list",
-        "data": [
-            {"object": "embedding", "index": place, "embedding": _shown(row, asked.encoding_format)}
-            for place, row in enumerate(vectors)
-        ],
-        "model": asked.model,
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    if asked.dimensions is not None:
+        encoder = await context.model(asked.model)
+        if asked.dimensions != encoder.dimension:
+            raise InputError(
+                f"dimensions is {asked.dimensions}; expected {encoder.dimension}, which the model {quoted(asked.model)} "
+                "has: its vectors cannot be cut"
+            )
+    vectors = await context.encode(asked.model, texts)
+    words = sum(len(text.split()) for text in texts)
+    return JsonResponse(
+        {
+            "object": "list",
+            "data": [
+                {"object": "embedding", "index": place, "embedding": row}
+                for place, row in enumerate(_shown(vectors, asked.encoding_format))
+            ],
+            "model": asked.model,
+            "usage": {"prompt_tokens": words, "total_tokens": words},
+        }
+    )
 
 
-def _shown(row: np.ndarray[Any, np.dtype[np.float32]], form: str) -> str | list[float]:
-    if form == "base64":
-        return base64.b64encode(row.astype("<f4").tobytes()).decode()
-    floats: list[float] = row.tolist()
-    return floats
+def _shown(vectors: F32, form: str) -> list[str] | list[F32]:
+    if form == "float":
+        return list(vectors)
+    return [base64.b64encode(row).decode() for row in vectors.astype("<f4", copy=False)]
 
 
-@router.get("/v1/models", dependencies=[Depends(needs("read"))])
-async def models(context: Annotated[ServerContext, Depends(context_of)]) -> dict[str, Any]:
-    """List the models."""
-    cards = await context.read(lambda: list(context.models.list()))
-    return {"object": "list", "data": [_card(card.name, card.fingerprint, card.dimension) for card in cards]}
+router.include_router(_direct)
 
 
-@router.get("/v1/models/{name:path}", dependencies=[Depends(needs("read"))])
-async def model(
-    name: str, context: Annotated[ServerContext, Depends(context_of)]
-) -> dict[str, Any]:
-    """Return one model."""
-    encoder = await context.read(lambda: context.models.get(name))
-    return _card(name, encoder.fingerprint, encoder.dimension)
+@router.get("/v1/models", dependencies=READ, response_model=Models)
+async def models(context: Context) -> JsonResponse:
+    """List the models: the default one, fitted ones, those of collections."""
+    cards = await context.read(context.models.list)
+    return JsonResponse({"object": "list", "data": [_card(card) for card in cards]})
 
 
-def _card(name: str, fingerprint: str, dimension: int) -> dict[str, Any]:
-    return {
-        "id": name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "gem-index",
-        "fingerprint": fingerprint,
-        "dimension": dimension,
-    }
+@router.get("/v1/models/{name:path}", dependencies=READ, response_model=Model)
+async def model(name: str, context: Context) -> JsonResponse:
+    """Return one model, by name or fingerprint."""
+    encoder = await context.model(name)
+    return JsonResponse(_card(ModelCard(name, encoder.fingerprint, encoder.dimension)))
+
+
+def _card(card: ModelCard) -> dict[str, Any]:
+    return Model(id=card.name, fingerprint=card.fingerprint, dimension=card.dimension).model_dump()

@@ -6,15 +6,17 @@ import uuid
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
-from gem_index.server.security import context_of, needs
+from gem_index.server.models import DEFAULT
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import READ, Context
 
-__all__ = ["ranked", "router"]
+__all__ = ["cosines", "ranked", "router"]
 
 router = APIRouter(tags=["Cohere and Jina"])
 
@@ -30,19 +32,36 @@ class RerankRequest(BaseModel):
 
     query: str
     documents: list[str | dict[str, Any]]
-    model: str = "gem-index"
+    model: str = DEFAULT
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = False
     rank_fields: list[str] | None = None
 
 
-@router.post("/v1/rerank", dependencies=[Depends(needs("read"))])
-@router.post("/v2/rerank", dependencies=[Depends(needs("read"))])
-async def rerank(
-    asked: RerankRequest, context: Annotated[ServerContext, Depends(context_of)]
-) -> dict[str, Any]:
+class RerankHit(BaseModel):
+    """A document's place in the request, and its cosine with the query."""
+
+    index: int
+    relevance_score: float
+    document: dict[str, str] | None = None
+
+
+class RerankAnswer(BaseModel):
+    """The documents, best first."""
+
+    id: str
+    model: str
+    results: list[RerankHit]
+    meta: dict[str, Any]
+    usage: dict[str, int]
+
+
+@router.post("/v1/rerank", dependencies=READ, response_model=RerankAnswer)
+@router.post("/v2/rerank", dependencies=READ, response_model=RerankAnswer)
+async def rerank(asked: RerankRequest, context: Context) -> JsonResponse:
     """Order documents by their cosine with a query, best first."""
-    texts = [_text(each, place, asked.rank_fields or ["text"]) for place, each in enumerate(asked.documents)]
+    fields = asked.rank_fields or ["text"]
+    texts = [_text(each, place, fields) for place, each in enumerate(asked.documents)]
     order = await ranked(context, asked.model, asked.query, texts)
     results: list[dict[str, Any]] = []
     for place, score in order[: asked.top_n]:
@@ -50,13 +69,16 @@ async def rerank(
         if asked.return_documents:
             result["document"] = {"text": texts[place]}
         results.append(result)
-    return {
-        "id": str(uuid.uuid4()),
-        "model": asked.model,
-        "results": results,
-        "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 0}},
-        "usage": {"total_tokens": 0},
-    }
+    words = len(asked.query.split()) + sum(len(text.split()) for text in texts)
+    return JsonResponse(
+        {
+            "id": str(uuid.uuid4()),
+            "model": asked.model,
+            "results": results,
+            "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 0}},
+            "usage": {"total_tokens": words},
+        }
+    )
 
 
 async def ranked(
@@ -64,11 +86,18 @@ async def ranked(
 ) -> list[tuple[int, float]]:
     """Return positions and cosines with a query, best first; equal ones in the order of the texts."""
     if not texts:
-        raise InputError("documents is an empty list; expected texts")
-    encoder = context.models.get(model)
-    vectors = await context.encode(encoder, [query, *texts])
-    scores = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0)
+        raise InputError("found an empty list of documents; expected texts")
+    scores = await cosines(context, model, query, texts)
     return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+
+
+async def cosines(
+    context: ServerContext, model: str, text: str, others: list[str]
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the cosines of a text with others, float32 (n,)."""
+    vectors = await context.encode(model, [text, *others])
+    found: np.ndarray[Any, np.dtype[np.float32]] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0)
+    return found
 
 
 def _text(document: str | dict[str, Any], place: int, fields: list[str]) -> str:

@@ -11,10 +11,9 @@ from fastapi import Request
 
 from gem_index.home import Home
 from gem_index.home.key_library import Permission, digest_of
-from gem_index.server.context import ServerContext
 from gem_index.server.errors import ForbiddenError, UnauthorizedError
 
-__all__ = ["KeyRing", "context_of", "needs"]
+__all__ = ["KeyRing", "needs"]
 
 _FRESH = 1.0  # seconds that the stored keys are believed
 _ORDER: tuple[Permission, ...] = get_args(Permission)
@@ -38,7 +37,7 @@ class KeyRing:
         self._home = home
         self._given = dict(given)
         self._required = required
-        self._stored: dict[bytes, Permission] = {}
+        self._known: dict[bytes, Permission] = {}
         self._read_at = -_FRESH
 
     def permission_of(self, key: str | None) -> Permission:
@@ -49,7 +48,7 @@ class KeyRing:
         UnauthorizedError
             If it is missing or unknown.
         """
-        known = self._given | self._keys()
+        known = self._keys()
         if not known and not self._required:
             return "admin"
         if key is None:
@@ -63,18 +62,22 @@ class KeyRing:
     def _keys(self) -> dict[bytes, Permission]:
         now = time.monotonic()
         if now - self._read_at >= _FRESH:
-            self._stored = {each.digest: _checked(each.permission) for each in self._home.keys.list()}
+            stored = {each.digest: _checked(each.permission) for each in self._home.keys.list()}
+            # A key that was removed last leaves a server that asks for one, not an open one.
+            self._required = self._required or bool(stored)
+            self._known = self._given | stored
             self._read_at = now
-        return self._stored
+        return self._known
 
 
 def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
-    """Return a dependency that refuses requests whose key does not allow something."""
+    """Return a check that refuses requests whose key does not allow something."""
+    wanted = _ORDER.index(permission)
 
     async def check(request: Request) -> None:
         ring: KeyRing = request.app.state.keys
         allowed = ring.permission_of(_key_in(request))
-        if _ORDER.index(allowed) < _ORDER.index(permission):
+        if _ORDER.index(allowed) < wanted:
             raise ForbiddenError(f"the key allows to {allowed}; expected one that allows {permission}")
 
     return check
@@ -85,14 +88,8 @@ def _checked(stored: str) -> Permission:
 
 
 def _key_in(request: Request) -> str | None:
-    """Return the key of a request: a bearer token, or as TEI's and Anthropic's clients send it."""
+    """Return the key of a request: a bearer token, or the header X-API-Key."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return request.headers.get("x-api-key") or None
-
-
-def context_of(request: Request) -> ServerContext:
-    """Return what the routes share."""
-    context: ServerContext = request.app.state.context
-    return context

@@ -1,32 +1,79 @@
-"""What a server takes: limits that keep one request from costing the others."""
+"""Settings of a server: where it listens, and the limits that keep one request from costing the others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
 
 __all__ = ["Limits"]
+
+_PREFIX = "GEM_INDEX_SERVER_"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on requests.
+    """Bounds on requests, each read from the environment variable ``GEM_INDEX_SERVER_<NAME>``.
 
     Attributes
     ----------
     body : int
         Bytes of a body; of a stream of documents, of one line.
     texts : int
-        Texts of a request for vectors or a re-ranking.
+        Texts of one request.
     characters : int
         Of one text.
     waiting : int
-        Texts that may wait to be encoded, of all requests.
+        Texts that may wait to be encoded, of all requests; a request that brings more is answered 429.
+    requests : int
+        Requests that may wait for one of the threads that search, read and write; further ones are answered 429.
+    memory : int
+        Bytes of the bodies of all requests that are being answered; further ones are answered 503.
     seconds : float
-        That a body may take to arrive.
+        That a body, or a part of a stream, may take to arrive, and that requests are given to end at shutdown.
     """
 
     body: int = 16 << 20
     texts: int = 2048
     characters: int = 1_000_000
     waiting: int = 50_000
+    requests: int = 1024
+    memory: int = 256 << 20
     seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not 0 < value < math.inf:
+                raise ConfigError(f"the limit {field.name} is {value}; expected more than 0")
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Limits:
+        """Return the limits that the environment sets.
+
+        Raises
+        ------
+        ConfigError
+            If a variable holds no positive number.
+        """
+        found: dict[str, float] = {}
+        for field in fields(cls):
+            text = environment.get(_PREFIX + field.name.upper())
+            if text is None:
+                continue
+            kind = float if field.name == "seconds" else int
+            try:
+                found[field.name] = kind(text)
+            except ValueError:
+                found[field.name] = 0
+            if not 0 < found[field.name] < math.inf:
+                raise ConfigError(
+                    f"{_PREFIX}{field.name.upper()} is {quoted(text)}; expected a "
+                    f"{'whole ' if kind is int else ''}number above 0: change or unset it"
+                )
+        return cls(**found)  # type: ignore[arg-type]  # whole numbers where the fields are

@@ -1,44 +1,40 @@
-"""The interface of Hugging Face's Text Embeddings Inference: /embed, /rerank, /similarity, /info."""
+"""The interface of Hugging Face's Text Embeddings Inference: /embed, /rerank, /similarity, /info, and all of them at /."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
-import numpy as np
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
-from gem_index.server.reranking import ranked
-from gem_index.server.security import context_of, needs
+from gem_index.server.reranking import cosines, ranked
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import (
+    READ,
+    Context,
+    DirectRoute,
+    body_of,
+    context_of,
+    documented,
+    may_read,
+)
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["Text Embeddings Inference"])
+_direct = APIRouter(route_class=DirectRoute)
 
 
 class EmbedRequest(BaseModel):
-    """The body of a request for embeddings."""
+    """The body of a request for vectors."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["renew a passport"]}]})
 
     inputs: str | list[str]
-    normalize: bool = True
-    truncate: bool | None = None
     model: str = DEFAULT
-
-
-@router.post("/embed", dependencies=[Depends(needs("read"))])
-async def embed(
-    asked: EmbedRequest, context: Annotated[ServerContext, Depends(context_of)]
-) -> list[list[float]]:
-    """Return unit vectors."""
-    texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
-    vectors = await context.encode(context.models.get(asked.model), texts)
-    rows: list[list[float]] = vectors.tolist()
-    return rows
 
 
 class TextRerankRequest(BaseModel):
@@ -53,21 +49,15 @@ class TextRerankRequest(BaseModel):
     query: str
     texts: list[str]
     return_text: bool = False
-    raw_scores: bool = False
-    truncate: bool | None = None
     model: str = DEFAULT
 
 
-@router.post("/rerank", dependencies=[Depends(needs("read"))])
-async def rerank(
-    asked: TextRerankRequest, context: Annotated[ServerContext, Depends(context_of)]
-) -> list[dict[str, Any]]:
-    """Order texts by their cosine with a query, best first."""
-    order = await ranked(context, asked.model, asked.query, asked.texts)
-    return [
-        {"index": place, "score": score} | ({"text": asked.texts[place]} if asked.return_text else {})
-        for place, score in order
-    ]
+class Ranked(BaseModel):
+    """A text's place in the request, and its cosine with the query."""
+
+    index: int
+    score: float
+    text: str | None = None
 
 
 class SimilarityInputs(BaseModel):
@@ -92,27 +82,84 @@ class SimilarityRequest(BaseModel):
     model: str = DEFAULT
 
 
-@router.post("/similarity", dependencies=[Depends(needs("read"))])
-async def similarity(
-    asked: SimilarityRequest, context: Annotated[ServerContext, Depends(context_of)]
-) -> list[float]:
+class Info(BaseModel):
+    """What the server is, and what it takes."""
+
+    model_id: str
+    model_sha: str
+    model_dtype: str
+    model_type: dict[str, Any]
+    max_client_batch_size: int
+    max_input_length: int
+    version: str
+
+
+@_direct.post(
+    "/embed", response_model=list[list[float]], openapi_extra=documented(EmbedRequest)
+)
+async def embed(request: Request) -> JsonResponse:
+    """Return unit vectors, zeros for a text without a word."""
+    await may_read(request)
+    asked = await body_of(request, EmbedRequest)
+    return await _embedded(await context_of(request), asked)
+
+
+router.include_router(_direct)
+
+
+@router.post("/rerank", dependencies=READ, response_model=list[Ranked])
+async def rerank(asked: TextRerankRequest, context: Context) -> JsonResponse:
+    """Order texts by their cosine with a query, best first."""
+    return await _ranked(context, asked)
+
+
+@router.post("/similarity", dependencies=READ, response_model=list[float])
+async def similarity(asked: SimilarityRequest, context: Context) -> JsonResponse:
     """Return the cosines of a sentence with others."""
-    texts = [asked.inputs.source_sentence, *asked.inputs.sentences]
-    vectors = await context.encode(context.models.get(asked.model), texts)
-    scores: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
-    return scores
+    return await _compared(context, asked)
 
 
-@router.get("/info", dependencies=[Depends(needs("read"))])
-async def info(context: Annotated[ServerContext, Depends(context_of)]) -> dict[str, Any]:
+@router.post("/", dependencies=READ)
+async def at_root(
+    asked: EmbedRequest | TextRerankRequest | SimilarityRequest, context: Context
+) -> JsonResponse:
+    """Do what the body is for: /embed, /rerank or /similarity."""
+    if isinstance(asked, EmbedRequest):
+        return await _embedded(context, asked)
+    if isinstance(asked, TextRerankRequest):
+        return await _ranked(context, asked)
+    return await _compared(context, asked)
+
+
+@router.get("/info", dependencies=READ, response_model=Info)
+async def info(context: Context) -> JsonResponse:
     """Return what the server is, and what it takes."""
-    encoder = await context.read(context.models.default)
-    return {
-        "model_id": DEFAULT,
-        "model_sha": encoder.fingerprint,
-        "model_dtype": "float32",
-        "model_type": {"embedding": {"pooling": "gem"}},
-        "max_client_batch_size": context.limits.texts,
-        "max_input_length": context.limits.characters,
-        "version": version("gem-index"),
-    }
+    encoder = await context.model(DEFAULT)
+    found = Info(
+        model_id=DEFAULT,
+        model_sha=encoder.fingerprint,
+        model_dtype="float32",
+        model_type={"embedding": {"pooling": "gem"}},
+        max_client_batch_size=context.limits.texts,
+        max_input_length=context.limits.characters,
+        version=version("gem-index"),
+    )
+    return JsonResponse(found.model_dump())
+
+
+async def _embedded(context: ServerContext, asked: EmbedRequest) -> JsonResponse:
+    texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
+    return JsonResponse(list(await context.encode(asked.model, texts)))
+
+
+async def _ranked(context: ServerContext, asked: TextRerankRequest) -> JsonResponse:
+    order = await ranked(context, asked.model, asked.query, asked.texts)
+    rows = [{"index": place, "score": score} for place, score in order]
+    if asked.return_text:
+        rows = [{**row, "text": asked.texts[int(row["index"])]} for row in rows]
+    return JsonResponse(rows)
+
+
+async def _compared(context: ServerContext, asked: SimilarityRequest) -> JsonResponse:
+    inputs = asked.inputs
+    return JsonResponse(await cosines(context, asked.model, inputs.source_sentence, inputs.sentences))

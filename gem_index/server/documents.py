@@ -1,0 +1,206 @@
+"""The documents of a collection: store, delete, read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from gem_index.documents import Document
+from gem_index.errors import FilterError, GemIndexError, InputError
+from gem_index.json_input import parse_json
+from gem_index.quoting import quoted, quoted_error
+from gem_index.server.context import ServerContext
+from gem_index.server.errors import MissingDocumentError, TooLargeError, status_of
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import READ, WRITE, Context
+
+__all__ = ["is_stream", "router"]
+
+router = APIRouter(prefix="/collections/{name}/documents", tags=["Documents"])
+_BATCH = 1000  # documents of a stream that are stored at once
+_COUNTED = ("added", "updated", "unchanged")
+
+
+class DocumentBody(BaseModel):
+    """A document."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class DocumentsBody(BaseModel):
+    """The body of a request that stores documents."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"documents": [{"id": "1", "text": "Renew a passport", "metadata": {}}]}]
+        }
+    )
+
+    documents: list[DocumentBody]
+
+
+class DeleteBody(BaseModel):
+    """The body of a request that deletes documents by id or by a filter."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["1"]}]})
+
+    ids: list[str] | None = None
+    where: dict[str, Any] | None = None
+
+
+def is_stream(path: str) -> bool:
+    """Tell whether a path is the one that takes documents without a bound on their number."""
+    return path.endswith("/documents/stream")
+
+
+@router.put("", dependencies=WRITE)
+async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str, Any]:
+    """Store documents by id, in one transaction; they are on the disk when this answers."""
+    context.checked([document.text for document in asked.documents])
+    documents = [Document(id=d.id, text=d.text, metadata=d.metadata) for d in asked.documents]
+    return asdict(await context.change(name, lambda collection: collection.ingest(documents)))
+
+
+@router.post(
+    "/stream",
+    dependencies=WRITE,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/x-ndjson": {
+                    "schema": {"type": "string"},
+                    "example": '{"id": "1", "text": "Renew a passport"}\n{"id": "2", "text": "A bank account"}\n',
+                }
+            },
+        }
+    },
+)
+async def stream(request: Request, name: str, context: Context) -> JsonResponse:
+    """Store documents from JSON lines, at most 1,000 in a transaction; an error says how many are stored."""
+    await context.ask(name, lambda collection: collection.name)
+    counts: Counter[str] = Counter()
+    batch: list[Document] = []
+    size = 0
+    try:
+        async for number, line in _lines(request, context.limits.body):
+            batch.append(_document(number, line, context))
+            size += len(line)
+            if len(batch) == _BATCH or size > context.limits.body:
+                counts.update(await _ingest(batch, name, context))
+                batch, size = [], 0
+        if batch:
+            counts.update(await _ingest(batch, name, context))
+    except GemIndexError as error:
+        problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
+        return JsonResponse({"error": problem, "stored": _stored(counts)}, status_of(error))
+    return JsonResponse({"collection": name, **_stored(counts)})
+
+
+def _stored(counts: Counter[str]) -> dict[str, int]:
+    return {name: counts[name] for name in _COUNTED}
+
+
+async def _ingest(batch: list[Document], name: str, context: ServerContext) -> dict[str, int]:
+    report = await context.change(name, lambda collection: collection.ingest(batch))
+    return {name: getattr(report, name) for name in _COUNTED}
+
+
+async def _lines(request: Request, most: int) -> AsyncIterator[tuple[int, bytes]]:
+    """Iterate over the numbers and lines of a body that are not blank; no line may be longer than ``most`` bytes."""
+    held, number = bytearray(), 0
+    async for chunk in request.stream():
+        searched = len(held)
+        held += chunk
+        begin = 0
+        while (end := held.find(b"\n", max(begin, searched))) >= 0:
+            number += 1
+            line = bytes(held[begin:end])
+            begin = end + 1
+            if line.strip():
+                yield number, line
+        del held[:begin]
+        if len(held) > most:
+            raise TooLargeError(f"line {number + 1} has more than {most} bytes; expected fewer")
+    if held.strip():
+        yield number + 1, bytes(held)
+
+
+def _document(number: int, line: bytes, context: ServerContext) -> Document:
+    try:
+        fields = parse_json(line.decode())
+    except ValueError as error:
+        raise InputError(
+            f"line {number} is not JSON: {quoted_error(error)}; expected an object"
+        ) from error
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str) or "id" not in fields:
+        raise InputError(f"line {number} is {quoted(fields)}; expected an object with id and text")
+    try:
+        context.checked([fields["text"]])
+        return Document(
+            id=fields["id"], text=fields["text"], metadata=fields.get("metadata") or {}
+        )
+    except InputError as error:
+        raise type(error)(f"line {number}: {error}") from error
+
+
+@router.post("/delete", dependencies=WRITE)
+async def delete(asked: DeleteBody, name: str, context: Context) -> dict[str, Any]:
+    """Delete documents by id or by a filter."""
+    report = await context.change(
+        name, lambda collection: collection.delete(asked.ids, where=asked.where)
+    )
+    return {"deleted": report.deleted, "missing": list(report.missing)}
+
+
+@router.get("", dependencies=READ)
+async def list_documents(
+    name: str,
+    context: Context,
+    where: Annotated[str | None, Query(description="A filter as JSON.")] = None,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> dict[str, Any]:
+    """Return documents in the order of their last change, and how many there are."""
+    accepted = None if where is None else _filter(where)
+
+    def work() -> dict[str, Any]:
+        def listed(collection: Any) -> dict[str, Any]:
+            found = islice(collection.documents(accepted), offset, offset + limit)
+            rows = [_fields(document) for document in found]
+            return {"documents": rows, "total": collection.count(accepted)}
+
+        return context.collections.ask(name, listed)
+
+    return await context.read(work)
+
+
+@router.get("/{document:path}", dependencies=READ)
+async def get(document: str, name: str, context: Context) -> dict[str, Any]:
+    """Return a document."""
+    found = await context.ask(name, lambda collection: collection.get([document]))
+    if not found:
+        raise MissingDocumentError(name, document)
+    return _fields(found[0])
+
+
+def _filter(where: str) -> dict[str, Any]:
+    try:
+        found = parse_json(where)
+    except ValueError as error:
+        raise FilterError(f"the filter is not JSON: {quoted_error(error)}; expected an object") from error
+    if not isinstance(found, dict):
+        raise FilterError(f"the filter is {quoted(found)}; expected an object")
+    return found
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    return {"id": document.id, "text": str(document.text), "metadata": dict(document.metadata)}

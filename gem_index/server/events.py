@@ -1,0 +1,71 @@
+"""Long work: an answer at its end, or server-sent events of its progress."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from starlette.responses import StreamingResponse
+
+from gem_index.collection import Collection
+from gem_index.errors import GemIndexError
+from gem_index.progress import Progress
+from gem_index.server.context import ServerContext
+from gem_index.server.errors import status_of
+from gem_index.server.responses import JsonResponse, dumped
+
+__all__ = ["answered_with_events"]
+
+_EVERY = 10.0  # seconds after which a silent stream says that it is alive
+
+Work = Callable[[Collection, Progress], Mapping[str, Any]]
+
+
+async def answered_with_events(
+    request: Request, context: ServerContext, name: str, work: Work
+) -> Response:
+    """Run something that writes to a collection; it goes on if the client does not wait for its end."""
+    if "text/event-stream" not in request.headers.get("accept", ""):
+        return JsonResponse(await context.change(name, lambda c: work(c, _unheard)))
+    await context.ask(name, lambda collection: collection.name)  # an unknown name is an answer with a status
+    return StreamingResponse(_events(context, name, work), media_type="text/event-stream")
+
+
+async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterator[bytes]:
+    loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
+
+    def put(event: dict[str, Any]) -> None:
+        if newest.full():  # a slow reader gets the newest, not all of them
+            newest.get_nowait()
+        newest.put_nowait(event)
+
+    def note(stage: str, done: int, total: int) -> None:
+        event = {"stage": stage, "done": done, "total": total}
+        loop.call_soon_threadsafe(put, event)
+
+    running = asyncio.ensure_future(context.change(name, lambda c: work(c, note)))
+    running.add_done_callback(lambda _: put({}))
+    while True:
+        try:
+            async with asyncio.timeout(_EVERY):
+                event = await newest.get()
+        except TimeoutError:
+            yield b": working\n\n"
+            continue
+        if running.done():
+            break
+        yield _event("progress", event)
+    try:
+        yield _event("done", running.result())
+    except GemIndexError as error:
+        yield _event("error", {"message": str(error), "status": status_of(error)})
+
+
+def _event(kind: str, values: Mapping[str, Any]) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), dumped(values))
+
+
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Take the progress of work whose client waits for its end."""

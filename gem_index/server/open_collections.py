@@ -1,0 +1,68 @@
+"""The collections that a server has open."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+from gem_index.collection import Collection
+from gem_index.errors import UnknownNameError
+from gem_index.home import Home
+
+__all__ = ["OpenCollections"]
+
+_Result = TypeVar("_Result")
+_MOST = 64  # each maps its index and may hold vectors of its newest documents
+
+
+class OpenCollections:
+    """Keeps collections open, so that a search finds its index mapped; those that were not asked for longest are closed.
+
+    Parameters
+    ----------
+    home : Home
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._open: OrderedDict[str, Collection] = OrderedDict()
+        self._lock = Lock()
+
+    def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function returns of a collection.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none of that name.
+        """
+        held = self._held(name)
+        if held is not None:
+            try:
+                return question(held)
+            except UnknownNameError as error:
+                if error.kind != "collection":
+                    raise
+                self._forget(held)  # it was dropped; there may be another of its name
+        return question(self._opened(name))
+
+    def _held(self, name: str) -> Collection | None:
+        with self._lock:
+            if name in self._open:
+                self._open.move_to_end(name)
+            return self._open.get(name)
+
+    def _opened(self, name: str) -> Collection:
+        found = self._home.collection(name)
+        with self._lock:
+            found = self._open.setdefault(name, found)
+            while len(self._open) > _MOST:
+                self._open.popitem(last=False)
+        return found
+
+    def _forget(self, collection: Collection) -> None:
+        with self._lock:
+            if self._open.get(collection.name) is collection:
+                del self._open[collection.name]

@@ -1,0 +1,247 @@
+"""Run a server: its processes, what they share, their logs."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.supervisors import Multiprocess
+
+from gem_index.errors import ConfigError
+from gem_index.home import Home
+from gem_index.home.key_library import Permission
+from gem_index.quoting import quoted
+from gem_index.server.app import create_app
+from gem_index.server.metrics import MULTIPROCESS
+from gem_index.server.settings import Limits
+
+__all__ = ["ServeOptions", "application", "serve"]
+
+_OPTIONS = "_GEM_INDEX_SERVE"  # how the processes of a server learn what it serves
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """What to serve, and to whom.
+
+    Attributes
+    ----------
+    home : str
+    host : str
+        The address to listen at.
+    port : int
+        0 for any that is free.
+    workers : int
+        Processes.
+    keys : mapping of str to Permission
+        Beside those of the home: what the keys with these SHA-256, in hexadecimal digits, allow.
+    insecure : bool
+        Listen at other addresses than this machine's own without a key, and answer to any name.
+    names : tuple of str
+        By which clients reach the server, beside the address.
+    aliases, targets : mapping of str to str
+        Further names of models; vector databases by name.
+    """
+
+    home: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    keys: Mapping[str, Permission] = field(default_factory=dict)
+    insecure: bool = False
+    names: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine reaches the address."""
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """What the header Host may name; None for anything."""
+        if self.insecure and not self.names:
+            return None
+        host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
+        return frozenset(name.lower() for name in (*_LOOPBACK, host, *self.names))
+
+
+def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
+    """Serve until a signal ends it; what was accepted is finished.
+
+    Parameters
+    ----------
+    options : ServeOptions
+    announce : callable
+        Told the address when requests can come.
+
+    Raises
+    ------
+    ConfigError
+        If it would be open to other machines, or cannot listen at the address.
+    """
+    home, limits = Home(options.home), Limits.of_environment()
+    if not options.local and not options.insecure and not options.keys and not home.keys.list():
+        raise ConfigError(
+            f"the address {quoted(options.host)} is reached from other machines, and there is no key; expected one: make "
+            "it with gem-index keys add NAME, or say --insecure"
+        )
+    application_of(options, home)  # what is wrong with the options is said here, once
+    config = uvicorn.Config(
+        "gem_index.server.running:application",
+        factory=True,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        http=PatientProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=round(limits.seconds),
+    )
+    os.environ[_OPTIONS] = json.dumps(asdict(options))
+    log_as_json()
+    with tempfile.TemporaryDirectory(prefix="gem-index-metrics-") as shared:
+        if options.workers > 1:
+            os.environ[MULTIPROCESS] = shared
+        with listening(options.host, options.port) as listener:
+            host, port = listener.getsockname()[:2]
+            announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            if options.workers > 1:
+                Multiprocess(config, target=uvicorn.Server(config).run, sockets=[listener]).run()
+            else:
+                uvicorn.Server(config).run(sockets=[listener])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises
+    ------
+    ConfigError
+        If the address is not one of this machine, or the port is taken.
+    """
+    bare = host.strip("[]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    try:
+        return socket.create_server((bare, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}; expected an address of this "
+            "machine and a free port"
+        ) from error
+
+
+def application() -> FastAPI:
+    """Return the application of one process of the server that ``serve`` began."""
+    found: dict[str, Any] = json.loads(os.environ[_OPTIONS])
+    log_as_json()
+    options = ServeOptions(**{**found, "names": tuple(found["names"])})
+    return application_of(options, Home(options.home))
+
+
+def application_of(options: ServeOptions, home: Home) -> FastAPI:
+    """Return the application that options describe."""
+    return create_app(
+        home,
+        limits=Limits.of_environment(),
+        keys={bytes.fromhex(digest): allowed for digest, allowed in options.keys.items()},
+        key_required=not options.local and not options.insecure,
+        hosts=options.hosts,
+        aliases=options.aliases,
+        targets=options.targets,
+    )
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
+    """Speaks HTTP, and closes a connection on which the head of a request does not arrive in time."""
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request."""
+        super().data_received(data)
+        if self._is_answering():
+            self._stop()
+        elif self._head is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _is_answering(self) -> bool:
+        cycle = getattr(self, "cycle", None)
+        return cycle is not None and not cycle.response_complete
+
+    def _wait(self) -> None:
+        self._head = asyncio.get_running_loop().call_later(_patience(), self._give_up)
+
+    def _stop(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _give_up(self) -> None:
+        self._head = None
+        if not self._is_answering():
+            cast("asyncio.Transport", self.transport).close()
+
+
+@cache
+def _patience() -> float:
+    return Limits.of_environment().seconds
+
+
+class JsonFormatter(logging.Formatter):
+    """A record a line: time, level, logger, message, and its ``fields``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        return json.dumps(line)
+
+
+def log_as_json() -> None:
+    """Send what the server logs to standard error, a line of JSON each; errors of uvicorn without what they quote."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    for name, level in (("gem_index.server", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

@@ -1,0 +1,131 @@
+"""Search a collection, re-rank with its model, explain."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from gem_index.collection import Collection
+from gem_index.errors import InputError
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import READ, Context
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/collections/{name}", tags=["Search"])
+
+
+class SearchBody(BaseModel):
+    """The body of a search, for one query or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "a new passport", "k": 3, "where": {"lang": "en"}}]}
+    )
+
+    query: str | None = None
+    queries: list[str] | None = None
+    k: Annotated[int, Field(ge=1, le=10_000)] = 10
+    mode: str | None = None
+    fusion: str = "weighted"
+    where: dict[str, Any] | None = None
+    min_score: float | None = None
+    rerank: bool = False
+    why: bool = False
+    collapse: bool | float = False
+    pieces: bool = False
+    exact: bool = False
+
+
+class RerankBody(BaseModel):
+    """The body of a request for a re-ranking with a collection's model."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "a new passport", "candidates": ["renew a passport", "a bank"]}]
+        }
+    )
+
+    query: str
+    candidates: list[str]
+    top_n: Annotated[int, Field(ge=1)] | None = None
+
+
+class ExplainBody(BaseModel):
+    """The body of a request that explains a text, or why two match."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": "a new passport", "with": "renew a passport"}]},
+        populate_by_name=True,
+    )
+
+    text: str
+    other: str | None = Field(default=None, alias="with")
+
+
+class NeighboursBody(BaseModel):
+    """The body of a request for the documents nearest to one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "1", "k": 5}]})
+
+    id: str
+    k: Annotated[int, Field(ge=1, le=10_000)] = 10
+    where: dict[str, Any] | None = None
+
+
+@router.post("/search", dependencies=READ)
+async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse:
+    """Search for one query, or for several at once."""
+    if (asked.query is None) == (asked.queries is None):
+        found = "neither query nor queries" if asked.query is None else "query and queries"
+        raise InputError(f"found {found}; expected one of them")
+    several = asked.queries is not None
+    queries = context.checked(asked.queries if asked.queries is not None else [asked.query])
+    options = asked.model_dump(exclude={"query", "queries", "k"})
+
+    def work(collection: Collection) -> list[dict[str, Any]]:
+        answers = (
+            collection.search_many(queries, asked.k, **options)
+            if several
+            else [collection.search(queries[0], asked.k, **options)]
+        )
+        return [
+            {
+                "query": query,
+                "results": [hit.to_dict(why=asked.why, similar=bool(asked.collapse)) for hit in hits],
+            }
+            for query, hits in zip(queries, answers, strict=True)
+        ]
+
+    answers = await context.ask(name, work)
+    return JsonResponse({"searches": answers} if several else answers[0])
+
+
+@router.post("/neighbours", dependencies=READ)
+async def neighbours(asked: NeighboursBody, name: str, context: Context) -> JsonResponse:
+    """Return the documents nearest in meaning to one, without itself."""
+    hits = await context.ask(name, lambda c: c.neighbours(asked.id, asked.k, asked.where))
+    return JsonResponse({"id": asked.id, "results": [hit.to_dict() for hit in hits]})
+
+
+@router.post("/rerank", dependencies=READ)
+async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse:
+    """Order candidates by their cosine with a query."""
+    texts = context.checked(asked.candidates)
+    context.checked([asked.query])
+    found = await context.ask(name, lambda c: c.rerank(asked.query, texts, asked.top_n))
+    return JsonResponse({"query": asked.query, "results": [asdict(each) for each in found]})
+
+
+@router.post("/explain", dependencies=READ)
+async def explain(asked: ExplainBody, name: str, context: Context) -> JsonResponse:
+    """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
+    texts = context.checked([asked.text] if asked.other is None else [asked.text, asked.other])
+
+    def work(collection: Collection) -> Any:
+        encoder = collection.encoder
+        return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
+
+    return JsonResponse(asdict(await context.ask(name, work)))
