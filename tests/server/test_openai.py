@@ -1,0 +1,112 @@
+"""The interface of OpenAI."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+from gem_index import Home, open_provider
+
+TEXTS = ["renew a passport", "open a bank account", "", "?!"]
+
+
+@pytest.fixture
+def expected(home: Home) -> np.ndarray:
+    return np.asarray(open_provider(home=home).encoder.encode(TEXTS))
+
+
+class TestEmbeddings:
+    def test_floats_are_the_encoders(self, client, expected):
+        answer = client.post("/v1/embeddings", json={"input": TEXTS, "model": "gem-index"})
+        assert answer.status_code == 200
+        body = answer.json()
+        found = np.array([row["embedding"] for row in body["data"]], np.float32)
+        assert np.array_equal(found, expected)
+        assert [row["index"] for row in body["data"]] == [0, 1, 2, 3]
+        assert {row["object"] for row in body["data"]} == {"embedding"}
+        assert body["usage"] == {"prompt_tokens": 8, "total_tokens": 8}
+        assert (body["object"], body["model"]) == ("list", "gem-index")
+
+    def test_base64_holds_the_same_bytes(self, client, expected):
+        asked = {"input": TEXTS, "model": "gem-index", "encoding_format": "base64"}
+        rows = client.post("/v1/embeddings", json=asked).json()["data"]
+        found = [np.frombuffer(base64.b64decode(row["embedding"]), "<f4") for row in rows]
+        assert np.array_equal(found, expected)
+
+    def test_one_text(self, client, expected):
+        [row] = client.post("/v1/embeddings", json={"input": TEXTS[0]}).json()["data"]
+        assert np.array_equal(np.float32(row["embedding"]), expected[0])
+
+    def test_dimensions_of_the_model_itself_are_honoured(self, client, expected):
+        asked = {"input": "a", "dimensions": expected.shape[1]}
+        assert client.post("/v1/embeddings", json=asked).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("body", "status", "told"),
+        [
+            ({"input": [1, 2]}, 400, "tokens"),
+            ({"input": [[1, 2]]}, 400, "tokens"),
+            ({"input": []}, 400, "empty list"),
+            ({"input": ["a", 3]}, 400, "input"),
+            ({"input": {"a": 1}}, 400, "input"),
+            ({}, 400, "input"),
+            ({"input": "a", "dimensions": 12}, 400, "dimensions is 12; expected 256"),
+            ({"input": "a", "dimensions": 0}, 400, "dimensions"),
+            ({"input": "a", "encoding_format": "int8"}, 400, "encoding_format"),
+            ({"input": "a", "model": "gpt"}, 404, "no model is named 'gpt'"),
+            ({"input": "a", "model": "collection:nope"}, 404, "'nope'"),
+            ({"input": ["a"] * 2049}, 413, "2049 texts; expected at most 2048"),
+        ],
+    )
+    def test_what_is_wrong_is_said_as_openai_says_it(self, client, body, status, told):
+        answer = client.post("/v1/embeddings", json=body)
+        assert answer.status_code == status
+        error = answer.json()["error"]
+        assert told in error["message"]
+        assert set(error) == {"message", "type", "param", "code"}
+
+    @pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe", b'{"input": "\\ud800"}', b"[]", b"null"])
+    def test_a_malformed_body_is_400(self, client, content):
+        answer = client.post("/v1/embeddings", content=content)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+
+
+class TestModels:
+    def test_default_fitted_and_those_of_collections(self, client, home):
+        home.models.fit("mine", ["renew a passport", "open a bank account"])
+        home.create_collection("faq")
+        models = {each["id"]: each for each in client.get("/v1/models").json()["data"]}
+        assert set(models) == {"gem-index", "mine", "collection:faq"}
+        assert models["mine"]["fingerprint"] == home.models.open("mine").fingerprint
+        assert models["collection:faq"]["dimension"] is None
+        alone = client.get("/v1/models/collection:faq").json()
+        assert alone["dimension"] == 256
+        assert alone["fingerprint"] == home.collection("faq").encoder.fingerprint
+
+    def test_a_model_is_asked_by_name_or_fingerprint(self, client, home):
+        home.models.fit("mine", ["renew a passport", "open a bank account", "a river bank"])
+        encoder = home.models.open("mine")
+        expected = encoder.encode(["bank"])[0]
+        for name in ("mine", encoder.fingerprint):
+            row = client.post("/v1/embeddings", json={"input": "bank", "model": name}).json()
+            assert np.array_equal(np.float32(row["data"][0]["embedding"]), expected)
+
+    def test_a_name_follows_its_model(self, client, home):
+        faq = home.create_collection("faq")
+        asked = {"input": "a river bank", "model": "collection:faq"}
+        before = client.post("/v1/embeddings", json=asked).json()["data"]
+        faq.ingest([(str(i), text) for i, text in enumerate(["a river bank", "a boat", "some water"])])
+        faq.refit()
+        client.app.state.context.models._named.clear()  # as after a second
+        after = client.post("/v1/embeddings", json=asked).json()["data"]
+        assert before != after
+        expected = faq.encoder.encode(["a river bank"])[0]
+        assert np.array_equal(np.float32(after[0]["embedding"]), expected)
+
+    def test_an_unknown_one_is_404(self, client):
+        answer = client.get("/v1/models/nope")
+        assert answer.status_code == 404
+        assert answer.json()["error"]["type"] == "not_found_error"
