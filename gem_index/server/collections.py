@@ -16,7 +16,6 @@ from gem_index.server.context import ServerContext
 from gem_index.server.events import answered_with_events
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import ADMIN, READ, Context
-from gem_index.vectors.registry import BUNDLED
 from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["router"]
@@ -89,7 +88,7 @@ async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
 
 def _check_names(vectors: str, context: ServerContext) -> None:
     """Refuse word vectors that are not registered: a path or an address is not for requests to choose."""
-    known = {*BUNDLED, *(each.name for each in context.home.vectors.list())}
+    known = {each.name for each in context.home.vectors.list()}
     for part in VectorSpec.parse(vectors).parts:
         if part.name not in known:
             raise UnknownNameError(

@@ -28,6 +28,7 @@ from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server.app import create_app
 from gem_index.server.metrics import MULTIPROCESS
+from gem_index.server.responses import dumped
 from gem_index.server.settings import Limits
 
 __all__ = ["ServeOptions", "application", "serve"]
@@ -118,6 +119,7 @@ def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here depends on the client's address
         timeout_keep_alive=75,
         timeout_graceful_shutdown=round(limits.seconds),
     )
@@ -233,7 +235,7 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
-        return json.dumps(line)
+        return dumped(line).decode()
 
 
 def log_as_json() -> None:

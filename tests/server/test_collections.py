@@ -1,0 +1,280 @@
+"""Collections over HTTP: their documents, searches, care."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+from fastapi.testclient import TestClient
+
+from gem_index import Home
+from gem_index.server.app import create_app
+from gem_index.server.settings import Limits
+
+ROWS = [
+    {"id": "1", "text": "renew a passport", "metadata": {"lang": "en", "year": 2020}},
+    {"id": "2", "text": "open a bank account", "metadata": {"lang": "en", "year": 2024}},
+    {"id": "a/b c?", "text": "einen Pass verlängern", "metadata": {"lang": "de", "year": 2024}},
+    {"id": "4", "text": "a river bank with ducks", "metadata": {"lang": "en", "year": 2021}},
+]
+
+
+@pytest.fixture
+def faq(client):
+    """The address of a collection with four documents."""
+    assert client.post("/collections", json={"name": "faq"}).status_code == 201
+    stored = client.put("/collections/faq/documents", json={"documents": ROWS})
+    assert stored.status_code == 200, stored.text
+    return "/collections/faq"
+
+
+class TestCreate:
+    def test_create_list_status_drop(self, client, home):
+        made = client.post("/collections", json={"name": "faq", "index": "flat"})
+        assert made.status_code == 201
+        assert made.json() == asdict(home.collection("faq").status())
+        assert client.get("/collections").json()["collections"] == [made.json()]
+        assert client.get("/collections/faq").json() == made.json()
+        assert client.delete("/collections/faq").json() == {"dropped": "faq"}
+        assert "faq" not in home
+        assert client.get("/collections/faq").status_code == 404
+
+    def test_a_collection_made_again_is_another(self, client, home, faq):
+        assert client.post(f"{faq}/search", json={"query": "passport"}).json()["results"]
+        home.drop("faq")
+        home.create_collection("faq").ingest([("9", "a passport")])
+        [hit] = client.post(f"{faq}/search", json={"query": "passport"}).json()["results"]
+        assert hit["id"] == "9"
+
+    @pytest.mark.parametrize(
+        ("body", "status", "told"),
+        [
+            ({"name": "../up"}, 400, "collection name"),
+            ({"name": ""}, 400, "collection name"),
+            ({}, 422, "name"),
+            ({"name": "x", "vectors": "/etc/passwd"}, 404, "'/etc/passwd'"),
+            ({"name": "x", "vectors": "https://example.org/v.txt"}, 404, "'https://example.org/v.txt'"),
+            ({"name": "x", "vectors": "glove-6b-50d+./v.txt"}, 404, "vectors"),
+            ({"name": "x", "preset": "/etc/passwd"}, 400, "preset"),
+            ({"name": "x", "index": "nonsense"}, 400, "nonsense"),
+        ],
+    )
+    def test_what_is_refused_leaves_nothing(self, client, home, body, status, told):
+        before = home.vectors.list()
+        answer = client.post("/collections", json=body)
+        assert answer.status_code == status
+        assert told in answer.json()["error"]["message"]
+        assert home.collections() == []
+        assert home.vectors.list() == before
+
+
+class TestDocuments:
+    def test_stored_ones_are_read_back(self, client, faq):
+        for row in ROWS:
+            path = row["id"].replace("?", "%3F")
+            assert client.get(f"{faq}/documents/{path}").json() == row
+
+    def test_an_upsert_reports_what_it_did(self, client, faq):
+        changed = [ROWS[0], {"id": "2", "text": "close a bank account"}, {"id": "5", "text": "new"}]
+        report = client.put(f"{faq}/documents", json={"documents": changed}).json()
+        counted = {name: report[name] for name in ("added", "updated", "unchanged", "documents")}
+        assert counted == {"added": 1, "updated": 1, "unchanged": 1, "documents": 5}
+
+    def test_one_bad_document_stores_none(self, client, faq):
+        body = {"documents": [{"id": "7", "text": "x"}, {"id": "7", "text": "y"}]}
+        assert client.put(f"{faq}/documents", json=body).status_code == 400
+        assert client.get(f"{faq}/documents/7").status_code == 404
+
+    def test_a_page_of_a_list(self, client, faq):
+        first = client.get(f"{faq}/documents", params={"limit": 3}).json()
+        second = client.get(f"{faq}/documents", params={"limit": 3, "offset": 3}).json()
+        assert first["total"] == second["total"] == 4
+        assert first["documents"] + second["documents"] == ROWS
+        where = json.dumps({"year": {"$gte": 2021}, "lang": "en"})
+        found = client.get(f"{faq}/documents", params={"where": where}).json()
+        assert [each["id"] for each in found["documents"]] == ["2", "4"]
+        assert found["total"] == 2
+        for bad in ("{", "[]", '{"year": {"$near": 1}}'):
+            assert client.get(f"{faq}/documents", params={"where": bad}).status_code == 400
+
+    def test_delete_by_id_and_by_filter(self, client, faq):
+        body = client.post(f"{faq}/documents/delete", json={"ids": ["1", "nope"]}).json()
+        assert body == {"deleted": 1, "missing": ["nope"]}
+        body = client.post(f"{faq}/documents/delete", json={"where": {"lang": "en"}}).json()
+        assert body == {"deleted": 2, "missing": []}
+        assert client.get(f"{faq}/documents").json()["documents"] == [ROWS[2]]
+        for bad in ({}, {"where": {}}, {"ids": ["1"], "where": {"lang": "en"}}):
+            assert client.post(f"{faq}/documents/delete", json=bad).status_code == 400
+        assert client.get(f"{faq}/documents").json()["total"] == 1
+
+    def test_a_missing_document_is_named(self, client, faq):
+        answer = client.get(f"{faq}/documents/nope")
+        assert answer.status_code == 404
+        assert answer.json()["error"]["message"] == (
+            "the collection faq has no document 'nope'; expected one that GET /collections/faq/documents lists"
+        )
+
+
+class TestStream:
+    def test_lines_in_parts_of_any_size(self, client, faq, home):
+        lines = [json.dumps({"id": str(i), "text": f"text {i} äöü"}) for i in range(2500)]
+        whole = ("\n\n".join(lines)).encode()
+
+        def parts():
+            for begin in range(0, len(whole), 977):
+                yield whole[begin : begin + 977]
+
+        answer = client.post(f"{faq}/documents/stream", content=parts())
+        assert answer.json() == {"collection": "faq", "added": 2497, "updated": 3, "unchanged": 0}
+        assert len(home.collection("faq")) == 2501
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            (b"{", "line 1502 is not JSON"),
+            (b"[1]", "line 1502 is [1]; expected an object with id and text"),
+            (b'{"id": "1"}', "line 1502"),
+            (b'{"id": "1", "text": 3}', "line 1502"),
+            (b'{"id": [], "text": "x"}', "line 1502"),
+            (b'{"id": "1", "text": "x", "metadata": [1]}', "line 1502"),
+            (b"\xff", "line 1502 is not JSON"),
+        ],
+    )
+    def test_an_error_names_its_line_and_what_is_stored(self, client, faq, home, line, told):
+        good = [json.dumps({"id": f"s{i}", "text": f"text {i}"}).encode() for i in range(1501)]
+        answer = client.post(f"{faq}/documents/stream", content=b"\n".join([*good, line, *good]))
+        assert answer.status_code == 400
+        body = answer.json()
+        assert told in body["error"]["message"]
+        assert body["stored"] == {"added": 1000, "updated": 0, "unchanged": 0}
+        assert len(home.collection("faq")) == 1004
+
+    def test_a_long_line_is_refused_while_it_arrives(self, home):
+        home.create_collection("faq")
+        with TestClient(create_app(home, limits=Limits(body=1000))) as client:
+            sent = 0
+
+            def endless():
+                nonlocal sent
+                for _ in range(10_000):
+                    sent += 500
+                    yield b"x" * 500
+
+            answer = client.post("/collections/faq/documents/stream", content=endless())
+            assert answer.status_code == 413
+            assert "line 1 has more than 1000 bytes" in answer.json()["error"]["message"]
+
+
+class TestSearch:
+    def test_hits_are_those_of_the_collection(self, client, faq, home):
+        options = {"mode": "dense", "where": {"lang": "en"}, "why": True, "k": 2}
+        body = client.post(f"{faq}/search", json={"query": "passport renewal", **options}).json()
+        expected = home.collection("faq").search("passport renewal", **options)
+        plain = [hit.to_dict(why=True) for hit in expected]
+        assert body == json.loads(json.dumps({"query": "passport renewal", "results": plain}))
+        assert [hit["id"] for hit in body["results"]][0] == "1"
+
+    def test_several_queries_at_once(self, client, faq, home):
+        queries = ["passport renewal", "bank"]
+        body = client.post(f"{faq}/search", json={"queries": queries, "k": 3}).json()
+        for query, answer in zip(queries, body["searches"], strict=True):
+            alone = client.post(f"{faq}/search", json={"query": query, "k": 3}).json()
+            assert answer == alone
+
+    @pytest.mark.parametrize(
+        ("body", "status", "told"),
+        [
+            ({}, 400, "neither query nor queries"),
+            ({"query": "a", "queries": ["b"]}, 400, "query and queries"),
+            ({"query": "?!"}, 422, "word"),
+            ({"query": "a", "k": 0}, 422, "k"),
+            ({"query": "a", "k": 10_001}, 422, "k"),
+            ({"query": "a", "mode": "sparse"}, 400, "sparse"),
+            ({"query": "a", "fusion": "sum"}, 400, "sum"),
+            ({"query": "a", "where": {"lang": {"$near": 1}}}, 400, "$near"),
+            ({"queries": ["a", "!"]}, 400, "query 2"),
+            ({"query": "a" * 1_000_001}, 413, "characters"),
+        ],
+    )
+    def test_bad_input(self, client, faq, body, status, told):
+        answer = client.post(f"{faq}/search", json=body)
+        assert answer.status_code == status, answer.text
+        assert told in answer.json()["error"]["message"]
+
+    def test_neighbours_rerank_explain(self, client, faq, home):
+        faq_itself = home.collection("faq")
+        near = client.post(f"{faq}/neighbours", json={"id": "2", "k": 1}).json()
+        assert [hit["id"] for hit in near["results"]] == [faq_itself.neighbours("2", 1)[0].id]
+        asked = {"query": "bank", "candidates": ["ducks", "a bank", "a passport"], "top_n": 2}
+        ranked = client.post(f"{faq}/rerank", json=asked).json()["results"]
+        expected = faq_itself.rerank("bank", asked["candidates"], 2)
+        assert ranked == [asdict(each) for each in expected]
+        body = client.post(f"{faq}/explain", json={"text": "a bank", "with": "river bank"}).json()
+        assert body["cosine"] == pytest.approx(
+            faq_itself.encoder.similarity("a bank", "river bank"), abs=1e-6
+        )
+        words = client.post(f"{faq}/explain", json={"text": "a bank"}).json()["words"]
+        assert [word["token"] for word in words] == ["a", "bank"]
+
+
+class TestCare:
+    def test_refit_answers_at_its_end(self, client, faq, home):
+        before = client.get(faq).json()["fingerprint"]
+        after = client.post(f"{faq}/refit").json()
+        assert after["fingerprint"] != before
+        assert after == client.get(faq).json()
+        assert after["fitted"] == 4
+
+    def test_refit_sends_events_to_who_asks(self, client, faq, home):
+        lines = [json.dumps({"id": str(i), "text": f"word{i} bank {i}"}) for i in range(3000)]
+        client.post(f"{faq}/documents/stream", content="\n".join(lines))
+        answer = client.post(f"{faq}/refit", headers={"Accept": "text/event-stream"})
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+        kinds = [block[0].removeprefix("event: ") for block in events]
+        assert kinds[-1] == "done"
+        assert set(kinds[:-1]) == {"progress"}
+        progress = json.loads(events[0][1].removeprefix("data: "))
+        assert set(progress) == {"stage", "done", "total"}
+        assert json.loads(events[-1][1].removeprefix("data: ")) == client.get(faq).json()
+
+    def test_an_unknown_collection_has_a_status_also_for_events(self, client):
+        answer = client.post("/collections/no/refit", headers={"Accept": "text/event-stream"})
+        assert answer.status_code == 404
+
+    def test_an_error_is_the_last_event(self, client, home):
+        client.post("/collections", json={"name": "none"})
+        answer = client.post("/collections/none/refit", headers={"Accept": "text/event-stream"})
+        blocks = answer.text.strip().split("\n\n")
+        kind, data = blocks[-1].split("\n")
+        with pytest.raises(Exception) as raised:
+            home.collection("none").refit()
+        assert kind == "event: error"
+        assert json.loads(data.removeprefix("data: "))["message"] == str(raised.value)
+
+    def test_drift_and_duplicates(self, client, faq, home):
+        drift = client.get(f"{faq}/drift").json()
+        assert drift["documents"] == 4
+        client.put(f"{faq}/documents", json={"documents": [{"id": "6", "text": "Renew a passport"}]})
+        groups = client.post(f"{faq}/duplicates", json={"threshold": 0.9}).json()["groups"]
+        assert [sorted(group["ids"]) for group in groups] == [["1", "6"]]
+
+    def test_push_goes_to_named_targets_only(self, home, tmp_path):
+        home.create_collection("faq").ingest([("1", "renew a passport")])
+        url = f"parquet://{tmp_path}/pushed"
+        with TestClient(create_app(home, targets={"lake": url})) as client:
+            report = client.post("/collections/faq/push", json={"target": "lake"}).json()
+            assert (report["added"], report["target"]) == (1, "lake")
+            assert (tmp_path / "pushed").is_dir()
+            other = f"parquet://{tmp_path}/other"
+            answer = client.post("/collections/faq/push", json={"target": other})
+            assert answer.status_code == 404
+            assert not (tmp_path / "other").exists()
+
+
+def test_a_home_is_shared_with_the_command_line(client, faq, home: Home):
+    """What another process stores is found by the next search."""
+    home.collection("faq").ingest([("z", "a zebra crossing")])
+    [hit] = client.post(f"{faq}/search", json={"query": "zebra", "k": 1}).json()["results"]
+    assert hit["id"] == "z"
