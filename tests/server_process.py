@@ -20,7 +20,9 @@ class ServerProcess:
     ``log`` holds what it wrote on standard error; ``status`` its exit status after :meth:`stop`.
     """
 
-    def __init__(self, home: Path, *options: str, command: str = "serve", **environment: str) -> None:
+    def __init__(
+        self, home: Path, *options: str, command: str = "serve", **environment: str
+    ) -> None:
         self.log: list[str] = []
         self.status: int | None = None
         self._begun = threading.Event()
@@ -38,11 +40,15 @@ class ServerProcess:
 
     def __enter__(self) -> ServerProcess:
         """Wait until requests can come."""
-        assert self._begun.wait(60) and self.url, "".join(self.log)
+        assert self._begun.wait(60)
+        assert self.url, "".join(self.log)
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -52,6 +58,8 @@ class ServerProcess:
             self.process.send_signal(how)
         self.status = self.process.wait(60)
         self._reader.join(10)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
         return self.status
 
     def _read(self) -> None:

@@ -32,7 +32,10 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8080,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Processes; one on few cores, as each reads the word vectors.")
+        int,
+        typer.Option(
+            min=1, max=256, help="Processes; one on few cores, as each reads the word vectors."
+        ),
     ] = 1,
     key_file: Annotated[
         Path | None,
@@ -119,7 +122,9 @@ def _read_keys(path: Path) -> dict[str, Permission]:
         key, *rest = line.split()
         allowed = rest[0] if rest else "admin"
         if len(rest) > 1 or allowed not in ("read", "write", "admin"):
-            raise RecordError(str(path), number, "expected KEY, or KEY and one of read, write, admin")
+            raise RecordError(
+                str(path), number, "expected KEY, or KEY and one of read, write, admin"
+            )
         found[digest_of(key).hex()] = cast("Permission", allowed)
     if not found:
         raise InputError(f"{quoted_path(path)} holds no key; expected one a line")
@@ -130,7 +135,9 @@ def _read_keys(path: Path) -> dict[str, Permission]:
 def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="By which it is listed and removed.")],
-    allow: Annotated[str, typer.Option(help="read, write or admin; each includes those before.")] = "read",
+    allow: Annotated[
+        str, typer.Option(help="read, write or admin; each includes those before.")
+    ] = "read",
     as_json: AsJson = False,
 ) -> None:
     """Make a key and print it: only its hash is stored."""
@@ -156,7 +163,9 @@ def list_keys(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @keys.command()
-def remove(context: typer.Context, name: Annotated[str, typer.Argument()], as_json: AsJson = False) -> None:
+def remove(
+    context: typer.Context, name: Annotated[str, typer.Argument()], as_json: AsJson = False
+) -> None:
     """Remove a key; a running server refuses it within a second."""
     home_of(context).keys.remove(name)
     if as_json:

@@ -68,7 +68,6 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await context.read(context.models.check_aliases)
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
         app.state.ready = True
         yield

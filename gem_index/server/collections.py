@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict
@@ -58,12 +58,6 @@ class DuplicatesBody(BaseModel):
     where: dict[str, Any] | None = None
 
 
-class Progressed(BaseModel):
-    """An event of a long piece of work; the last one is ``done`` or ``error``."""
-
-    event: Literal["progress", "done", "error"]
-
-
 @router.get("", dependencies=READ)
 async def list_all(context: Context) -> dict[str, Any]:
     """List the collections."""
@@ -92,7 +86,10 @@ def _check_names(vectors: str, context: ServerContext) -> None:
     for part in VectorSpec.parse(vectors).parts:
         if part.name not in known:
             raise UnknownNameError(
-                "word vectors", part.name, known, "register them with: gem-index vectors add NAME SOURCE"
+                "word vectors",
+                part.name,
+                known,
+                "register them with: gem-index vectors add NAME SOURCE",
             )
 
 
@@ -124,8 +121,8 @@ async def duplicates(asked: DuplicatesBody, name: str, context: Context) -> Json
 
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "What was done; or, to a client that accepts `text/event-stream`, events: `progress` with stage, done "
-        "and total, and at last `done` with this answer, or `error`.",
+        "description": "What was done; or, to a client that accepts `text/event-stream`, events: `progress` with "
+        "stage, done and total, and at last `done` with this answer, or `error`.",
         "content": {"application/json": {}, "text/event-stream": {}},
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gem_index.arrays import F32
 from gem_index.collection import Collection
@@ -13,10 +13,10 @@ from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.quoting import quoted
-from gem_index.server.open_collections import OpenCollections
 from gem_index.server.encoding import EncodingQueue
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.models import ServedModels
+from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
 from gem_index.text import check_text
 
@@ -57,7 +57,7 @@ class ServerContext:
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._waiting = 0
-        self._running: set[asyncio.Future[object]] = set()
+        self._running: set[asyncio.Future[Any]] = set()
 
     @property
     def waiting(self) -> int:
@@ -94,7 +94,8 @@ class ServerContext:
         UnknownNameError
             If there is none.
         """
-        return self.models.known(name) or await self.read(lambda: self.models.get(name))
+        known = self.models.known(name)
+        return await self.read(lambda: self.models.get(name)) if known is None else known
 
     async def encode(self, model: str, texts: Sequence[object]) -> F32:
         """Check texts, and return their unit vectors, float32 (n, dimension); zeros for a text without a word.
@@ -145,7 +146,7 @@ class ServerContext:
         running.add_done_callback(self._ended)
         return await asyncio.shield(running)  # a client that goes does not free the thread
 
-    def _ended(self, running: asyncio.Future[object]) -> None:
+    def _ended(self, running: asyncio.Future[Any]) -> None:
         self._waiting -= 1
         self._running.discard(running)
         if not running.cancelled():

@@ -100,7 +100,12 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
         if batch:
             counts.update(await _ingest(batch, name, context))
     except GemIndexError as error:
-        problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
+        problem = {
+            "message": str(error),
+            "type": "invalid_request_error",
+            "param": None,
+            "code": None,
+        }
         return JsonResponse({"error": problem, "stored": _stored(counts)}, status_of(error))
     return JsonResponse({"collection": name, **_stored(counts)})
 
@@ -141,13 +146,15 @@ def _document(number: int, line: bytes, context: ServerContext) -> Document:
         raise InputError(
             f"line {number} is not JSON: {quoted_error(error)}; expected an object"
         ) from error
-    if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str) or "id" not in fields:
+    if (
+        not isinstance(fields, Mapping)
+        or not isinstance(fields.get("text"), str)
+        or "id" not in fields
+    ):
         raise InputError(f"line {number} is {quoted(fields)}; expected an object with id and text")
     try:
         context.checked([fields["text"]])
-        return Document(
-            id=fields["id"], text=fields["text"], metadata=fields.get("metadata") or {}
-        )
+        return Document(id=fields["id"], text=fields["text"], metadata=fields.get("metadata") or {})
     except InputError as error:
         raise type(error)(f"line {number}: {error}") from error
 
@@ -196,7 +203,9 @@ def _filter(where: str) -> dict[str, Any]:
     try:
         found = parse_json(where)
     except ValueError as error:
-        raise FilterError(f"the filter is not JSON: {quoted_error(error)}; expected an object") from error
+        raise FilterError(
+            f"the filter is not JSON: {quoted_error(error)}; expected an object"
+        ) from error
     if not isinstance(found, dict):
         raise FilterError(f"the filter is {quoted(found)}; expected an object")
     return found

@@ -88,7 +88,10 @@ def error_response(path: str, status: int, problem: str) -> JsonResponse:
     if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads the one, Jina the other
         body = {"message": problem, "detail": problem}
     elif path in _TEI:
-        body = {"error": problem, "error_type": _TEI_KINDS.get(status, "Validation" if status < 500 else "Unhealthy")}
+        body = {
+            "error": problem,
+            "error_type": _TEI_KINDS.get(status, "Validation" if status < 500 else "Unhealthy"),
+        }
     else:
         body = {"error": {"message": problem, "type": kind, "param": None, "code": None}}
     headers = {}

@@ -29,7 +29,9 @@ async def answered_with_events(
     """Run something that writes to a collection; it goes on if the client does not wait for its end."""
     if "text/event-stream" not in request.headers.get("accept", ""):
         return JsonResponse(await context.change(name, lambda c: work(c, _unheard)))
-    await context.ask(name, lambda collection: collection.name)  # an unknown name is an answer with a status
+    await context.ask(
+        name, lambda collection: collection.name
+    )  # an unknown name is an answer with a status
     return StreamingResponse(_events(context, name, work), media_type="text/event-stream")
 
 

@@ -9,6 +9,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gem_index.quoting import quoted
@@ -18,10 +19,11 @@ from gem_index.server.settings import Limits
 
 __all__ = ["ACCESS", "Guard"]
 
+Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = logging.getLogger("gem_index.server.access")
 """A record a request, whose fields are in the attribute ``fields``; never a text or a key."""
@@ -71,62 +73,41 @@ class Guard:
         self._hosts = hosts
         self._metrics = metrics
         self._streams = streams
-        self._held = 0  # bytes of bodies
+        self._memory = _Memory()
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; no error leaves here, so that none is logged with what it quotes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status, begun, held = time.perf_counter(), 500, False, 0
-        headers = dict(scope["headers"])
-        given = headers.get(b"x-request-id", b"")
-        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex.encode()
-        added = (*_HEADERS, (b"x-request-id", request_id))
-
-        async def answer(message: Message) -> None:
-            nonlocal status, begun
-            if message["type"] == "http.response.start":
-                status, begun = message["status"], True
-                message["headers"] = [*message.get("headers", ()), *added]
-            await send(message)
-
-        def hold(size: int) -> None:
-            nonlocal held
-            held += size
-            self._held += size
-            if self._held > self._limits.memory:
-                raise _RefusedError(503, "the bodies of other requests fill the server's memory; try again in a second")
-
+        exchange = _Exchange(scope, receive, send, self._limits, self._memory)
         try:
             try:
-                self._check_host(headers)
-                body = self._bounded(headers, receive, hold, stream=self._streams(scope["path"]))
-                await self._app(scope, body, answer)
+                self._check_host(exchange.headers)
+                exchange.check_length(stream=self._streams(scope["path"]))
+                await self._app(scope, exchange.take, exchange.answer)
             except _RefusedError as error:
-                if not begun:
-                    refusal = error_response(scope["path"], error.status, str(error))
-                    refusal.headers["Connection"] = "close"
-                    await refusal(scope, receive, answer)
+                await exchange.refuse(error.status, str(error))
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
-                note_failure(error, request_id.decode())
-                if not begun:
-                    problem = "the server failed; its log says where, by the header X-Request-ID"
-                    await error_response(scope["path"], 500, problem)(scope, receive, answer)
+                note_failure(error, exchange.request_id.decode())
+                problem = "the server failed; its log says where, by the header X-Request-ID"
+                await exchange.refuse(500, problem)
         finally:
-            self._held -= held
-            self._note(scope, status, time.perf_counter() - started, request_id)
+            self._memory.held -= exchange.held
+            self._note(exchange)
 
-    def _note(self, scope: MutableMapping[str, Any], status: int, seconds: float, request_id: bytes) -> None:
-        route = getattr(scope.get("route"), "path", "other")
-        method = scope["method"] if route != "other" else "any"  # the client's choice, without bound
-        self._metrics.note(method, route, status, seconds)
+    def _note(self, exchange: _Exchange) -> None:
+        scope, seconds = exchange.scope, time.perf_counter() - exchange.started
+        route = getattr(scope.get("route"), "path", None)
+        # what a client makes up is not a label: there would be no end of them
+        method, route = ("any", "other") if route is None else (scope["method"], route)
+        self._metrics.note(method, route, exchange.status, seconds)
         if ACCESS.isEnabledFor(logging.INFO):
             fields = {
-                "request": request_id.decode(),
+                "request": exchange.request_id.decode(),
                 "method": method,
                 "route": route,
-                "status": status,
+                "status": exchange.status,
                 "ms": round(1e3 * seconds, 2),
             }
             ACCESS.info("request", extra={"fields": fields})
@@ -138,47 +119,96 @@ class Guard:
         name = named.rpartition(":")[0] if named.rpartition(":")[2].isdigit() else named
         if name.lower() not in self._hosts:
             raise _RefusedError(
-                403, f"the header Host is {quoted(named)}; expected a name of this server: serve --name adds one"
+                403,
+                f"the header Host is {quoted(named)}; expected a name of this server: serve --name adds one",
             )
 
-    def _bounded(
-        self,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        hold: Callable[[int], None],
-        *,
-        stream: bool,
-    ) -> Receive:
-        """Return a receive that raises if a body is too large or too slow; of a stream, if a part is."""
-        most, seconds = self._limits.body, self._limits.seconds
-        declared = headers.get(b"content-length", b"0")
-        if not stream and declared.isdigit() and int(declared) > most:
-            raise _RefusedError(413, f"the body has {int(declared)} bytes; expected at most {most}")
-        stop, size, whole = time.monotonic() + seconds, 0, declared == b"0" and b"transfer-encoding" not in headers
 
-        async def take() -> Message:
-            nonlocal size, whole, stop
-            if whole:  # the body is here, or there is none: this waits for the client to go
-                return await receive()
-            try:
-                async with asyncio.timeout(max(0.001, stop - time.monotonic())):
-                    message = await receive()
-            except TimeoutError:
-                raise _RefusedError(
-                    408, f"the body did not arrive in {seconds:g} seconds; expected it faster"
-                ) from None
-            whole = not message.get("more_body", False)
-            if stream:
-                stop = time.monotonic() + seconds
-                return message
-            length = len(message.get("body", b""))
-            size += length
-            hold(length)
-            if size > most:
-                raise _RefusedError(413, f"the body has more than {most} bytes; expected fewer")
-            return message
+@dataclass
+class _Memory:
+    """Bytes of bodies that are held, of all requests."""
 
-        return take
+    held: int = 0
+
+
+class _Exchange:
+    """A request with the answer to it: its body is bounded in size and time, its answer gets further headers."""
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, limits: Limits, memory: _Memory
+    ) -> None:
+        self.scope = scope
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = self.headers.get(b"x-request-id", b"")
+        self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex.encode()
+        self.started = time.perf_counter()
+        self.status = 500
+        self.held = 0
+        self._receive = receive
+        self._send = send
+        self._limits = limits
+        self._memory = memory
+        self._stream = False
+        self._begun = False
+        self._stop = time.monotonic() + limits.seconds
+        declared = self.headers.get(b"content-length", b"0")
+        self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
+
+    def check_length(self, *, stream: bool) -> None:
+        """Refuse a body that is too large by what its header says; one that is a stream is bounded line by line."""
+        self._stream = stream
+        declared = self.headers.get(b"content-length", b"0")
+        if not stream and declared.isdigit() and int(declared) > self._limits.body:
+            raise _RefusedError(
+                413, f"the body has {int(declared)} bytes; expected at most {self._limits.body}"
+            )
+
+    async def take(self) -> Message:
+        """Return a part of the body."""
+        if self._whole:  # it is here, or there is none: this waits for the client to go
+            return await self._receive()
+        seconds = self._limits.seconds
+        try:
+            async with asyncio.timeout(max(0.001, self._stop - time.monotonic())):
+                message = await self._receive()
+        except TimeoutError:
+            raise _RefusedError(
+                408, f"the body did not arrive in {seconds:g} seconds; expected it faster"
+            ) from None
+        self._whole = not message.get("more_body", False)
+        if self._stream:
+            self._stop = time.monotonic() + seconds
+        else:
+            self._hold(len(message.get("body", b"")))
+        return message
+
+    async def answer(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status, self._begun = message["status"], True
+            added = [*_HEADERS, (b"x-request-id", self.request_id)]
+            if not self._whole:  # nobody reads the rest of the body
+                added.append((b"connection", b"close"))
+            message["headers"] = [*message.get("headers", ()), *added]
+        await self._send(message)
+
+    async def refuse(self, status: int, problem: str) -> None:
+        """Answer an error, unless an answer has begun."""
+        if not self._begun:
+            response = error_response(self.scope["path"], status, problem)
+            await response(self.scope, self._receive, self.answer)
+
+    def _hold(self, size: int) -> None:
+        self.held += size
+        self._memory.held += size
+        if self.held > self._limits.body:
+            raise _RefusedError(
+                413, f"the body has more than {self._limits.body} bytes; expected fewer"
+            )
+        if self._memory.held > self._limits.memory:
+            raise _RefusedError(
+                503, "the bodies of other requests fill the server's memory; try again in a second"
+            )
 
 
 def note_failure(error: BaseException, request_id: str) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
 
 __all__ = ["MULTIPROCESS", "Metrics"]
 
@@ -44,7 +51,7 @@ class Metrics:
         if MULTIPROCESS not in os.environ:
             return generate_latest(self._registry)
         shared = CollectorRegistry()
-        multiprocess.MultiProcessCollector(shared)
+        multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
         return generate_latest(shared)
 
     def _gauge(self, name: str, description: str) -> Gauge:

@@ -74,7 +74,10 @@ class ServedModels:
         """Return the models."""
         default = self.default()
         cards = [ModelCard(DEFAULT, default.fingerprint, default.dimension)]
-        cards += (ModelCard(each.name, each.fingerprint, each.dimension) for each in self._home.models.list())
+        cards += (
+            ModelCard(each.name, each.fingerprint, each.dimension)
+            for each in self._home.models.list()
+        )
         for status in self._home.collections():
             cards.append(ModelCard(COLLECTION + status.name, status.fingerprint, None))
         known = {card.name: card for card in cards}

@@ -14,7 +14,17 @@ from starlette.routing import request_response
 from gem_index.server.context import ServerContext
 from gem_index.server.security import needs
 
-__all__ = ["ADMIN", "READ", "WRITE", "Context", "DirectRoute", "body_of", "context_of", "documented", "may_read"]
+__all__ = [
+    "ADMIN",
+    "READ",
+    "WRITE",
+    "Context",
+    "DirectRoute",
+    "body_of",
+    "context_of",
+    "documented",
+    "may_read",
+]
 
 _Body = TypeVar("_Body", bound=BaseModel)
 
@@ -63,5 +73,7 @@ async def body_of(request: Request, model: type[_Body]) -> _Body:
     try:
         return model.model_validate_json(await request.body())
     except ValidationError as error:
-        problems = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+        problems = [
+            {**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)
+        ]
         raise RequestValidationError(problems) from error

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import uvicorn
@@ -30,10 +29,12 @@ from gem_index.server.app import create_app
 from gem_index.server.metrics import MULTIPROCESS
 from gem_index.server.responses import dumped
 from gem_index.server.settings import Limits
+from gem_index.targets.registry import check_target
 
 __all__ = ["ServeOptions", "application", "serve"]
 
 _OPTIONS = "_GEM_INDEX_SERVE"  # how the processes of a server learn what it serves
+_LONGEST_HEAD = 1 << 16
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -132,7 +133,7 @@ def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             host, port = listener.getsockname()[:2]
             announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             if options.workers > 1:
-                Multiprocess(config, target=uvicorn.Server(config).run, sockets=[listener]).run()
+                Multiprocess(config, sockets=[listener]).run()
             else:
                 uvicorn.Server(config).run(sockets=[listener])
 
@@ -165,8 +166,18 @@ def application() -> FastAPI:
 
 
 def application_of(options: ServeOptions, home: Home) -> FastAPI:
-    """Return the application that options describe."""
-    return create_app(
+    """Return the application that options describe.
+
+    Raises
+    ------
+    ConfigError
+        If an alias is of no model, or a target's URL is malformed.
+    UnknownNameError, MissingTargetError
+        If no installed engine has a target's scheme.
+    """
+    for url in options.targets.values():
+        check_target(url)
+    app = create_app(
         home,
         limits=Limits.of_environment(),
         keys={bytes.fromhex(digest): allowed for digest, allowed in options.keys.items()},
@@ -175,14 +186,17 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
         aliases=options.aliases,
         targets=options.targets,
     )
+    app.state.context.models.check_aliases()
+    return app
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
-    """Speaks HTTP, and closes a connection on which the head of a request does not arrive in time."""
+    """Speaks HTTP, and closes a connection on which the head of a request is too slow or too long."""
 
-    _head: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _head = 0  # bytes
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
         self._wait()
@@ -192,7 +206,12 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
         super().data_received(data)
         if self._is_answering():
             self._stop()
-        elif self._head is None:
+            self._head = 0
+            return
+        self._head += len(data)
+        if self._head > _LONGEST_HEAD:
+            self._give_up()
+        elif self._timer is None:
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -205,15 +224,15 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
         return cycle is not None and not cycle.response_complete
 
     def _wait(self) -> None:
-        self._head = asyncio.get_running_loop().call_later(_patience(), self._give_up)
+        self._timer = asyncio.get_running_loop().call_later(_patience(), self._give_up)
 
     def _stop(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _give_up(self) -> None:
-        self._head = None
+        self._timer = None
         if not self._is_answering():
             cast("asyncio.Transport", self.transport).close()
 
@@ -229,7 +248,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -22,7 +22,9 @@ class SearchBody(BaseModel):
     """The body of a search, for one query or several."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "a new passport", "k": 3, "where": {"lang": "en"}}]}
+        json_schema_extra={
+            "examples": [{"query": "a new passport", "k": 3, "where": {"lang": "en"}}]
+        }
     )
 
     query: str | None = None
@@ -94,7 +96,9 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         return [
             {
                 "query": query,
-                "results": [hit.to_dict(why=asked.why, similar=bool(asked.collapse)) for hit in hits],
+                "results": [
+                    hit.to_dict(why=asked.why, similar=bool(asked.collapse)) for hit in hits
+                ],
             }
             for query, hits in zip(queries, answers, strict=True)
         ]

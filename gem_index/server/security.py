@@ -78,7 +78,9 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
         ring: KeyRing = request.app.state.keys
         allowed = ring.permission_of(_key_in(request))
         if _ORDER.index(allowed) < wanted:
-            raise ForbiddenError(f"the key allows to {allowed}; expected one that allows {permission}")
+            raise ForbiddenError(
+                f"the key allows to {allowed}; expected one that allows {permission}"
+            )
 
     return check
 

@@ -94,9 +94,7 @@ class Info(BaseModel):
     version: str
 
 
-@_direct.post(
-    "/embed", response_model=list[list[float]], openapi_extra=documented(EmbedRequest)
-)
+@_direct.post("/embed", response_model=list[list[float]], openapi_extra=documented(EmbedRequest))
 async def embed(request: Request) -> JsonResponse:
     """Return unit vectors, zeros for a text without a word."""
     await may_read(request)
@@ -154,12 +152,14 @@ async def _embedded(context: ServerContext, asked: EmbedRequest) -> JsonResponse
 
 async def _ranked(context: ServerContext, asked: TextRerankRequest) -> JsonResponse:
     order = await ranked(context, asked.model, asked.query, asked.texts)
-    rows = [{"index": place, "score": score} for place, score in order]
+    rows: list[dict[str, Any]] = [{"index": place, "score": score} for place, score in order]
     if asked.return_text:
-        rows = [{**row, "text": asked.texts[int(row["index"])]} for row in rows]
+        rows = [{**row, "text": asked.texts[row["index"]]} for row in rows]
     return JsonResponse(rows)
 
 
 async def _compared(context: ServerContext, asked: SimilarityRequest) -> JsonResponse:
     inputs = asked.inputs
-    return JsonResponse(await cosines(context, asked.model, inputs.source_sentence, inputs.sentences))
+    return JsonResponse(
+        await cosines(context, asked.model, inputs.source_sentence, inputs.sentences)
+    )

@@ -136,6 +136,24 @@ def open_target(url: str | TargetUrl) -> Target:
         If the engine's package is not installed.
     """
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
+    make = cast(Callable[[TargetUrl], Target], _engine_of(parsed).load())
+    return make(parsed)
+
+
+def check_target(url: str) -> None:
+    """Refuse a URL of which no installed engine has the scheme, without opening anything.
+
+    Raises
+    ------
+    ConfigError
+        If it is malformed.
+    UnknownNameError, MissingTargetError
+        As of :func:`open_target`.
+    """
+    _engine_of(TargetUrl.parse(url))
+
+
+def _engine_of(parsed: TargetUrl) -> EntryPoint:
     found = _installed()
     if parsed.scheme not in found:
         if parsed.scheme in ENGINES:
@@ -146,8 +164,7 @@ def open_target(url: str | TargetUrl) -> Target:
             {*ENGINES, *found},
             f"expected one of {', '.join(sorted({*ENGINES, *found}))}",
         )
-    make = cast(Callable[[TargetUrl], Target], found[parsed.scheme].load())
-    return make(parsed)
+    return found[parsed.scheme]
 
 
 def _installed() -> dict[str, EntryPoint]:

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home
+from gem_index.errors import GemIndexError
 from gem_index.server.app import create_app
 from gem_index.server.settings import Limits
 
@@ -54,7 +55,11 @@ class TestCreate:
             ({"name": ""}, 400, "collection name"),
             ({}, 422, "name"),
             ({"name": "x", "vectors": "/etc/passwd"}, 404, "'/etc/passwd'"),
-            ({"name": "x", "vectors": "https://example.org/v.txt"}, 404, "'https://example.org/v.txt'"),
+            (
+                {"name": "x", "vectors": "https://example.org/v.txt"},
+                404,
+                "'https://example.org/v.txt'",
+            ),
             ({"name": "x", "vectors": "glove-6b-50d+./v.txt"}, 404, "vectors"),
             ({"name": "x", "preset": "/etc/passwd"}, 400, "preset"),
             ({"name": "x", "index": "nonsense"}, 400, "nonsense"),
@@ -173,7 +178,7 @@ class TestSearch:
         expected = home.collection("faq").search("passport renewal", **options)
         plain = [hit.to_dict(why=True) for hit in expected]
         assert body == json.loads(json.dumps({"query": "passport renewal", "results": plain}))
-        assert [hit["id"] for hit in body["results"]][0] == "1"
+        assert body["results"][0]["id"] == "1"
 
     def test_several_queries_at_once(self, client, faq, home):
         queries = ["passport renewal", "bank"]
@@ -248,7 +253,7 @@ class TestCare:
         answer = client.post("/collections/none/refit", headers={"Accept": "text/event-stream"})
         blocks = answer.text.strip().split("\n\n")
         kind, data = blocks[-1].split("\n")
-        with pytest.raises(Exception) as raised:
+        with pytest.raises(GemIndexError) as raised:
             home.collection("none").refit()
         assert kind == "event: error"
         assert json.loads(data.removeprefix("data: "))["message"] == str(raised.value)
@@ -256,7 +261,9 @@ class TestCare:
     def test_drift_and_duplicates(self, client, faq, home):
         drift = client.get(f"{faq}/drift").json()
         assert drift["documents"] == 4
-        client.put(f"{faq}/documents", json={"documents": [{"id": "6", "text": "Renew a passport"}]})
+        client.put(
+            f"{faq}/documents", json={"documents": [{"id": "6", "text": "Renew a passport"}]}
+        )
         groups = client.post(f"{faq}/duplicates", json={"threshold": 0.9}).json()["groups"]
         assert [sorted(group["ids"]) for group in groups] == [["1", "6"]]
 

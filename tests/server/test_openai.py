@@ -67,7 +67,9 @@ class TestEmbeddings:
         assert told in error["message"]
         assert set(error) == {"message", "type", "param", "code"}
 
-    @pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe", b'{"input": "\\ud800"}', b"[]", b"null"])
+    @pytest.mark.parametrize(
+        "content", [b"{", b"", b"\xff\xfe", b'{"input": "\\ud800"}', b"[]", b"null"]
+    )
     def test_a_malformed_body_is_400(self, client, content):
         answer = client.post("/v1/embeddings", content=content)
         assert answer.status_code == 400
@@ -98,7 +100,9 @@ class TestModels:
         faq = home.create_collection("faq")
         asked = {"input": "a river bank", "model": "collection:faq"}
         before = client.post("/v1/embeddings", json=asked).json()["data"]
-        faq.ingest([(str(i), text) for i, text in enumerate(["a river bank", "a boat", "some water"])])
+        faq.ingest(
+            [(str(i), text) for i, text in enumerate(["a river bank", "a boat", "some water"])]
+        )
         faq.refit()
         client.app.state.context.models._named.clear()  # as after a second
         after = client.post("/v1/embeddings", json=asked).json()["data"]

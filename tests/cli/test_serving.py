@@ -1,0 +1,100 @@
+"""The commands serve and keys."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from gem_index import Home
+from server_process import ServerProcess
+
+
+class TestKeys:
+    def test_add_list_remove(self, gem, tmp_path):
+        added = gem("keys", "add", "shop", "--allow", "write", "--json").json
+        assert (added["name"], added["allow"]) == ("shop", "write")
+        [listed] = gem("keys", "list", "--json").json
+        assert listed == {"name": "shop", "allow": "write", "created_at": listed["created_at"]}
+        assert added["key"] not in gem("keys", "list").out
+        assert gem("keys", "remove", "shop", "--json").json == {"removed": "shop"}
+        assert gem("keys", "list", "--json").json == []
+        plain = gem("keys", "add", "other").out.strip()
+        assert plain.startswith("gem-")
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("add", "a b"), "the key name is 'a b'"),
+            (("add", "x", "--allow", "root"), "expected read, write, admin"),
+            (("remove", "nope"), "no key is named 'nope'"),
+        ],
+    )
+    def test_bad_input(self, gem, arguments, told):
+        answer = gem("keys", *arguments)
+        assert answer.status == 2
+        assert told in answer.err
+        assert answer.err.count("\n") == 1
+
+
+class TestServe:
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (("--host", "0.0.0.0"), "there is no key"),
+            (("--host", "256.1.1.1", "--insecure"), "cannot listen at '256.1.1.1'"),
+            (("--alias", "gpt"), "--alias is 'gpt'; expected NAME=VALUE"),
+            (("--alias", "a=gem-index", "--alias", "a=gem-index"), "each name once"),
+            (("--alias", "a=nope"), "no model is named 'nope'"),
+            (("--target", "=x"), "--target is ''"),
+            (("--target", "lake=nosuch://x"), "nosuch"),
+            (("--key-file", "absent.txt"), "absent.txt"),
+        ],
+    )
+    def test_bad_input(self, gem, options, told):
+        answer = gem("serve", "--port", "0", *options)
+        assert answer.status == 2, answer.err
+        assert told in answer.err
+        assert answer.err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ("", "holds no key"),
+            ("# nothing\n\n", "holds no key"),
+            ("secret root\n", "line 1: expected KEY"),
+            ("a\nsecret read more\n", "line 2: expected KEY"),
+        ],
+    )
+    def test_a_bad_key_file(self, gem, tmp_path, content, told):
+        path = tmp_path / "keys.txt"
+        path.write_text(content)
+        answer = gem("serve", "--port", "0", "--key-file", path)
+        assert answer.status == 2
+        assert told in answer.err
+        assert "secret " not in answer.err
+
+    def test_keys_of_a_file_and_a_name(self, tmp_path):
+        path = tmp_path / "keys.txt"
+        path.write_text("# of the shop\nsecret-of-the-shop read\nsecret-of-us\n")
+        Home(tmp_path / "home").create_collection("faq")
+        with (
+            ServerProcess(
+                tmp_path / "home",
+                "--key-file",
+                str(path),
+                "--name",
+                "shop.example",
+                "--alias",
+                "ada=gem-index",
+            ) as server,
+            httpx.Client(base_url=server.url, headers={"Host": "shop.example"}) as client,
+        ):
+            assert client.get("/collections").status_code == 401
+            client.headers["Authorization"] = "Bearer secret-of-the-shop"
+            assert client.get("/collections").json()["collections"][0]["name"] == "faq"
+            body = {"input": "a", "model": "ada"}
+            assert client.post("/v1/embeddings", json=body).json()["model"] == "ada"
+            assert client.delete("/collections/faq").status_code == 403
+            client.headers["Authorization"] = "Bearer secret-of-us"
+            assert client.delete("/collections/faq").status_code == 200
+        assert not any("secret-of" in line for line in server.log)

@@ -1,0 +1,180 @@
+"""What passes before a request is answered, and what is written of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+
+import pytest
+from fastapi.testclient import TestClient
+
+from gem_index import Home
+from gem_index.server.app import create_app
+from gem_index.server.running import JsonFormatter
+from gem_index.server.settings import Limits
+
+
+def limited(home, **limits):
+    return TestClient(create_app(home, limits=Limits(**limits)))
+
+
+class TestBodies:
+    def test_too_large_by_its_length(self, home):
+        with limited(home, body=100) as client:
+            answer = client.post("/v1/embeddings", content=b" " * 101)
+            assert answer.status_code == 413
+            assert (
+                answer.json()["error"]["message"] == "the body has 101 bytes; expected at most 100"
+            )
+            assert answer.headers["connection"] == "close"
+
+    def test_too_large_in_parts(self, home):
+        with limited(home, body=100) as client:
+            answer = client.post("/v1/embeddings", content=(b" " * 50 for _ in range(3)))
+            assert answer.status_code == 413
+            assert (
+                answer.json()["error"]["message"]
+                == "the body has more than 100 bytes; expected fewer"
+            )
+
+    def test_bodies_of_all_requests_are_bounded(self, home):
+        with limited(home, memory=100) as client:
+            answer = client.post("/v1/embeddings", content=b" " * 101)
+            assert answer.status_code == 503
+            assert answer.headers["retry-after"] == "1"
+            # what the refused one held is free again
+            assert client.post("/v1/embeddings", content=b'{"input": "a"}').status_code == 200
+
+    def test_a_body_that_does_not_arrive(self, home):
+        app = create_app(home, limits=Limits(seconds=0.2))
+
+        async def slow():
+            sent = []
+
+            async def receive():
+                await asyncio.sleep(30)
+
+            async def send(message):
+                sent.append(message)
+
+            headers = [(b"content-length", b"10"), (b"host", b"localhost")]
+            scope = {"type": "http", "method": "POST", "path": "/embed", "headers": headers}
+            scope |= {
+                "query_string": b"",
+                "http_version": "1.1",
+                "scheme": "http",
+                "server": ("a", 1),
+            }
+            async with app.router.lifespan_context(app):
+                await app(scope, receive, send)
+            return sent
+
+        start, body = asyncio.run(slow())
+        assert start["status"] == 408
+        assert json.loads(body["body"])["error"].startswith(
+            "the body did not arrive in 0.2 seconds"
+        )
+
+
+@pytest.fixture
+def logged(monkeypatch):
+    """The lines that a server writes."""
+    lines = []
+
+    class Listener(logging.Handler):
+        def emit(self, record):
+            lines.append(JsonFormatter().format(record))
+
+    logger = logging.getLogger("gem_index.server")
+    monkeypatch.setattr(logger, "handlers", [Listener()])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    logger.manager._clear_cache()
+    return lines
+
+
+class TestFailures:
+    def test_a_failure_is_500_and_quotes_nothing(self, home, monkeypatch, logged):
+        def broken(self, texts):
+            raise RuntimeError(f"cannot encode {texts}")
+
+        with TestClient(create_app(home)) as client:
+            encoder = client.app.state.context.models.default()
+            monkeypatch.setattr(type(encoder), "encode", broken)
+            answer = client.post("/v1/embeddings", json={"input": "a secret text"})
+            assert answer.status_code == 500
+            assert answer.json()["error"]["type"] == "server_error"
+            assert "secret" not in answer.text
+            assert client.get("/health").status_code == 200
+        [line] = [each for each in logged if json.loads(each)["level"] == "error"]
+        assert json.loads(line)["error"] == "RuntimeError"
+        assert json.loads(line)["request"] == answer.headers["x-request-id"]
+        assert any("test_guard.py" in place for place in json.loads(line)["at"])
+        assert "secret" not in line
+
+
+class TestLog:
+    def test_a_line_a_request_without_texts_or_keys(self, home, logged):
+        key = home.keys.add("shop", "admin")
+        with TestClient(create_app(home), headers={"Authorization": f"Bearer {key}"}) as client:
+            client.post("/collections", json={"name": "faq"})
+            client.get("/collections/faq/documents/secret-id")
+            client.get("/secret-path?secret-query=1")
+        fields = [json.loads(line) for line in logged]
+        assert [(each["method"], each["route"], each["status"]) for each in fields] == [
+            ("POST", "/collections", 201),
+            ("GET", "/collections/{name}/documents/{document:path}", 404),
+            ("any", "other", 404),
+        ]
+        assert all(each["ms"] > 0 and len(each["request"]) == 32 for each in fields)
+        assert not any("secret" in line or key in line for line in logged)
+
+    def test_metrics_count_by_route(self, client):
+        client.post("/embed", json={"inputs": "a"})
+        client.get("/random/path")
+        client.request("BREW", "/coffee")
+        found = client.get("/metrics").text
+        assert 'gem_index_requests_total{method="POST",route="/embed",status="200"} 1.0' in found
+        assert 'gem_index_requests_total{method="any",route="other",status="404"} 2.0' in found
+        assert 'gem_index_request_seconds_count{route="/embed"} 1.0' in found
+        assert "random" not in found
+        assert "gem_index_texts_waiting 0.0" in found
+
+
+class TestLimits:
+    def test_of_the_environment(self):
+        found = Limits.of_environment(
+            {"GEM_INDEX_SERVER_BODY": "1000", "GEM_INDEX_SERVER_SECONDS": "2.5"}
+        )
+        assert found == Limits(body=1000, seconds=2.5)
+
+    @pytest.mark.parametrize("text", ["0", "-1", "many", "nan", "inf", "1.5", ""])
+    def test_a_bad_one_is_named(self, text):
+        with pytest.raises(
+            Exception, match="GEM_INDEX_SERVER_TEXTS is .*; expected a whole number above 0"
+        ):
+            Limits.of_environment({"GEM_INDEX_SERVER_TEXTS": text})
+
+    def test_requests_that_wait_are_bounded(self, home: Home):
+        from gem_index.server.context import ServerContext
+        from gem_index.server.errors import OverloadedError
+
+        async def many():
+            context = ServerContext(home, Limits(requests=3), 1, {}, {})
+            import threading
+
+            hold = threading.Event()
+            running = [asyncio.ensure_future(context.read(hold.wait)) for _ in range(3)]
+            await asyncio.sleep(0.05)
+            with pytest.raises(OverloadedError, match="3 requests wait"):
+                await context.read(lambda: 1)
+            running[2].cancel()  # its thread is not free before the work is done
+            await asyncio.sleep(0.05)
+            with pytest.raises(OverloadedError):
+                await context.read(lambda: 1)
+            hold.set()
+            await asyncio.gather(*running, return_exceptions=True)
+            assert await context.read(lambda: 1) == 1
+            await context.close()
+
+        asyncio.run(many())

@@ -1,0 +1,202 @@
+"""Keys, the Host check, headers."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
+from gem_index.home.key_library import digest_of
+from gem_index.server.app import create_app
+from gem_index.server.security import KeyRing
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.fixture
+def keys(home):
+    return {allowed: home.keys.add(allowed, allowed) for allowed in ("read", "write", "admin")}
+
+
+class TestKeys:
+    def test_only_a_hash_is_stored(self, home):
+        key = home.keys.add("shop", "write")
+        [stored] = home.keys.list()
+        assert (stored.name, stored.permission, stored.digest) == ("shop", "write", digest_of(key))
+        everything = b"".join(path.read_bytes() for path in home.root.rglob("*") if path.is_file())
+        assert key.encode() not in everything
+        assert len(key) > 40
+
+    def test_two_keys_differ(self, home):
+        assert home.keys.add("a") != home.keys.add("b")
+
+    @pytest.mark.parametrize("name", ["", "a b", "../x", "x" * 65])
+    def test_names_are_checked(self, home, name):
+        with pytest.raises(ConfigError, match="key name"):
+            home.keys.add(name)
+
+    def test_bad_requests(self, home):
+        home.keys.add("shop")
+        with pytest.raises(NameTakenError, match="shop"):
+            home.keys.add("shop")
+        with pytest.raises(ConfigError, match="'root'; expected read, write, admin"):
+            home.keys.add("other", "root")
+        with pytest.raises(UnknownNameError, match="shop"):
+            home.keys.remove("shp")
+        home.keys.remove("shop")
+        assert home.keys.list() == []
+
+
+ROUTES = [
+    ("GET", "/collections", None, "read"),
+    ("GET", "/collections/faq", None, "read"),
+    ("GET", "/collections/faq/documents", None, "read"),
+    ("GET", "/collections/faq/documents/1", None, "read"),
+    ("GET", "/collections/faq/drift", None, "read"),
+    ("POST", "/collections/faq/search", {"query": "a"}, "read"),
+    ("POST", "/collections/faq/neighbours", {"id": "1"}, "read"),
+    ("POST", "/collections/faq/rerank", {"query": "a", "candidates": ["b"]}, "read"),
+    ("POST", "/collections/faq/explain", {"text": "a"}, "read"),
+    ("POST", "/collections/faq/duplicates", {}, "read"),
+    ("POST", "/v1/embeddings", {"input": "a"}, "read"),
+    ("GET", "/v1/models", None, "read"),
+    ("GET", "/v1/models/gem-index", None, "read"),
+    ("POST", "/v1/rerank", {"query": "a", "documents": ["b"]}, "read"),
+    ("POST", "/v2/rerank", {"query": "a", "documents": ["b"]}, "read"),
+    ("POST", "/embed", {"inputs": "a"}, "read"),
+    ("POST", "/", {"inputs": "a"}, "read"),
+    ("POST", "/rerank", {"query": "a", "texts": ["b"]}, "read"),
+    ("POST", "/similarity", {"inputs": {"source_sentence": "a", "sentences": ["b"]}}, "read"),
+    ("GET", "/info", None, "read"),
+    ("GET", "/metrics", None, "read"),
+    ("PUT", "/collections/faq/documents", {"documents": []}, "write"),
+    ("POST", "/collections/faq/documents/stream", {"id": "9", "text": "b"}, "write"),
+    ("POST", "/collections/faq/documents/delete", {"ids": ["9"]}, "write"),
+    ("POST", "/collections", {"name": "new"}, "admin"),
+    ("POST", "/collections/faq/refit", None, "admin"),
+    ("POST", "/collections/faq/push", {"target": "x"}, "admin"),
+    ("DELETE", "/collections/faq", None, "admin"),
+]
+OPEN = ["/health", "/health/live", "/health/ready", "/openapi.json"]
+
+
+class TestRights:
+    def test_each_route_asks_for_its_right(self, home, keys):
+        home.create_collection("faq").ingest([("1", "a b")])
+        order = ["read", "write", "admin"]
+        with TestClient(create_app(home)) as client:
+            for method, path, body, needed in ROUTES:
+                assert client.request(method, path, json=body).status_code == 401, path
+                wrong = client.request(method, path, json=body, headers=bearer("gem-x"))
+                assert wrong.status_code == 401, path
+                assert wrong.headers["www-authenticate"] == "Bearer"
+                for allowed in order:
+                    answer = client.request(method, path, json=body, headers=bearer(keys[allowed]))
+                    if order.index(allowed) < order.index(needed):
+                        assert answer.status_code == 403, (path, allowed)
+                    else:
+                        assert answer.status_code not in (401, 403), (path, allowed)
+                        break
+            for path in OPEN:
+                assert client.get(path).status_code == 200
+
+    def test_the_table_above_names_every_route(self, home):
+        paths = create_app(home).openapi()["paths"]
+        documented = {
+            (method.upper(), path) for path, methods in paths.items() for method in methods
+        }
+        named = {("GET", path) for path in OPEN if path != "/openapi.json"}
+        for method, path, _, _ in ROUTES:
+            for part, placeholder in (
+                ("faq", "{name}"),
+                ("gem-index", "{name}"),
+                ("1", "{document}"),
+            ):
+                path = "/".join(placeholder if each == part else each for each in path.split("/"))
+            named.add((method, path))
+        assert named == documented
+
+    def test_keys_may_stand_in_another_header(self, home, keys):
+        with TestClient(create_app(home)) as client:
+            for headers in (
+                {"X-API-Key": keys["read"]},
+                {"Authorization": f"bearer  {keys['read']} "},
+            ):
+                assert client.get("/collections", headers=headers).status_code == 200
+            for headers in (
+                {"Authorization": keys["read"]},
+                {"Authorization": f"Basic {keys['read']}"},
+            ):
+                assert client.get("/collections", headers=headers).status_code == 401
+
+    def test_keys_are_added_and_removed_while_it_serves(self, home):
+        ring = KeyRing(home, {})
+        assert ring.permission_of(None) == "admin"
+        key = home.keys.add("shop", "write")
+        ring._read_at = -10.0  # as after a second
+        assert ring.permission_of(key) == "write"
+        home.keys.remove("shop")
+        ring._read_at = -10.0
+        for given in (key, None):  # the last key removed does not open the server
+            with pytest.raises(Exception, match="found"):
+                ring.permission_of(given)
+
+    def test_given_keys(self, home):
+        ring = KeyRing(home, {digest_of("secret"): "read"}, required=True)
+        assert ring.permission_of("secret") == "read"
+        with pytest.raises(Exception, match="unknown key"):
+            ring.permission_of("other")
+
+
+class TestHost:
+    @pytest.mark.parametrize(
+        ("host", "status"),
+        [
+            ("localhost:8080", 200),
+            ("LOCALHOST", 200),
+            ("127.0.0.1", 200),
+            ("[::1]:8080", 200),
+            ("evil.example", 403),
+            ("evil.example:80", 403),
+            ("localhost.evil.example", 403),
+            ("127.0.0.1@evil.example", 403),
+            ("", 403),
+        ],
+    )
+    def test_only_names_of_the_server(self, home, host, status):
+        hosts = frozenset({"localhost", "127.0.0.1", "[::1]"})
+        with TestClient(create_app(home, hosts=hosts)) as client:
+            answer = client.get("/health", headers={"Host": host})
+            assert answer.status_code == status
+
+    def test_by_default_any(self, client):
+        assert client.get("/health", headers={"Host": "shop.example"}).status_code == 200
+
+
+class TestHeaders:
+    def test_each_answer_has_them(self, client):
+        for path in ("/health", "/nope"):
+            headers = client.get(path).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["x-frame-options"] == "DENY"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["cache-control"] == "no-store"
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert "access-control-allow-origin" not in headers
+
+    def test_no_cross_origin_request_is_allowed(self, client):
+        asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+        answer = client.options("/v1/embeddings", headers=asked)
+        assert answer.status_code == 405
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+    def test_a_request_keeps_a_good_id(self, client):
+        assert (
+            client.get("/health", headers={"X-Request-ID": "abc-1"}).headers["x-request-id"]
+            == "abc-1"
+        )
+        for bad in ("x" * 65, "a b", 'a"b', "é".encode()):
+            found = client.get("/health", headers={"X-Request-ID": bad}).headers["x-request-id"]
+            assert len(found) == 32
