@@ -25,9 +25,11 @@ NOT_RUN = {
     "gem-index vectors add glove.840B.300d": "downloads 2 GB",
     "gem-index vectors add glove.840B.300d --from glove.840B.300d.zip": "needs what was downloaded",
     "gem-index watch notes notes": "runs until it is interrupted",
+    "gem-index serve --port 8080": "runs until it is interrupted",
     "gem-index eval transfer SentEval/data/downstream": "needs the eight data sets of SentEval",
 }
-"""What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py, test_sources.py)."""
+"""What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py, test_sources.py,
+tests/server)."""
 
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 

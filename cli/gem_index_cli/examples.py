@@ -75,6 +75,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index embed ~/manuals --to parquet://./manuals --chunk 200 --overlap 40 --headings",
     ),
     "targets": ("gem-index targets",),
+    "serve": (
+        "gem-index serve --port 8080",
+        "gem-index serve --host 0.0.0.0 --key-file keys.txt --name search.example.org",
+        "gem-index serve --alias text-embedding-3-small=gem-index",
+    ),
+    "keys add": ("gem-index keys add shop --allow write",),
+    "keys list": ("gem-index keys list",),
+    "keys remove": ("gem-index keys remove shop",),
     "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
     "encode": (
         "gem-index encode texts.txt -o vectors.npy --fit",

@@ -356,9 +356,9 @@ def test_vectors(gem, vectors_folder, tmp_path):
 
 
 def test_database(gem):
-    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0005"}
-    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0005"}
-    assert gem("db", "current").out == "0005 (newest: 0005)\n"
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0006"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0006"}
+    assert gem("db", "current").out == "0006 (newest: 0006)\n"
 
 
 def test_skipping_bad_lines_reports_them(gem, tmp_path):
