@@ -85,6 +85,8 @@ def create_app(
     )
     app.state.context, app.state.ready = context, False
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
+    for direct in (openai.DIRECT, tei.DIRECT):
+        direct.add_to(app)
     for module in (openai, reranking, tei, collections, documents, searching):
         app.include_router(module.router)
 

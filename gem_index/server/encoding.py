@@ -38,7 +38,9 @@ class EncodingQueue:
 
     def __init__(self, most_waiting: int) -> None:
         self._most_waiting = most_waiting
-        self._waiting: OrderedDict[str, deque[_Request]] = OrderedDict()
+        self._waiting: OrderedDict[int, deque[_Request]] = (
+            OrderedDict()
+        )  # by the encoder's identity
         self._texts = 0
         self._running: asyncio.Task[None] | None = None
         self._pool = ThreadPoolExecutor(1, "gem-index-encode")
@@ -60,7 +62,7 @@ class EncodingQueue:
             raise OverloadedError(self._texts, "texts")
         answer: asyncio.Future[F32] = asyncio.get_running_loop().create_future()
         request = _Request(encoder, texts, answer)
-        self._waiting.setdefault(encoder.fingerprint, deque()).append(request)
+        self._waiting.setdefault(id(encoder), deque()).append(request)
         self._texts += len(texts)
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 import time
 import traceback
-import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -140,7 +140,7 @@ class _Exchange:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         given = self.headers.get(b"x-request-id", b"")
-        self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex.encode()
+        self.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16).encode()
         self.started = time.perf_counter()
         self.status = 500
         self.held = 0

@@ -31,6 +31,7 @@ class Metrics:
         self._seconds = Histogram(
             "gem_index_request_seconds", "Time to answer", ["route"], registry=self._registry
         )
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._texts = self._gauge("gem_index_texts_waiting", "Texts that wait to be encoded")
         self._waiting = self._gauge(
             "gem_index_requests_waiting", "Requests that wait for a thread, or have one"
@@ -38,8 +39,13 @@ class Metrics:
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        key = (method, route, status)
+        found = self._known.get(key)
+        if found is None:
+            found = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
+            self._known[key] = found
+        found[0].inc()
+        found[1].observe(seconds)
 
     def note_waiting(self, texts: int, requests: int) -> None:
         """Set what waits."""

@@ -16,17 +16,15 @@ from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
     READ,
     Context,
-    DirectRoute,
+    Direct,
     body_of,
     context_of,
-    documented,
     may_read,
 )
 
-__all__ = ["router"]
+__all__ = ["DIRECT", "router"]
 
 router = APIRouter(tags=["OpenAI"])
-_direct = APIRouter(route_class=DirectRoute)
 
 
 class EmbeddingsRequest(BaseModel):
@@ -85,9 +83,6 @@ class Models(BaseModel):
     data: list[Model]
 
 
-@_direct.post(
-    "/v1/embeddings", response_model=Embeddings, openapi_extra=documented(EmbeddingsRequest)
-)
 async def embeddings(request: Request) -> JsonResponse:
     """Return the vectors of texts, as OpenAI does; zeros for a text without a word."""
     await may_read(request)
@@ -129,9 +124,6 @@ def _shown(vectors: F32, form: str) -> list[str] | list[F32]:
     return [base64.b64encode(row).decode() for row in vectors.astype("<f4", copy=False)]
 
 
-router.include_router(_direct)
-
-
 @router.get("/v1/models", dependencies=READ, response_model=Models)
 async def models(context: Context) -> JsonResponse:
     """List the models: the default one, fitted ones, those of collections."""
@@ -148,3 +140,6 @@ async def model(name: str, context: Context) -> JsonResponse:
 
 def _card(card: ModelCard) -> dict[str, Any]:
     return Model(id=card.name, fingerprint=card.fingerprint, dimension=card.dimension).model_dump()
+
+
+DIRECT = Direct("/v1/embeddings", embeddings, EmbeddingsRequest, Embeddings, "OpenAI")

@@ -15,17 +15,15 @@ from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
     READ,
     Context,
-    DirectRoute,
+    Direct,
     body_of,
     context_of,
-    documented,
     may_read,
 )
 
-__all__ = ["router"]
+__all__ = ["DIRECT", "router"]
 
 router = APIRouter(tags=["Text Embeddings Inference"])
-_direct = APIRouter(route_class=DirectRoute)
 
 
 class EmbedRequest(BaseModel):
@@ -94,15 +92,11 @@ class Info(BaseModel):
     version: str
 
 
-@_direct.post("/embed", response_model=list[list[float]], openapi_extra=documented(EmbedRequest))
 async def embed(request: Request) -> JsonResponse:
     """Return unit vectors, zeros for a text without a word."""
     await may_read(request)
     asked = await body_of(request, EmbedRequest)
     return await _embedded(await context_of(request), asked)
-
-
-router.include_router(_direct)
 
 
 @router.post("/rerank", dependencies=READ, response_model=list[Ranked])
@@ -163,3 +157,6 @@ async def _compared(context: ServerContext, asked: SimilarityRequest) -> JsonRes
     return JsonResponse(
         await cosines(context, asked.model, inputs.source_sentence, inputs.sentences)
     )
+
+
+DIRECT = Direct("/embed", embed, EmbedRequest, list[list[float]], "Text Embeddings Inference")

@@ -15,7 +15,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "serve.md"
 
 
 def test_its_requests_do_what_it_says(tmp_path):
-    rows = [{"id": "visa", "text": "renew a visa", "year": 2020}, {"id": "bank", "text": "a bank account"}]
+    rows = [
+        {"id": "visa", "text": "renew a visa", "year": 2020},
+        {"id": "bank", "text": "a bank account"},
+    ]
     (tmp_path / "questions.jsonl").write_text(
         "".join(json.dumps({"id": row["id"], "text": row["text"]}) + "\n" for row in rows)
     )
@@ -23,7 +26,9 @@ def test_its_requests_do_what_it_says(tmp_path):
     with ServerProcess(tmp_path / "home") as server:
         lines = requests.replace("localhost:8080", server.url.removeprefix("http://")).splitlines()
         answers = [
-            subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+            subprocess.run(
+                ["bash", "-c", line], cwd=tmp_path, capture_output=True, check=True, text=True
+            ).stdout
             for line in lines
         ]
         assert httpx.get(f"{server.url}/collections/notes").json()["fitted"] == 2
