@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.background_prior import read_split
 from gem_index import Document, GemEncoder, Home, open_vectors
+from gem_index.arrays import F32
 from gem_index.gem.batches import TokenBatch
 from gem_index.vectors.mapped import MappedVectors
 
@@ -47,18 +48,16 @@ def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
     return seconds
 
 
-def model2vec_of(vectors: MappedVectors) -> Any:
-    """Return a model2vec model over the same words and vectors, with model2vec's other defaults."""
+def model2vec_of(words: Iterable[str], rows: F32) -> Any:
+    """Return a model2vec model over words and their vectors, with model2vec's other defaults."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    vocabulary = {"[UNK]": 0} | {word: i + 1 for i, word in enumerate(vectors.vocabulary)}
+    vocabulary = {"[UNK]": 0} | {word: i + 1 for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    matrix = np.concatenate([np.zeros((1, vectors.dimension)), vectors.rows.matrix]).astype(
-        np.float32
-    )
+    matrix = np.concatenate([np.zeros((1, rows.shape[1])), rows]).astype(np.float32)
     return StaticModel(vectors=matrix, tokenizer=tokenizer)
 
 
@@ -87,7 +86,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
     one, two = (GemEncoder(vectors, threads=threads) for threads in (1, 2))
     two.fit(texts[:20_000])
     one._components = two.components  # the same components for both
-    peer = model2vec_of(vectors)
+    peer = model2vec_of(vectors.vocabulary, vectors.rows.matrix)
     out = np.empty((len(texts), vectors.dimension), np.float32)
     halves = [TokenBatch.of_texts(texts[::2]), TokenBatch.of_texts(texts[1::2])]
 
