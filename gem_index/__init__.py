@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gem_index.gem.provider import EmbeddingProvider, GemProvider
     from gem_index.gem.reranking import RerankResult, RerankResults, rerank
     from gem_index.home import Home
+    from gem_index.home.key_library import KeyLibrary
     from gem_index.home.model_library import ModelLibrary
     from gem_index.home.opening import (
         EncoderChoice,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
     from gem_index.reading.cutting import Cutting, Piece
+    from gem_index.store.keys import KeyRecord
     from gem_index.targets import (
         Neighbour,
         Target,
@@ -93,6 +95,8 @@ _HOMES = {
     "Home": "gem_index.home",
     "IndexStatus": "gem_index.collection.results",
     "IngestReport": "gem_index.collection.results",
+    "KeyLibrary": "gem_index.home.key_library",
+    "KeyRecord": "gem_index.store.keys",
     "KeyedVectorsLike": "gem_index.vectors.formats",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
@@ -160,6 +164,8 @@ __all__ = [
     "ImportReport",
     "IndexStatus",
     "IngestReport",
+    "KeyLibrary",
+    "KeyRecord",
     "KeyedVectorsLike",
     "MatchExplanation",
     "MatchedPair",

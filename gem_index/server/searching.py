@@ -10,10 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.collection import Collection
 from gem_index.errors import InputError
+from gem_index.server.errors import TooLargeError
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context
 
 __all__ = ["router"]
+
+_EXPLAINED = 10_000  # characters
 
 router = APIRouter(prefix="/collections/{name}", tags=["Search"])
 
@@ -127,6 +130,11 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
 async def explain(asked: ExplainBody, name: str, context: Context) -> JsonResponse:
     """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
     texts = context.checked([asked.text] if asked.other is None else [asked.text, asked.other])
+    for place, text in enumerate(texts):
+        if len(text) > _EXPLAINED:  # each pair of words is looked at
+            raise TooLargeError(
+                f"text {place} has {len(text)} characters; expected at most {_EXPLAINED} of one that is explained"
+            )
 
     def work(collection: Collection) -> Any:
         encoder = collection.encoder

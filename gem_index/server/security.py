@@ -75,6 +75,7 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
     wanted = _ORDER.index(permission)
 
     async def check(request: Request) -> None:
+        """Refuse a request whose key does not allow it."""
         ring: KeyRing = request.app.state.keys
         allowed = ring.permission_of(_key_in(request))
         if _ORDER.index(allowed) < wanted:

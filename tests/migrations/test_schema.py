@@ -59,6 +59,7 @@ def test_migrations_make_exactly_the_tables(path):
         ("documents", ("collection_id", "document_id")),
         ("targets", ("collection_id", "url", "staged")),
         ("sources", ("collection_id", "location")),
+        ("api_keys", ("name",)),
     }
     assert keys == {
         ("collections", "model_id", "models", None),

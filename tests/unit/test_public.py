@@ -59,6 +59,7 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
+    "_Memory",
     "_PartialFile",
 }
 """Dataclasses that count or collect; all others are values."""
