@@ -124,7 +124,8 @@ def serve(
             f"the address {quoted(options.host)} is reached from other machines, and there is no key; expected one: make "
             "it with gem-index keys add NAME, or say --insecure"
         )
-    built = (build or application_of)(options, home)  # what is wrong with the options is said here, once
+    # what is wrong with the options is said here, once
+    built = (build or application_of)(options, home)
     config = uvicorn.Config(
         built if build else "gem_index.server.running:application",
         factory=build is None,
