@@ -26,6 +26,9 @@ NOT_RUN = {
     "gem-index vectors add glove.840B.300d --from glove.840B.300d.zip": "needs what was downloaded",
     "gem-index watch notes notes": "runs until it is interrupted",
     "gem-index serve --port 8080": "runs until it is interrupted",
+    "gem-index mcp --collection faq": "serves until its standard input is closed",
+    "gem-index mcp --http --port 8081": "serves until it is interrupted",
+    "gem-index mcp --http --host 0.0.0.0 --name search.example.org": "serves until it is interrupted",
     "gem-index eval transfer SentEval/data/downstream": "needs the eight data sets of SentEval",
 }
 """What is left out, and why; tests of its own hold these commands (test_download.py, test_transfer.py, test_sources.py,

@@ -64,9 +64,10 @@ class ServerProcess:
 
     def _read(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log.append(line)
-            if found := _ADDRESS.search(line):
-                self.url = found[1]
-                self._begun.set()
+        with self.process.stderr as lines:
+            for line in lines:
+                self.log.append(line)
+                if found := _ADDRESS.search(line):
+                    self.url = found[1]
+                    self._begun.set()
         self._begun.set()

@@ -83,6 +83,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys add": ("gem-index keys add shop --allow write",),
     "keys list": ("gem-index keys list",),
     "keys remove": ("gem-index keys remove shop",),
+    "mcp": (
+        "gem-index mcp --collection faq",
+        "gem-index mcp --http --port 8081 --allow-add",
+    ),
     "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
     "encode": (
         "gem-index encode texts.txt -o vectors.npy --fit",

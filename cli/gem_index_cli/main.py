@@ -15,6 +15,7 @@ import typer.core
 from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index_cli import (
+    assistants,
     collections,
     corpus,
     database,
@@ -71,6 +72,7 @@ models.register(app)
 targets.register(app)
 watching.register(app)
 serving.register(app)
+assistants.register(app)
 app.add_typer(vectors.app, name="vectors")
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")

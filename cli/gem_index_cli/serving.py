@@ -22,7 +22,7 @@ from gem_index_cli.parameters import AsJson
 if TYPE_CHECKING:
     from gem_index.home.key_library import Permission
 
-__all__ = ["keys", "register"]
+__all__ = ["keys", "read_keys", "register"]
 
 keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_help=True)
 
@@ -88,7 +88,7 @@ def serve(
         host=host,
         port=port,
         workers=workers,
-        keys={} if key_file is None else _read_keys(key_file),
+        keys={} if key_file is None else read_keys(key_file),
         insecure=insecure,
         names=tuple(name or ()),
         aliases=_pairs("--alias", alias),
@@ -108,7 +108,8 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def _read_keys(path: Path) -> dict[str, Permission]:
+def read_keys(path: Path) -> dict[str, Permission]:
+    """Return what the keys of a file allow, by their hashes."""
     from gem_index.home.key_library import digest_of
 
     try:

@@ -120,7 +120,7 @@ class Guard:
         if name.lower() not in self._hosts:
             raise _RefusedError(
                 403,
-                f"the header Host is {quoted(named)}; expected a name of this server: serve --name adds one",
+                f"the header Host is {quoted(named)}; expected a name of this server: --name adds one",
             )
 
 

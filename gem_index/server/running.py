@@ -80,6 +80,16 @@ class ServeOptions:
             return self.host.lower() == "localhost"
 
     @property
+    def key_required(self) -> bool:
+        """Whether requests need a key also where there is none yet."""
+        return not self.local and not self.insecure
+
+    @property
+    def permissions(self) -> dict[bytes, Permission]:
+        """What the keys allow by their SHA-256."""
+        return {bytes.fromhex(digest): allowed for digest, allowed in self.keys.items()}
+
+    @property
     def hosts(self) -> frozenset[str] | None:
         """What the header Host may name; None for anything."""
         if self.insecure and not self.names:
@@ -88,7 +98,11 @@ class ServeOptions:
         return frozenset(name.lower() for name in (*_LOOPBACK, host, *self.names))
 
 
-def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
+def serve(
+    options: ServeOptions,
+    announce: Callable[[str], None],
+    build: Callable[[ServeOptions, Home], Any] | None = None,
+) -> None:
     """Serve until a signal ends it; what was accepted is finished.
 
     Parameters
@@ -96,6 +110,8 @@ def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     options : ServeOptions
     announce : callable
         Told the address when requests can come.
+    build : callable, optional
+        Returns another application than that of :func:`~gem_index.server.app.create_app`, for one process.
 
     Raises
     ------
@@ -108,10 +124,11 @@ def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             f"the address {quoted(options.host)} is reached from other machines, and there is no key; expected one: make "
             "it with gem-index keys add NAME, or say --insecure"
         )
-    application_of(options, home)  # what is wrong with the options is said here, once
+    # what is wrong with the options is said here, once
+    built = (build or application_of)(options, home)
     config = uvicorn.Config(
-        "gem_index.server.running:application",
-        factory=True,
+        built if build else "gem_index.server.running:application",
+        factory=build is None,
         host=options.host,
         port=options.port,
         workers=options.workers,
@@ -180,8 +197,8 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
     app = create_app(
         home,
         limits=Limits.of_environment(),
-        keys={bytes.fromhex(digest): allowed for digest, allowed in options.keys.items()},
-        key_required=not options.local and not options.insecure,
+        keys=options.permissions,
+        key_required=options.key_required,
         hosts=options.hosts,
         aliases=options.aliases,
         targets=options.targets,
@@ -262,7 +279,8 @@ def log_as_json() -> None:
     """Send what the server logs to standard error, a line of JSON each; errors of uvicorn without what they quote."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name, level in (("gem_index.server", logging.INFO), ("uvicorn", logging.WARNING)):
+    levels = {"gem_index.server": logging.INFO, "uvicorn": logging.WARNING, "mcp": logging.WARNING}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

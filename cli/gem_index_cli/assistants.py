@@ -1,0 +1,128 @@
+"""The command for assistants: mcp."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gem_index.errors import ConfigError, InputError, MissingExtraError
+from gem_index_cli.context import home_of
+from gem_index_cli.serving import read_keys
+
+__all__ = ["register"]
+
+
+def mcp(
+    context: typer.Context,
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A collection to show; may be given again. Default: all.", show_default=False
+        ),
+    ] = None,
+    allow_add: Annotated[
+        bool, typer.Option("--allow-add", help="Also offer a tool that stores documents.")
+    ] = False,
+    http: Annotated[
+        bool,
+        typer.Option(
+            "--http", help="Listen at an address instead of standard input; clients ask at /mcp."
+        ),
+    ] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(help="The address to listen at. Default: 127.0.0.1.", show_default=False),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="0 for any that is free. Default: 8081.", show_default=False
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
+            show_default=False,
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Listen at other addresses than this machine's own without a key, and answer to any name.",
+        ),
+    ] = False,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="A name by which clients reach the server, such as that of a reverse proxy; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve the collections to an assistant in the Model Context Protocol: list, search, read, explain, add.
+
+    An assistant starts it and talks to it through standard input and output.
+    """
+    settings = {
+        "--host": host,
+        "--port": port,
+        "--key-file": key_file,
+        "--insecure": insecure or None,
+        "--name": name or None,
+    }
+    given = [option for option, value in settings.items() if value is not None]
+    if given and not http:
+        raise ConfigError(f"found {given[0]} without --http; expected both, or neither")
+    if not http:
+        _serve_stdio(context, collection or (), allow_add)
+        return
+    try:
+        from gem_index.server.mcp.http import PATH, mcp_application
+        from gem_index.server.running import ServeOptions, serve
+    except ImportError as error:
+        raise MissingExtraError("the MCP server", "mcp") from error
+    options = ServeOptions(
+        home=str(home_of(context).root),
+        host=host or "127.0.0.1",
+        port=8081 if port is None else port,
+        keys={} if key_file is None else read_keys(key_file),
+        insecure=insecure,
+        names=tuple(name or ()),
+    )
+    serve(
+        options,
+        lambda address: typer.echo(f"Serving at {address}{PATH} until Ctrl-C.", err=True),
+        partial(mcp_application, only=tuple(collection or ()), allow_add=allow_add),
+    )
+
+
+def _serve_stdio(context: typer.Context, collections: Sequence[str], allow_add: bool) -> None:
+    """Keep standard output for messages: what anything else prints goes to standard error."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; expected the messages of an assistant")
+    if sys.stdin.isatty():
+        typer.echo(
+            "Waiting for an assistant's messages on standard input; Ctrl-C ends it.", err=True
+        )
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        from gem_index.server.mcp.server import mcp_server
+        from gem_index.server.mcp.stdio import serve_stdio
+    except ImportError as error:
+        raise MissingExtraError("the MCP server", "mcp") from error
+    serve_stdio(mcp_server(home_of(context), only=collections, allow_add=allow_add), output)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the tree."""
+    app.command()(mcp)

@@ -1,0 +1,1 @@
+"""A server for assistants, in the Model Context Protocol (extra ``mcp``)."""

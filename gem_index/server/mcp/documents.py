@@ -1,0 +1,135 @@
+"""Tools on whole documents: read and add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gem_index.documents import Document
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+from gem_index.reading import documents_from
+from gem_index.server.mcp.shared import (
+    Answer,
+    Arguments,
+    CollectionName,
+    Identifier,
+    SharedCollections,
+    counted,
+)
+
+__all__ = ["AddAnswer", "AddArguments", "ReadAnswer", "ReadArguments", "add", "read"]
+
+
+class ReadArguments(Arguments):
+    """Ids."""
+
+    collection: CollectionName
+    ids: list[Identifier] = Field(
+        description="Ids of documents, as search returns them.", min_length=1, max_length=20
+    )
+
+
+class WholeDocument(BaseModel):
+    """A document."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class ReadAnswer(Answer):
+    """Whole documents."""
+
+    collection: str
+    documents: list[WholeDocument]
+    missing: list[str] = Field(description="Ids that the collection does not have.")
+
+    @property
+    def summary(self) -> str:
+        """How many are here."""
+        missing = f"; {len(self.missing)} missing" if self.missing else ""
+        return f"{counted(len(self.documents), 'document')} of {self.collection}{missing}."
+
+
+async def read(shared: SharedCollections, asked: ReadArguments) -> ReadAnswer:
+    """Return documents whole, in the order asked for."""
+    ids = list(dict.fromkeys(asked.ids))
+    found = await shared.ask(asked.collection, lambda collection: collection.get(ids))
+    rows = {each.id: each for each in found}
+    if not rows:
+        raise InputError(
+            f"the collection {asked.collection} has no document {quoted(ids[0])}; expected an id that search returned"
+        )
+    return ReadAnswer(
+        collection=asked.collection,
+        documents=[
+            WholeDocument(id=name, text=str(rows[name].text), metadata=dict(rows[name].metadata))
+            for name in ids
+            if name in rows
+        ],
+        missing=[name for name in ids if name not in rows],
+    )
+
+
+class NewDocument(BaseModel):
+    """A document to store."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Identifier | None = Field(
+        default=None, description="Unique in the collection; made from the text if it is left out."
+    )
+    text: str = Field(min_length=1)
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="Values for filters and for whoever reads the results."
+    )
+
+
+class AddArguments(Arguments):
+    """Documents."""
+
+    collection: CollectionName
+    documents: list[NewDocument] = Field(min_length=1, max_length=100)
+
+
+class AddAnswer(Answer):
+    """What was stored."""
+
+    collection: str
+    ids: list[str] = Field(description="The ids of the given documents, in their order.")
+    added: int
+    updated: int
+    unchanged: int
+    documents: int = Field(description="How many the collection holds now.")
+
+    @property
+    def summary(self) -> str:
+        """How many were stored."""
+        return (
+            f"{self.added} added, {self.updated} updated, {self.unchanged} unchanged; {self.collection} holds "
+            f"{counted(self.documents, 'document')} now."
+        )
+
+
+async def add(shared: SharedCollections, asked: AddArguments) -> AddAnswer:
+    """Store documents by id, in one transaction."""
+    shared.context.checked([each.text for each in asked.documents])
+    documents = [_document(each) for each in asked.documents]
+    report = await shared.change(asked.collection, lambda collection: collection.ingest(documents))
+    return AddAnswer(
+        collection=asked.collection,
+        ids=[each.id for each in documents],
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        documents=report.documents,
+    )
+
+
+def _document(asked: NewDocument) -> Document:
+    if asked.id is not None:
+        return Document(id=asked.id, text=asked.text, metadata=asked.metadata)
+    [named] = documents_from([asked.text])
+    return Document(id=named.id, text=asked.text, metadata=asked.metadata)

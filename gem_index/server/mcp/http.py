@@ -1,0 +1,107 @@
+"""Carry messages of the Model Context Protocol over HTTP (its transport "streamable HTTP")."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.routing import Route
+
+from gem_index.errors import GemIndexError
+from gem_index.home import Home
+from gem_index.quoting import quoted
+from gem_index.server.errors import ForbiddenError, error_response, status_of
+from gem_index.server.guard import Guard, Receive, Send
+from gem_index.server.mcp.server import mcp_server
+from gem_index.server.metrics import Metrics
+from gem_index.server.responses import JsonResponse
+from gem_index.server.routing import may_read
+from gem_index.server.running import ServeOptions
+from gem_index.server.security import KeyRing, needs
+from gem_index.server.settings import Limits
+
+__all__ = ["PATH", "mcp_application"]
+
+PATH = "/mcp"
+
+
+def mcp_application(
+    options: ServeOptions, home: Home, *, only: Iterable[str] = (), allow_add: bool = False
+) -> Starlette:
+    """Return an application that answers assistants at ``/mcp``.
+
+    It keeps no sessions: each request brings its key, and is answered by itself.
+
+    Parameters
+    ----------
+    options : ServeOptions
+        The header Origin, which browsers send, may name what the header Host may name.
+    home : Home
+    only, allow_add
+        As for :func:`~gem_index.server.mcp.server.mcp_server`.
+    """
+    limits, hosts = Limits.of_environment(), options.hosts
+    server = mcp_server(home, limits, only=only, allow_add=allow_add, may_write=needs("write"))
+    manager = StreamableHTTPSessionManager(
+        server, json_response=True, stateless=True, max_request_body_size=limits.body
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+
+    app = Starlette(
+        routes=[Route(PATH, _Endpoint(manager, hosts), methods=["POST"])],
+        lifespan=lifespan,
+        exception_handlers={GemIndexError: _refused, HTTPException: _unrouted},
+    )
+    app.state.keys = KeyRing(home, options.permissions, required=options.key_required)
+    app.add_middleware(
+        Guard, limits=limits, hosts=hosts, metrics=Metrics(), streams=lambda _path: False
+    )
+    return app
+
+
+class _Endpoint:
+    """Checks the key and the origin of a request before the SDK reads it."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, hosts: frozenset[str] | None) -> None:
+        self._manager = manager
+        self._hosts = hosts
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        self._check_origin(request.headers.get("origin"))
+        await may_read(request)
+        await self._manager.handle_request(scope, receive, send)
+
+    def _check_origin(self, origin: str | None) -> None:
+        if origin is None or self._hosts is None:
+            return
+        host = urlsplit(origin).netloc.rpartition("@")[2]
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name.lower() not in self._hosts:
+            raise ForbiddenError(
+                f"the header Origin is {quoted(origin)}; expected a page of this server, or none"
+            )
+
+
+async def _refused(request: Request, error: Exception) -> JsonResponse:
+    return error_response(request.url.path, status_of(error), str(error))
+
+
+async def _unrouted(request: Request, error: Exception) -> JsonResponse:
+    assert isinstance(error, HTTPException)
+    found = quoted(f"{request.method} {request.url.path}")
+    response = error_response(
+        request.url.path, error.status_code, f"found {found}; expected POST {PATH}"
+    )
+    response.headers.update(error.headers or {})
+    return response

@@ -1,0 +1,148 @@
+"""Tools that find: list_collections and search."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from gem_index.collection import Collection
+from gem_index.collection.results import SearchResult
+from gem_index.server.mcp.explaining import WordPair, pairs_of
+from gem_index.server.mcp.shared import (
+    Answer,
+    Arguments,
+    CollectionName,
+    Rounded,
+    SharedCollections,
+    counted,
+)
+
+__all__ = [
+    "ListAnswer",
+    "ListArguments",
+    "SearchAnswer",
+    "SearchArguments",
+    "list_collections",
+    "search",
+]
+
+_SHOWN = 500  # characters of a found text
+_WHY = 5  # pairs of words for each
+
+
+class ListArguments(Arguments):
+    """No arguments."""
+
+
+class CollectionSize(BaseModel):
+    """A collection."""
+
+    name: str
+    documents: int = Field(description="How many documents it holds.")
+
+
+class ListAnswer(Answer):
+    """The collections."""
+
+    collections: list[CollectionSize]
+
+    @property
+    def summary(self) -> str:
+        """How many."""
+        return f"{counted(len(self.collections), 'collection')}."
+
+
+async def list_collections(shared: SharedCollections, _asked: ListArguments) -> ListAnswer:
+    """Return the names of the collections and their sizes."""
+    sizes = await shared.sizes()
+    rows = [CollectionSize(name=name, documents=size) for name, size in sizes.items()]
+    return ListAnswer(collections=rows)
+
+
+class SearchArguments(Arguments):
+    """A query."""
+
+    collection: CollectionName
+    query: str = Field(
+        description="What to find, in the words that a text about it would use: a question, a sentence or a few keywords, "
+        "in the language of the texts.",
+        min_length=1,
+        max_length=10_000,
+    )
+    k: int = Field(default=10, ge=1, le=50, description="At most this many documents.")
+    mode: Literal["hybrid", "dense", "lexical"] = Field(
+        default="hybrid",
+        description="How documents are compared with the query. hybrid: by meaning and by words, best in most cases. dense: "
+        "by meaning alone, also without a common word. lexical: by common words alone (BM25), for names, numbers, codes and "
+        "exact terms.",
+    )
+    where: dict[str, Any] | None = Field(
+        default=None,
+        description='Only documents whose metadata match, such as {"lang": "en", "year": {"$gte": 2020}}: every entry must '
+        "hold. A value stands for equality; an object holds operators: $eq, $ne, $in, $nin (with a list), $gt, $gte, $lt, "
+        '$lte, $exists (true or false), $contains and $like. {"$and": [...]}, {"$or": [...]} and {"$not": {...}} join '
+        "filters. A field that no document has is an error that names those there are.",
+    )
+    why: bool = Field(
+        default=False, description="Also return which words make each document match in meaning."
+    )
+
+
+class Found(BaseModel):
+    """A found document."""
+
+    id: str
+    score: Rounded = Field(
+        description="hybrid: at most 1; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search."
+    )
+    text: str = Field(
+        description="The text, of a long one the part that matches best or the beginning."
+    )
+    shortened: bool = Field(
+        description="Whether the document's text is longer; read returns it whole."
+    )
+    metadata: dict[str, Any]
+    heading: str | None = Field(default=None, description="The headings above the part shown.")
+    page: int | None = Field(default=None, description="The page that the part shown begins on.")
+    why: list[WordPair] | None = Field(default=None, description="The strongest pairs of words.")
+
+
+class SearchAnswer(Answer):
+    """Found documents."""
+
+    collection: str
+    results: list[Found] = Field(description="Best first.")
+
+    @property
+    def summary(self) -> str:
+        """How many were found."""
+        return f"{counted(len(self.results), 'document')} of {self.collection}, best first."
+
+
+async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAnswer:
+    """Return the documents that match a query best."""
+    [query] = shared.context.checked([asked.query])
+
+    def work(collection: Collection) -> list[Found]:
+        hits = collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)
+        return [_found(hit) for hit in hits]
+
+    return SearchAnswer(
+        collection=asked.collection, results=await shared.ask(asked.collection, work)
+    )
+
+
+def _found(hit: SearchResult) -> Found:
+    part = hit.text if hit.piece is None else hit.piece.text
+    text = part if len(part) <= _SHOWN else part[:_SHOWN].rstrip() + "…"
+    return Found(
+        id=hit.id,
+        score=hit.score,
+        text=text,
+        shortened=len(part) > _SHOWN or len(part) < len(hit.text),
+        metadata=dict(hit.metadata),
+        heading=(hit.piece.heading or None) if hit.piece else None,
+        page=hit.piece.page if hit.piece else None,
+        why=pairs_of(hit.why, _WHY) if hit.why else None,
+    )

@@ -1,0 +1,105 @@
+"""What the tools have in common: the collections that they see, the forms of arguments and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+from gem_index.collection import Collection
+from gem_index.errors import UnknownNameError
+from gem_index.server.context import ServerContext
+
+__all__ = [
+    "Answer",
+    "Arguments",
+    "CollectionName",
+    "Identifier",
+    "Rounded",
+    "SharedCollections",
+    "ToolKind",
+    "counted",
+]
+
+_Result = TypeVar("_Result")
+
+
+class SharedCollections:
+    """The collections that the tools see.
+
+    Parameters
+    ----------
+    context : ServerContext
+    only : collection of str, optional
+        Names; the others are not shown, and asked for by name they are unknown. All by default.
+    """
+
+    def __init__(self, context: ServerContext, only: frozenset[str] | None = None) -> None:
+        self.context = context
+        self._only = only
+
+    async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function reads of a collection."""
+        return await self.context.ask(self._shown(name), question)
+
+    async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function that writes to a collection returns."""
+        return await self.context.change(self._shown(name), work)
+
+    async def sizes(self) -> dict[str, int]:
+        """Return the number of documents of each collection by name."""
+        found = await self.context.read(self.context.home.collections)
+        return {each.name: each.documents for each in found if self._is_shown(each.name)}
+
+    def _is_shown(self, name: str) -> bool:
+        return self._only is None or name in self._only
+
+    def _shown(self, name: str) -> str:
+        if not self._is_shown(name):
+            raise UnknownNameError(
+                "collection", name, self._only or (), "list_collections names them"
+            )
+        return name
+
+
+class Arguments(BaseModel):
+    """What a tool takes; a misspelled name is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """What a tool returns."""
+
+    @property
+    def summary(self) -> str:
+        """The answer in a sentence."""
+        raise NotImplementedError
+
+
+CollectionName = Annotated[
+    str, Field(description="Name of a collection, as list_collections returns it.", max_length=200)
+]
+Identifier = Annotated[str, Field(min_length=1, max_length=512)]
+Rounded = Annotated[float, PlainSerializer(lambda value: round(float(value), 4))]
+"""A number with as many digits as an assistant needs."""
+
+
+@dataclass(frozen=True)
+class ToolKind:
+    """A tool: its name and description for the assistant, its arguments and answer, and the function that answers."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[Answer]
+    run: Callable[[SharedCollections, Any], Awaitable[Answer]]
+    writes: bool = False
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
