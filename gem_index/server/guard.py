@@ -113,15 +113,33 @@ class Guard:
             ACCESS.info("request", extra={"fields": fields})
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        if self._hosts is None:
-            return
-        named = headers.get(b"host", b"").decode("latin-1")
-        name = named.rpartition(":")[0] if named.rpartition(":")[2].isdigit() else named
-        if name.lower() not in self._hosts:
+        """Refuse names that are not of this server, and requests of pages from elsewhere.
+
+        Without the latter any page could have its reader's browser store documents: it could not read the answer, but that
+        would be too late.
+        """
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._hosts is not None and _name_in(host) not in self._hosts:
             raise _RefusedError(
                 403,
-                f"the header Host is {quoted(named)}; expected a name of this server: --name adds one",
+                f"the header Host is {quoted(host)}; expected a name of this server: --name adds one",
             )
+        origin = headers.get(b"origin")
+        if origin is None:
+            return
+        page = origin.decode("latin-1")
+        if _name_in(page.partition("://")[2].rpartition("@")[2]) not in (
+            self._hosts or {_name_in(host)}
+        ):
+            raise _RefusedError(
+                403, f"the header Origin is {quoted(page)}; expected a page of this server, or none"
+            )
+
+
+def _name_in(host: str) -> str:
+    """Return a host in lower case without its port."""
+    name, _, port = host.rpartition(":")
+    return (name if port.isdigit() else host).lower()
 
 
 @dataclass

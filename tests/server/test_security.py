@@ -171,6 +171,32 @@ class TestHost:
             answer = client.get("/health", headers={"Host": host})
             assert answer.status_code == status
 
+    @pytest.mark.parametrize(
+        ("origin", "status"),
+        [
+            ("http://localhost:3000", 200),
+            ("https://evil.example", 403),
+            ("https://localhost.evil.example", 403),
+            ("null", 403),
+            ("file://", 403),
+        ],
+    )
+    def test_pages_from_elsewhere_change_nothing(self, home, origin, status):
+        home.create_collection("faq")
+        hosts = frozenset({"localhost", "127.0.0.1", "[::1]"})
+        for names in (hosts, None):
+            with TestClient(
+                create_app(home, hosts=names), base_url="http://localhost:8080"
+            ) as client:
+                # what a browser sends from any page without asking first
+                sent = client.post(
+                    "/collections/faq/documents/stream",
+                    content='{"id": "1", "text": "a text"}',
+                    headers={"Origin": origin, "Content-Type": "text/plain"},
+                )
+                assert sent.status_code == status
+        assert len(home.collection("faq")) == (1 if status == 200 else 0)
+
     def test_by_default_any(self, client):
         assert client.get("/health", headers={"Host": "shop.example"}).status_code == 200
 
@@ -189,7 +215,7 @@ class TestHeaders:
     def test_no_cross_origin_request_is_allowed(self, client):
         asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
         answer = client.options("/v1/embeddings", headers=asked)
-        assert answer.status_code == 405
+        assert answer.status_code == 403
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
     def test_a_request_keeps_a_good_id(self, client):

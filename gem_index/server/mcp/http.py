@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.quoting import quoted
-from gem_index.server.errors import ForbiddenError, error_response, status_of
+from gem_index.server.errors import error_response, status_of
 from gem_index.server.guard import Guard, Receive, Send
 from gem_index.server.mcp.server import mcp_server
 from gem_index.server.metrics import Metrics
@@ -58,7 +57,7 @@ def mcp_application(
             yield
 
     app = Starlette(
-        routes=[Route(PATH, _Endpoint(manager, hosts), methods=["POST"])],
+        routes=[Route(PATH, _Endpoint(manager), methods=["POST"])],
         lifespan=lifespan,
         exception_handlers={GemIndexError: _refused, HTTPException: _unrouted},
     )
@@ -70,27 +69,15 @@ def mcp_application(
 
 
 class _Endpoint:
-    """Checks the key and the origin of a request before the SDK reads it."""
+    """Checks the key of a request before the SDK reads it."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager, hosts: frozenset[str] | None) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager
-        self._hosts = hosts
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        self._check_origin(request.headers.get("origin"))
         await may_read(request)
         await self._manager.handle_request(scope, receive, send)
-
-    def _check_origin(self, origin: str | None) -> None:
-        if origin is None or self._hosts is None:
-            return
-        host = urlsplit(origin).netloc.rpartition("@")[2]
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if name.lower() not in self._hosts:
-            raise ForbiddenError(
-                f"the header Origin is {quoted(origin)}; expected a page of this server, or none"
-            )
 
 
 async def _refused(request: Request, error: Exception) -> JsonResponse:
