@@ -32,6 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 _ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
 _SCORED_AT_ONCE = 20_000  # and from their vectors, where they are kept
+_FORGOTTEN = 1000  # documents that are gone, from which on the words of the tail are read again
 _MARGIN = 20  # results whose order may be another by their texts than by kept vectors
 
 
@@ -57,6 +58,8 @@ class View:
         The documents after the snapshot, by ascending ``seq``, the vectors of their pieces, and how many each has.
     tail_texts : tuple of str
         Their texts.
+    tail_words : TailWords
+        Their words, and those of documents that other views hold; shared with them.
     last_seq : int
         The last document that was looked at.
     last_change : int
@@ -74,6 +77,7 @@ class View:
     tail_vectors: npt.NDArray[np.float32]
     tail_counts: I64
     tail_texts: tuple[str, ...]
+    tail_words: TailWords
     last_seq: int
     last_change: int
     from_texts: bool = False
@@ -211,7 +215,7 @@ class View:
         words = None
         if self.snapshot is not None and len(self.snapshot.ids):
             words = self.snapshot.words
-        in_tail = self._tail_words.frequencies(terms) if len(self.tail_ids) else {}
+        in_tail = self.tail_words.up_to_date().frequencies(terms, self.tail_ids)
         in_files = words.frequencies(terms) if words is not None else in_tail
         held = {t: count for t, count in in_files.items() if count or in_tail.get(t)}
         return match_weights(held, words.documents if words is not None else len(self.tail_ids))
@@ -232,7 +236,8 @@ class View:
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
             found += words.match(terms, k, self._living(self.snapshot.ids, allowed))
         if len(self.tail_ids):
-            found += self._tail_words.match(terms, k, allowed, words, mean_terms)
+            tail = self.tail_words.up_to_date()
+            found += tail.match(terms, k, self.tail_ids, allowed, words, mean_terms)
         return best_of(found, k)
 
     def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
@@ -243,11 +248,6 @@ class View:
         inside = places < len(ids)
         places, allowed = places[inside], allowed[inside]
         return np.asarray(allowed[(ids[places] == allowed) & self.alive[places]])
-
-    @cached_property
-    def _tail_words(self) -> LexicalTail:
-        pieces, counts = self.pieces.parts(self.tail_texts)
-        return LexicalTail(np.repeat(self.tail_ids, counts), pieces)
 
     def word_scores(
         self, texts: Sequence[str], asked: Sequence[str]
@@ -263,10 +263,11 @@ class View:
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-        tail = LexicalTail(np.arange(len(texts)), texts, set(asked))
+        tail, places = LexicalTail(set(asked)), np.arange(len(texts))
+        tail.add(places, texts)
 
         def scores(terms: Mapping[str, float]) -> list[float]:
-            found = dict(tail.match(terms, max(len(texts), 1), None, words, mean_terms))
+            found = dict(tail.match(terms, max(len(texts), 1), places, None, words, mean_terms))
             return [found.get(place, 0.0) for place in range(len(texts))]
 
         return scores
@@ -309,6 +310,42 @@ class View:
             if place < len(self.snapshot.ids) and self.snapshot.ids[place] == seq:
                 vectors = self.snapshot.index.pieces(place)
         return vectors if vectors is not None and len(vectors) == count else None
+
+
+class TailWords:
+    """The words of the documents after the snapshot, of all views since it: read once each, when asked for.
+
+    Parameters
+    ----------
+    pieces : PieceEncoder
+    """
+
+    def __init__(self, pieces: PieceEncoder) -> None:
+        self._pieces = pieces
+        self._tail = LexicalTail()
+        self._waiting: list[tuple[Ids, Sequence[str]]] = []
+        self._noted = 0
+        self._lock = ForkSafeLock()
+
+    def __len__(self) -> int:
+        """Return the number of documents, also of those that are gone."""
+        return self._noted
+
+    def note(self, seqs: Ids, texts: Sequence[str]) -> None:
+        """Add documents, by ascending seq, after those before."""
+        with self._lock:
+            self._waiting.append((seqs, texts))
+            self._noted += len(seqs)
+
+    def up_to_date(self) -> LexicalTail:
+        """Return the words of all documents that were noted."""
+        with self._lock:
+            while self._waiting:
+                seqs, texts = self._waiting[0]
+                parts, counts = self._pieces.parts(texts)
+                self._tail.add(np.repeat(seqs, counts), parts)
+                del self._waiting[0]
+            return self._tail
 
 
 class TailVectors:
@@ -405,6 +442,7 @@ class ViewCache:
         fresh = list(documents.texts_after(view.last_seq))
         alive, tail_ids, tail_vectors = view.alive, view.tail_ids, view.tail_vectors
         tail_counts, tail_texts = view.tail_counts, view.tail_texts
+        tail_words = view.tail_words
         if dead:
             gone = np.unique(np.array(dead, dtype=np.int64))
             if view.snapshot is not None:
@@ -416,14 +454,20 @@ class ViewCache:
         last_seq = view.last_seq
         if fresh:
             last_seq = fresh[-1][0]
-            tail_ids = np.append(tail_ids, np.array([seq for seq, _ in fresh], dtype=np.int64))
+            seqs = np.array([seq for seq, _ in fresh], dtype=np.int64)
+            tail_ids = np.append(tail_ids, seqs)
             texts = [text for _, text in fresh]
             vectors, counts = view.pieces.rows(texts)
             tail_vectors = np.concatenate([tail_vectors, vectors])
             tail_counts = np.concatenate([tail_counts, counts])
             tail_texts += tuple(texts)
+            tail_words.note(seqs, texts)
+        if len(tail_words) > 2 * len(tail_ids) + _FORGOTTEN:
+            tail_words = TailWords(view.pieces)
+            tail_words.note(tail_ids, tail_texts)
         return replace(
             view,
+            tail_words=tail_words,
             alive=alive,
             tail_ids=tail_ids,
             tail_vectors=tail_vectors,
@@ -461,6 +505,7 @@ class ViewCache:
             tail_vectors=np.zeros((0, encoder.dimension), np.float32),
             tail_counts=np.zeros(0, np.int64),
             tail_texts=(),
+            tail_words=TailWords(pieces),
             last_seq=row.last_seq if snapshot is not None and row is not None else 0,
             last_change=0,
         )

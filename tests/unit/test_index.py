@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
@@ -201,16 +203,45 @@ class TestLexical:
     def test_files_and_memory_score_as_plain_bm25(self, index, query):
         expected = bm25(TEXTS, query)
         order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
-        tail = LexicalTail(self.IDS, TEXTS)
+        tail = LexicalTail()
+        tail.add(self.IDS, TEXTS)
         for found in (
             index.match(plain(*terms_of(query)), 10, self.IDS),
-            tail.match(plain(*terms_of(query)), 10, None, None, 1.0),
-            tail.match(plain(*terms_of(query)), 10, None, index, 24 / 6),
+            tail.match(plain(*terms_of(query)), 10, self.IDS, None, None, 1.0),
+            tail.match(plain(*terms_of(query)), 10, self.IDS, None, index, 24 / 6),
         ):
             assert [score for _, score in found] == pytest.approx(
                 sorted(expected[order])[::-1], rel=1e-5
             )
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
+
+    @given(
+        parts=st.lists(st.integers(0, 3), min_size=1, max_size=5),
+        gone=st.sets(st.integers(0, 14)),
+        asked=st.sampled_from(["bank account", "the rivers of the bank", "zebra"]),
+    )
+    def test_texts_that_come_one_after_the_other_and_go(self, parts, gone, asked):
+        """What was added later, or is gone, changes no score: they are those of the living texts alone."""
+        count = sum(parts)
+        ids, texts = np.arange(count) * 2, [TEXTS[i % len(TEXTS)] for i in range(count)]
+        alive = np.array([i for i in ids if i // 2 not in gone], dtype=np.int64)
+        terms = plain(*terms_of(asked))
+        alone = LexicalTail()
+        alone.add(alive, [texts[i // 2] for i in alive])
+        growing, begin = LexicalTail(), 0
+        for part in parts:
+            growing.add(ids[begin : begin + part], texts[begin : begin + part])
+            begin += part
+            seen = alive[alive < begin * 2]
+            before = LexicalTail()
+            before.add(seen, [texts[i // 2] for i in seen])
+            expected = before.match(terms, 20, seen, None, None, 1.0)
+            assert growing.match(terms, 20, seen, None, None, 1.0) == expected
+            assert growing.frequencies(terms, seen) == before.frequencies(terms, seen)
+        assert growing.match(terms, 20, alive, None, None, 1.0) == alone.match(
+            terms, 20, alive, None, None, 1.0
+        )
+        assert len(growing) == count
 
     def test_only_accepted_and_living_documents(self, index, monkeypatch):
         scores = dict(index.match(plain("bank"), 10, self.IDS))

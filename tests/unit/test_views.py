@@ -130,6 +130,27 @@ class TestWordsOfTheTail:
         for query, expected in (("tea", ["4"]), ("bank", ["1"]), ("phone", ["2"]), ("school", [])):
             assert [hit.id for hit in faq.search(query, mode="lexical")] == expected
 
+    @pytest.mark.parametrize("indexed", [False, True])
+    def test_a_collection_that_stays_open_finds_what_a_new_one_does(
+        self, home, faq, monkeypatch, indexed
+    ):
+        """After each of many writes, also when the words of what is gone are forgotten."""
+        monkeypatch.setattr(view, "_FORGOTTEN", 5)
+        faq.ingest(documents(20))
+        if indexed:
+            faq.refit()
+        rng = np.random.default_rng(1)
+        for i in range(60):
+            if i % 3 == 2:
+                faq.delete([str(rng.integers(20))])
+            else:
+                text = f"bank {rng.integers(9)} river {'account ' * int(rng.integers(3))}"
+                faq.ingest([Document(id=str(rng.integers(20)), text=text)])
+            for mode in ("lexical", "hybrid"):
+                asked = {"k": 30, "mode": mode}
+                expected = Home(home.root).collection("faq").search("river bank 3", **asked)
+                assert faq.search("river bank 3", **asked) == expected
+
     def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 3)
         faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
