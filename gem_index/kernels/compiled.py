@@ -1,15 +1,20 @@
 """Compilation of kernels; the only module that imports numba.
 
 Kernels release the GIL and keep no state; callers run them over disjoint ranges in threads. Their machine code is cached on
-disk, so that kernels are compiled only once after an installation.
+disk, so that kernels are compiled only once after an installation: beside the package or in the user's cache folder, and in
+the home where neither can be written, as for a service without a home directory.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+
+from gem_index.settings import load_settings
 
 __all__ = ["compiled", "compiled_part"]
 
@@ -30,10 +35,37 @@ def compiled(function: _Function) -> _Function:
     Sums may be reordered for SIMD and products fused, in one fixed way per machine; NaN and infinity keep their meaning.
     A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can occur.
     """
-    return cast("_Function", numba.njit(**_OPTIONS)(function))
+    return cast("_Function", _compile(function, _OPTIONS))
 
 
 def compiled_part(function: _Function) -> _Function:
     """Compile a function that only other kernels call: without a Python entry point, in half the time."""
     without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast("_Function", numba.njit(**(_OPTIONS | without))(function))
+    return cast("_Function", _compile(function, _OPTIONS | without))
+
+
+def _compile(function: _Function, options: dict[str, Any]) -> Any:
+    try:
+        return numba.njit(**options)(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+    folder = _folder_in_home()
+    if folder is None:
+        return numba.njit(**(options | {"cache": False}))(function)
+    settings: Any = numba.config
+    found, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)  # read once, here
+    try:
+        return numba.njit(**options)(function)
+    finally:
+        settings.CACHE_DIR = found
+
+
+def _folder_in_home() -> Path | None:
+    """Return a folder for machine code, or None where there is none that can be written."""
+    folder = load_settings().home / "compiled"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
