@@ -264,16 +264,20 @@ def soak(texts: list[str], folder: Path, minutes: float) -> None:
             post(url, "/collections/soak/documents", body, "PUT")
         rng = np.random.default_rng(0)
         requests: list[tuple[str, dict[str, Any]]] = []
-        for i in range(5000):
+        for i in range(6000):
             some = [texts[j] for j in rng.integers(len(texts), size=32)]
+            place = i // 12  # a document goes, and comes back
             requests.append(
                 (
                     ("/v1/embeddings", {"input": some[0]}),
                     ("/v1/embeddings", {"input": some, "encoding_format": "base64"}),
                     ("/v2/rerank", {"query": some[0], "documents": some[1:]}),
                     ("/collections/soak/search", {"query": some[0], "k": 5, "why": i % 2 == 0}),
-                    ("/collections/soak/documents/delete", {"ids": [str(i)]}),
-                )[i % 5]
+                    ("/collections/soak/search", {"query": some[1], "mode": "lexical"}),
+                    ("/collections/soak/documents/stream", {"id": str(place), "text": texts[place]})
+                    if i % 12 > 6
+                    else ("/collections/soak/documents/delete", {"ids": [str(place)]}),
+                )[i % 6]
             )
         script = scripted(folder, requests)
         pid = server_pid(url)
