@@ -51,7 +51,12 @@ OPERATIONS = [
     "GET /metrics",
 ]
 ERRORS = {"400", "401", "403", "404", "409", "413", "422", "429", "503"}
-DOCUMENTS = {"1": "renew a passport", "a/b": "two ducks", "..": "a river bank", "%2F": "a cup of tea"}
+DOCUMENTS = {
+    "1": "renew a passport",
+    "a/b": "two ducks",
+    "..": "a river bank",
+    "%2F": "a cup of tea",
+}
 schemathesis.checks.load_all_checks()
 CHECKS = schemathesis.checks.CHECKS.get_by_names(
     [
@@ -107,7 +112,10 @@ def http(fuzzed: ServerProcess) -> Iterator[httpx.Client]:
     """A client of the server, which has the collection faq, and still has it after the test."""
     with httpx.Client(base_url=fuzzed.url, timeout=60) as client:
         client.post("/collections", json={"name": "faq"})
-        rows = [{"id": name, "text": text, "metadata": {"lang": "en"}} for name, text in DOCUMENTS.items()]
+        rows = [
+            {"id": name, "text": text, "metadata": {"lang": "en"}}
+            for name, text in DOCUMENTS.items()
+        ]
         assert client.put("/collections/faq/documents", json={"documents": rows}).status_code == 200
         yield client
         assert fuzzed.process.poll() is None, "".join(fuzzed.log[-20:])
