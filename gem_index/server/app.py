@@ -140,6 +140,10 @@ def _handle_errors(app: FastAPI) -> None:
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
+        if isinstance(first.get("input"), bytes):  # it was not even read
+            kind = quoted(request.headers.get("content-type"))
+            problem = f"the header Content-Type is {kind}; expected application/json"
+            return error_response(request.url.path, 400, problem)
         problem = f"{place}: found {quoted(first.get('input'))}; expected: {first['msg']}"
         # OpenAI says 400 of whatever is wrong with a body, the others 422
         status = 400 if request.url.path.startswith("/v1/embeddings") else 422
@@ -149,6 +153,7 @@ def _handle_errors(app: FastAPI) -> None:
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:
         path = quoted(f"{request.method} {request.url.path}")
         problem = {
+            400: "the body is not JSON: it is not UTF-8, or nested too deeply",
             404: f"found {path}; expected a route of /openapi.json",
             405: f"found {path}; expected another method: /openapi.json tells which",
         }.get(error.status_code, str(error.detail))

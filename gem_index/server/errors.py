@@ -135,8 +135,8 @@ def described_errors(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def error_response(path: str, status: int, problem: str) -> JsonResponse:
-    """Return an error in the shape of the interface that a path belongs to."""
+def error_response(path: str, status: int, problem: str, **further: Any) -> JsonResponse:
+    """Return an error in the shape of the interface that a path belongs to, with further fields."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     body: dict[str, Any]
     if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads the one, Jina the other
@@ -153,4 +153,4 @@ def error_response(path: str, status: int, problem: str) -> JsonResponse:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JsonResponse(body, status, headers)
+    return JsonResponse({**body, **further}, status, headers)
