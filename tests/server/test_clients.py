@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -22,11 +20,12 @@ from gem_index import Home
 from gem_index.gem.combined import Encoder
 from server_process import ServerProcess
 
-# The clients leave their connections to the collector.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("offline", "collected"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # clients leave connections open
+]
 
 TEXTS = ["renew a passport", "open a bank account", "", "?!", "naïve — 漢字 🦆"]
-_LOOKED_UP = {"huggingface.co"}  # once a day its client asks for a list; it goes on without
 QUERY = "where do I renew my passport"
 DOCUMENTS = ["open a bank account", "renew a passport", "a passport", "two ducks"]
 READ_KEY, ADMIN_KEY = "read-key-of-the-tests", "admin-key-of-the-tests"
@@ -81,31 +80,6 @@ def cosines(encoder: Encoder) -> dict[int, float]:
     vectors = encoder.encode([QUERY, *DOCUMENTS])
     scores = vectors[1:] @ vectors[0]
     return {int(i): float(scores[i]) for i in np.argsort(-scores, kind="stable")}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _closed() -> Iterator[None]:
-    """Collect the clients' connections before the tests of other files."""
-    yield
-    gc.collect()
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no client look up another machine's name."""
-    looked_up: list[object] = []
-    look_up = socket.getaddrinfo
-
-    def here(host, *rest, **options):
-        if host not in ("127.0.0.1", b"127.0.0.1", "localhost", "::1", None):
-            looked_up.append(host)
-            raise OSError(f"the tests have no internet: {host!r}")
-        return look_up(host, *rest, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", here)
-    monkeypatch.setenv("NO_PROXY", "*")
-    yield
-    assert set(looked_up) <= _LOOKED_UP
 
 
 def order(results) -> dict[int, float]:
@@ -571,16 +545,16 @@ class TestPlainRequests:
             "top_n": 3,
             "return_documents": True,
         }
-        body = httpx.post(f"{served.url}/v1/rerank", json=asked).json()
+        body = httpx.post(f"{served.url}/v1/rerank", json=asked, timeout=60).json()
         assert [each["index"] for each in body["results"]] == list(cosines)[:3]
         assert body["results"][0]["document"] == {"text": DOCUMENTS[next(iter(cosines))]}
         assert body["usage"] == {"total_tokens": 17}
-        refused = httpx.post(f"{served.url}/v1/rerank", json={**asked, "model": "gpt"})
+        refused = httpx.post(f"{served.url}/v1/rerank", json={**asked, "model": "gpt"}, timeout=60)
         assert refused.status_code == 404
         assert "no model is named 'gpt'" in refused.json()["detail"]
 
     def test_tei(self, served, encoder, expected, cosines):
-        with httpx.Client(base_url=served.url) as client:
+        with httpx.Client(base_url=served.url, timeout=60) as client:
             asked = {"inputs": TEXTS, "normalize": True, "truncate": False}
             found = np.float32(client.post("/embed", json=asked).json())
             assert np.array_equal(found, expected)

@@ -124,7 +124,7 @@ def http(fuzzed: ServerProcess) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def document(fuzzed: ServerProcess) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{fuzzed.url}/openapi.json").json()
+    found: dict[str, Any] = httpx.get(f"{fuzzed.url}/openapi.json", timeout=60).json()
     return found
 
 
