@@ -46,7 +46,6 @@ def test_has_help_and_a_page_with_an_example_that_runs(path):
     assert left_out - RUN == {
         ("eval", "transfer"),
         ("mcp",),
-        ("serve",),
         ("watch",),
     }  # whose own tests run them
 
