@@ -18,7 +18,13 @@ from gem_index_cli.main import run
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TUTORIAL = DOCS / "tutorial.md"
-GUIDES = [ROOT / "README.md", TUTORIAL, *sorted(DOCS.glob("howto/[a-z]*.md"))]
+SERVED = DOCS / "howto" / "server.md"
+"""The page that speaks to a server, which tests/server/test_pages.py runs."""
+
+GUIDES = [
+    *(ROOT / "README.md", TUTORIAL),
+    *(page for page in sorted(DOCS.glob("howto/[a-z]*.md")) if page != SERVED),
+]
 """Pages whose commands are run in the order in which they stand there."""
 
 NOT_RUN = {

@@ -19,6 +19,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
+_LEAST = 1e-12  # a text without a word, whose vector is zero, is near to none
 
 
 def duplicates_of(
@@ -32,7 +33,8 @@ def duplicates_of(
     corpus = read_corpus(access, where, show)
     report = None if show is None else lambda done, total: show("compare", done, total)
     threads = load_settings().threads
-    firsts = near_components(corpus.vectors, near - ROUNDING, threads, report)
+    least = max(near - ROUNDING, _LEAST)
+    firsts = near_components(corpus.vectors, least, threads, report)
     groups = _grouped(firsts[corpus.texts])
     with access.reading() as rows:
         documents = rows.documents

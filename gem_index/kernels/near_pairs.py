@@ -90,7 +90,7 @@ def join_near(
                 if near == 0:
                     continue
                 x = left * TILE + i
-                for j in range(i + 1 if left == right else 0, TILE):
+                for j in range(i + 1 if left == right else 0, min(TILE, total - right * TILE)):
                     if bounds[j] < least:
                         continue
                     y = right * TILE + j

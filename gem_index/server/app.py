@@ -18,7 +18,14 @@ from gem_index.quoting import quoted
 from gem_index.server import collections, documents, openai, reranking, searching, tei
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
-from gem_index.server.errors import error_response, status_of
+from gem_index.server.errors import (
+    OpenAIError,
+    RerankError,
+    TeiError,
+    described_errors,
+    error_response,
+    status_of,
+)
 from gem_index.server.guard import Guard, note_failure
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
@@ -82,13 +89,16 @@ def create_app(
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
+        responses=described_errors(OpenAIError),
     )
     app.state.context, app.state.ready = context, False
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
-    for direct in (openai.DIRECT, tei.DIRECT):
-        direct.add_to(app)
-    for module in (openai, reranking, tei, collections, documents, searching):
+    openai.DIRECT.add_to(app, described_errors(OpenAIError))
+    tei.DIRECT.add_to(app, described_errors(TeiError))
+    for module in (openai, collections, documents, searching):
         app.include_router(module.router)
+    app.include_router(reranking.router, responses=described_errors(RerankError))
+    app.include_router(tei.router, responses=described_errors(TeiError))
 
     @app.get("/health/live", tags=["Health"])
     @app.get("/health", tags=["Health"])
@@ -130,6 +140,10 @@ def _handle_errors(app: FastAPI) -> None:
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
+        if isinstance(first.get("input"), bytes):  # it was not even read
+            kind = quoted(request.headers.get("content-type"))
+            problem = f"the header Content-Type is {kind}; expected application/json"
+            return error_response(request.url.path, 400, problem)
         problem = f"{place}: found {quoted(first.get('input'))}; expected: {first['msg']}"
         # OpenAI says 400 of whatever is wrong with a body, the others 422
         status = 400 if request.url.path.startswith("/v1/embeddings") else 422
@@ -139,6 +153,7 @@ def _handle_errors(app: FastAPI) -> None:
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:
         path = quoted(f"{request.method} {request.url.path}")
         problem = {
+            400: "the body is not JSON: it is not UTF-8, or nested too deeply",
             404: f"found {path}; expected a route of /openapi.json",
             405: f"found {path}; expected another method: /openapi.json tells which",
         }.get(error.status_code, str(error.detail))

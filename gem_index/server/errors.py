@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from gem_index import errors
 from gem_index.quoting import quoted
 from gem_index.server.responses import JsonResponse
@@ -11,9 +13,13 @@ from gem_index.server.responses import JsonResponse
 __all__ = [
     "ForbiddenError",
     "MissingDocumentError",
+    "OpenAIError",
     "OverloadedError",
+    "RerankError",
+    "TeiError",
     "TooLargeError",
     "UnauthorizedError",
+    "described_errors",
     "error_response",
     "status_of",
 ]
@@ -48,6 +54,46 @@ class ForbiddenError(errors.InputError):
     """A key does not give the right that a request needs."""
 
 
+class OpenAIProblem(BaseModel):
+    """What is wrong, in one line, and of what kind it is."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIError(BaseModel):
+    """An error as OpenAI says it."""
+
+    error: OpenAIProblem
+
+
+class RerankError(BaseModel):
+    """An error as Cohere says it, in ``message``, and as Jina does, in ``detail``."""
+
+    message: str
+    detail: str
+
+
+class TeiError(BaseModel):
+    """An error as Text Embeddings Inference says it."""
+
+    error: str
+    error_type: str
+
+
+_DESCRIPTIONS = {
+    400: "The input is wrong; the message says what was found and what was expected.",
+    401: "The key is missing or unknown.",
+    403: "The key does not allow this, or the header Host names another server.",
+    404: "There is nothing of that name.",
+    409: "It exists already, or was made with another model.",
+    413: "The body, a text or the number of texts is too large.",
+    422: "The body is not of the documented form, or a query holds no word.",
+    429: "Too many wait already; Retry-After says when to try again.",
+    503: "Another process writes, or the server's memory is full; Retry-After says when to try again.",
+}
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnauthorizedError, 401),
     (ForbiddenError, 403),
@@ -81,8 +127,16 @@ def status_of(error: Exception) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def error_response(path: str, status: int, problem: str) -> JsonResponse:
-    """Return an error in the shape of the interface that a path belongs to."""
+def described_errors(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Return what the OpenAPI document says of errors with a body."""
+    return {
+        status: {"model": body, "description": description}
+        for status, description in _DESCRIPTIONS.items()
+    }
+
+
+def error_response(path: str, status: int, problem: str, **further: Any) -> JsonResponse:
+    """Return an error in the shape of the interface that a path belongs to, with further fields."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     body: dict[str, Any]
     if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads the one, Jina the other
@@ -99,4 +153,4 @@ def error_response(path: str, status: int, problem: str) -> JsonResponse:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JsonResponse(body, status, headers)
+    return JsonResponse({**body, **further}, status, headers)

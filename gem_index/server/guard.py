@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fastapi import HTTPException
+
 from gem_index.quoting import quoted
 from gem_index.server.errors import error_response
 from gem_index.server.metrics import Metrics
@@ -39,10 +41,8 @@ _HEADERS = (
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
-class _RefusedError(Exception):
-    def __init__(self, status: int, problem: str) -> None:
-        super().__init__(problem)
-        self.status = status
+class _RefusedError(HTTPException):
+    """A refusal; FastAPI, which reads bodies, takes other errors of reading for bodies that are not JSON."""
 
 
 class Guard:
@@ -87,7 +87,7 @@ class Guard:
                 exchange.check_length(stream=self._streams(scope["path"]))
                 await self._app(scope, exchange.take, exchange.answer)
             except _RefusedError as error:
-                await exchange.refuse(error.status, str(error))
+                await exchange.refuse(error.status_code, error.detail)
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
                 problem = "the server failed; its log says where, by the header X-Request-ID"

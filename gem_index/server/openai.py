@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_index.arrays import F32
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
+from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT, ModelCard
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
@@ -22,7 +23,7 @@ from gem_index.server.routing import (
     may_read,
 )
 
-__all__ = ["DIRECT", "router"]
+__all__ = ["DIRECT", "check_dimensions", "router"]
 
 router = APIRouter(tags=["OpenAI"])
 
@@ -96,13 +97,7 @@ async def embeddings(request: Request) -> JsonResponse:
             "input holds the numbers of another model's tokens; expected texts: for LangChain set "
             "check_embedding_ctx_length=False"
         )
-    if asked.dimensions is not None:
-        encoder = await context.model(asked.model)
-        if asked.dimensions != encoder.dimension:
-            raise InputError(
-                f"dimensions is {asked.dimensions}; expected {encoder.dimension}, which the model {quoted(asked.model)} "
-                "has: its vectors cannot be cut"
-            )
+    await check_dimensions(context, asked.model, asked.dimensions)
     vectors = await context.encode(asked.model, texts)
     words = sum(len(text.split()) for text in texts)
     return JsonResponse(
@@ -116,6 +111,24 @@ async def embeddings(request: Request) -> JsonResponse:
             "usage": {"prompt_tokens": words, "total_tokens": words},
         }
     )
+
+
+async def check_dimensions(context: ServerContext, model: str, dimensions: int | None) -> None:
+    """Refuse another number of dimensions than a model has.
+
+    Raises
+    ------
+    InputError
+        If they differ.
+    """
+    if dimensions is None:
+        return
+    encoder = await context.model(model)
+    if dimensions != encoder.dimension:
+        raise InputError(
+            f"dimensions is {quoted(dimensions)}; expected {encoder.dimension}, which the model {quoted(model)} has: "
+            "its vectors cannot be cut"
+        )
 
 
 def _shown(vectors: F32, form: str) -> list[str] | list[F32]:

@@ -72,8 +72,8 @@ class Direct:
     answer: Any
     tag: str
 
-    def add_to(self, app: FastAPI) -> None:
-        """Add the route to an application itself: an included router would wrap it."""
+    def add_to(self, app: FastAPI, responses: dict[int | str, dict[str, Any]]) -> None:
+        """Add the route and the errors it may answer to an application itself: an included router would wrap it."""
         schema = self.body.model_json_schema(ref_template="#/components/schemas/{model}")
         content = {"application/json": {"schema": schema}}
         app.router.add_api_route(
@@ -82,6 +82,7 @@ class Direct:
             methods=["POST"],
             tags=[self.tag],
             response_model=self.answer,
+            responses=responses,
             openapi_extra={"requestBody": {"required": True, "content": content}},
             route_class_override=_DirectRoute,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
+from gem_index.server.openai import check_dimensions
 from gem_index.server.reranking import cosines, ranked
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
@@ -32,6 +33,7 @@ class EmbedRequest(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["renew a passport"]}]})
 
     inputs: str | list[str]
+    dimensions: Annotated[int, Field(ge=1)] | None = None
     model: str = DEFAULT
 
 
@@ -141,6 +143,7 @@ async def info(context: Context) -> JsonResponse:
 
 async def _embedded(context: ServerContext, asked: EmbedRequest) -> JsonResponse:
     texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
+    await check_dimensions(context, asked.model, asked.dimensions)
     return JsonResponse(list(await context.encode(asked.model, texts)))
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from command_tree import ALL
 from gem_index_cli.examples import EXAMPLES
-from pages import DOCS, GUIDES, NOT_RUN, commands, shell_lines
+from pages import DOCS, GUIDES, NOT_RUN, SERVED, commands, shell_lines
 
-PAGES = [*GUIDES, *sorted(DOCS.glob("*.md"))]
+PAGES = [*GUIDES, SERVED, *sorted(DOCS.glob("*.md"))]
 
 
 def path_of(command):
@@ -29,8 +29,8 @@ def lines_of(pages):
     }
 
 
-RUN = {path_of(command)[0] for command in lines_of(GUIDES) - set(NOT_RUN)}
-"""Commands that a test runs as a page names them (test_guides.py)."""
+RUN = {path_of(command)[0] for command in lines_of([*GUIDES, SERVED]) - set(NOT_RUN)}
+"""Commands that a test runs as a page names them (test_guides.py, tests/server/test_pages.py)."""
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
@@ -46,7 +46,6 @@ def test_has_help_and_a_page_with_an_example_that_runs(path):
     assert left_out - RUN == {
         ("eval", "transfer"),
         ("mcp",),
-        ("serve",),
         ("watch",),
     }  # whose own tests run them
 

@@ -37,7 +37,7 @@ def clustered(rng, count, dimension, spread):
     count=st.integers(1, 3 * TILE),
     dimension=st.sampled_from([1, 2, 7, 8, 40, 100]),
     spread=st.sampled_from([0.0, 0.05, 0.2, 0.5]),
-    threshold=st.sampled_from([0.3, 0.8, 0.95, 0.999]),
+    threshold=st.sampled_from([1e-7, 0.3, 0.8, 0.95, 0.999]),
     threads=st.integers(1, 3),
 )
 def test_all_near_pairs_are_joined_and_no_others(
@@ -62,8 +62,9 @@ def test_many_tiles_in_several_threads_and_their_progress():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, TILE, TILE + 1])
-def test_zero_vectors_are_near_to_none(count):
-    found = near_components(np.zeros((count, 5), np.float32), 0.5, 1)
+@pytest.mark.parametrize("threshold", [1e-12, 0.5])
+def test_zero_vectors_are_near_to_none(count, threshold):
+    found = near_components(np.zeros((count, 5), np.float32), threshold, 1)
     assert found.tolist() == list(range(count))
 
 

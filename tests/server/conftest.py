@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import socket
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -22,3 +25,33 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server of an empty home in a process of its own, for tests that only read."""
     with ServerProcess(tmp_path_factory.mktemp("served") / "home") as started:
         yield started
+
+
+_LOOKED_UP = {"huggingface.co"}  # once a day its client asks for a list; it goes on without
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no client look up another machine's name."""
+    looked_up: list[object] = []
+    look_up = socket.getaddrinfo
+
+    def here(host, *rest, **options):
+        if host not in ("127.0.0.1", b"127.0.0.1", "localhost", "::1", None):
+            looked_up.append(host)
+            raise OSError(f"the tests have no internet: {host!r}")
+        return look_up(host, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", here)
+    monkeypatch.setenv("NO_PROXY", "*")
+    yield
+    assert set(looked_up) <= _LOOKED_UP
+
+
+@pytest.fixture(scope="module")
+def collected() -> Iterator[None]:
+    """Collect the connections that clients leave open, before the tests of other files."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

@@ -89,6 +89,11 @@ def test_equal_texts_without_a_known_word_are_duplicates(faq):
     assert [group.ids for group in faq.duplicates()] == [("one", "two")]
 
 
+def test_a_text_without_a_known_word_is_near_to_none_whatever_the_threshold(faq):
+    fill(faq, {"one": "!!!", "bank": "a bank account", "bank 2": "an account of a bank"})
+    assert [group.ids for group in faq.duplicates(1e-300)] == [("bank", "bank 2")]
+
+
 def test_a_filter_chooses_what_is_compared(faq):
     fill(faq)
     assert [group.ids for group in faq.duplicates(where={"topic": "bank"})] == [("bank", "bank 2")]
