@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -24,9 +25,10 @@ from gem_index.server.errors import (
     TeiError,
     described_errors,
     error_response,
+    shown,
     status_of,
 )
-from gem_index.server.guard import Guard, note_failure
+from gem_index.server.guard import Guard
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -37,6 +39,7 @@ from gem_index.settings import load_settings
 
 __all__ = ["create_app"]
 
+_LOG = logging.getLogger("gem_index.server")
 _ABOUT = """Sentence vectors (GEM), re-ranking and search without a GPU or a model.
 
 Errors are JSON in the shape of the interface that a route belongs to. Where the server has keys, each request brings one:
@@ -129,9 +132,10 @@ def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
         status = status_of(error)
-        if status == 500:
-            note_failure(error, "")
-        return error_response(request.url.path, status, str(error))
+        if status >= 500:
+            fields = {"error": type(error).__name__, "detail": str(error)}
+            _LOG.error("a request failed", extra={"fields": fields})
+        return error_response(request.url.path, status, shown(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:

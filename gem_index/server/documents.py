@@ -16,7 +16,13 @@ from gem_index.errors import FilterError, GemIndexError, InputError
 from gem_index.json_input import parse_json
 from gem_index.quoting import quoted, quoted_error
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import MissingDocumentError, TooLargeError, error_response, status_of
+from gem_index.server.errors import (
+    MissingDocumentError,
+    TooLargeError,
+    error_response,
+    shown,
+    status_of,
+)
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, WRITE, Context
 
@@ -101,7 +107,7 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
             counts.update(await _ingest(batch, name, context))
     except GemIndexError as error:
         stored = _stored(counts)
-        return error_response(request.url.path, status_of(error), str(error), stored=stored)
+        return error_response(request.url.path, status_of(error), shown(error), stored=stored)
     return JsonResponse({"collection": name, **_stored(counts)})
 
 

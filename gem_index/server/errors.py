@@ -21,6 +21,7 @@ __all__ = [
     "UnauthorizedError",
     "described_errors",
     "error_response",
+    "shown",
     "status_of",
 ]
 
@@ -120,6 +121,23 @@ _KINDS = {
 }
 _TEI = ("/", "/embed", "/rerank", "/similarity", "/info")
 _TEI_KINDS = {413: "Validation", 422: "Validation", 429: "Overloaded", 424: "Backend"}
+
+
+_UNTOLD: tuple[tuple[type[Exception], str], ...] = (
+    (errors.HomeBusyError, "another process is writing to the home; try again in a second"),
+    (errors.HomeNotWritableError, "the home cannot be written; the server's log says why"),
+    (
+        errors.DiskError,
+        "the disk failed or is full; the server's log says more",
+    ),
+    (errors.CorruptionError, "a file of the home is damaged; the server's log says which"),
+)
+"""What clients are told where an error names files and processes of the server's machine."""
+
+
+def shown(error: Exception) -> str:
+    """Return what a client is told of an error."""
+    return next((told for kind, told in _UNTOLD if isinstance(error, kind)), str(error))
 
 
 def status_of(error: Exception) -> int:

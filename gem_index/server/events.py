@@ -13,7 +13,7 @@ from gem_index.collection import Collection
 from gem_index.errors import GemIndexError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import status_of
+from gem_index.server.errors import shown, status_of
 from gem_index.server.responses import JsonResponse, dumped
 
 __all__ = ["answered_with_events"]
@@ -62,7 +62,7 @@ async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterato
     try:
         yield _event("done", running.result())
     except GemIndexError as error:
-        yield _event("error", {"message": str(error), "status": status_of(error)})
+        yield _event("error", {"message": shown(error), "status": status_of(error)})
 
 
 def _event(kind: str, values: Mapping[str, Any]) -> bytes:

@@ -9,8 +9,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.collection import Collection
+from gem_index.collection.results import SearchResults
 from gem_index.errors import InputError
-from gem_index.server.errors import TooLargeError
+from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context
 
@@ -113,7 +114,13 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
 @router.post("/neighbours", dependencies=READ)
 async def neighbours(asked: NeighboursBody, name: str, context: Context) -> JsonResponse:
     """Return the documents nearest in meaning to one, without itself."""
-    hits = await context.ask(name, lambda c: c.neighbours(asked.id, asked.k, asked.where))
+
+    def work(collection: Collection) -> SearchResults:
+        if not collection.get([asked.id]):
+            raise MissingDocumentError(name, asked.id)
+        return collection.neighbours(asked.id, asked.k, asked.where)
+
+    hits = await context.ask(name, work)
     return JsonResponse({"id": asked.id, "results": [hit.to_dict() for hit in hits]})
 
 

@@ -298,7 +298,7 @@ REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/collections/faq/search", {"query": "a", "where": {"x": 1}}, 400, "'x'"),
     ("POST", "/collections/faq/search", {"query": "a", "k": 2**63}, 422, "k: found"),
     ("POST", "/collections/faq/search", {"query": "a", "mode": "magic"}, 400, "'magic'"),
-    ("POST", "/collections/faq/neighbours", {"id": "7"}, 400, "no document '7'"),
+    ("POST", "/collections/faq/neighbours", {"id": "7"}, 404, "no document '7'"),
     ("POST", "/collections/faq/duplicates", {"threshold": 2}, 400, "the threshold is 2"),
     ("POST", "/collections/faq/documents/delete", {}, 400, "ids"),
     ("GET", "/collections/faq/documents?limit=0", None, 422, "limit: found '0'"),
@@ -375,7 +375,8 @@ def test_503_while_another_process_writes(app, stored):
         assert other.stdout.readline() == "held\n"
         for method, path, body in WRITES:
             answer = app.request(method, path, json=body)
-            assert_refused(answer, path, 503, f"process {other.pid}")
+            assert_refused(answer, path, 503, "another process is writing to the home")
+            assert str(stored.root) not in answer.text
         line = json.dumps({"id": "2", "text": "two ducks"})
         answer = app.post("/collections/faq/documents/stream", content=line)
         assert answer.status_code == 503
