@@ -91,8 +91,11 @@ class ServeOptions:
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """What the header Host may name; None for anything."""
-        if self.insecure and not self.names:
+        """What the header Host may name; None for anything.
+
+        Without names that is where keys protect what a page could reach by a name of its own, or where nothing is to be.
+        """
+        if not self.names and (self.insecure or not self.local):
             return None
         host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
         return frozenset(name.lower() for name in (*_LOOPBACK, host, *self.names))
@@ -168,9 +171,10 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((bare, port), family=family, backlog=2048)
     except OSError as error:
+        known = isinstance(error, socket.gaierror) or error.errno is None
+        reason = error.strerror if known else os.strerror(cast("int", error.errno))
         raise ConfigError(
-            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}; expected an address of this "
-            "machine and a free port"
+            f"cannot listen at {quoted(host)}, port {port}: {reason}; expected an address of this machine and a free port"
         ) from error
 
 

@@ -238,7 +238,12 @@ class TestRefusals:
         [
             ({}, {"localhost", "127.0.0.1", "[::1]"}),
             ({"names": ("Shop.example",)}, {"localhost", "127.0.0.1", "[::1]", "shop.example"}),
-            ({"host": "10.0.0.1"}, {"localhost", "127.0.0.1", "[::1]", "10.0.0.1"}),
+            ({"host": "::1"}, {"localhost", "127.0.0.1", "[::1]"}),
+            ({"host": "10.0.0.1"}, None),
+            (
+                {"host": "10.0.0.1", "names": ("a",)},
+                {"localhost", "127.0.0.1", "[::1]", "10.0.0.1", "a"},
+            ),
             ({"host": "0.0.0.0", "insecure": True}, None),
         ],
     )
