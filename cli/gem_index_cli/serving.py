@@ -165,7 +165,9 @@ def list_keys(context: typer.Context, as_json: AsJson = False) -> None:
 
 @keys.command()
 def remove(
-    context: typer.Context, name: Annotated[str, typer.Argument()], as_json: AsJson = False
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="By which it was made.")],
+    as_json: AsJson = False,
 ) -> None:
     """Remove a key; a running server refuses it within a second."""
     home_of(context).keys.remove(name)
