@@ -93,7 +93,7 @@ BOUNDED = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=25,
+    max_examples=15,
     suppress_health_check=list(HealthCheck),
 )
 
