@@ -236,8 +236,9 @@ def print_match(match: MatchExplanation) -> None:
         for p in match.pairs[:_PAIRS]
     ]
     rest = match.cosine - sum(pair.share for pair in match.pairs[:_PAIRS])
-    if len(match.pairs) > _PAIRS:
-        rows.append((f"{len(match.pairs) - _PAIRS} other pairs", "", f"{rest:.3f}"))
+    others = len(match.first_words) * len(match.second_words) - _PAIRS
+    if others > 0:
+        rows.append((f"{others} other pairs", "", f"{rest:.3f}"))
     print_table(("first", "second", ">share"), rows)
 
 

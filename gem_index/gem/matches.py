@@ -13,6 +13,9 @@ from gem_index.text import Tokenizer, check_text, token_spans, tokenize
 
 __all__ = ["MatchExplanation", "MatchedPair", "MatchedWord", "explain_match"]
 
+MOST_PAIRS = 100_000
+"""Pairs that an explanation lists: those of two texts of 316 words. Those of two books would fill the memory."""
+
 
 @dataclass(frozen=True)
 class MatchedWord:
@@ -43,7 +46,8 @@ class MatchExplanation:
     """Why two texts match.
 
     The shares of all pairs, of the first text's words, and of the second's each add up to ``cosine``. A share is negative
-    where a word speaks against the match. ``pairs`` are all of them, the strongest first.
+    where a word speaks against the match. ``pairs`` are all of them, the strongest first; of two long texts, with more than
+    100,000 pairs, the strongest 100,000.
     """
 
     first: str
@@ -92,7 +96,7 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
     texts = check_text(first, "first text"), check_text(second, "second text")
     a, b = map(encoder.word_vectors, texts)
     shares = a @ b.T
-    order = np.argsort(-shares, axis=None, kind="stable")
+    order = _largest(shares.ravel(), MOST_PAIRS)
     columns = max(1, shares.shape[1])
     return MatchExplanation(
         first,
@@ -106,6 +110,15 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
             for place, share in zip(order.tolist(), shares.ravel()[order].tolist(), strict=True)
         ),
     )
+
+
+def _largest(values: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
+    """Return the places of the largest values, largest first, equal ones in their order."""
+    places = np.arange(len(values))
+    if len(values) > most:
+        places = np.sort(np.argpartition(-values, most)[:most])
+    found: npt.NDArray[np.int64] = places[np.argsort(-values[places], kind="stable")]
+    return found
 
 
 def _words(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -17,7 +18,11 @@ from gem_index.server.routing import READ, Context
 
 __all__ = ["router"]
 
-_EXPLAINED = 10_000  # characters
+_EXPLAINED = 10_000  # characters of a text whose words are paired with those of another
+_EXPLAINED_QUERY = (
+    1000  # and of a query, whose words are paired with those of documents of any length
+)
+_MOST_EXPLAINED = 100  # hits
 
 router = APIRouter(prefix="/collections/{name}", tags=["Search"])
 
@@ -87,8 +92,14 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
     if (asked.query is None) == (asked.queries is None):
         found = "neither query nor queries" if asked.query is None else "query and queries"
         raise InputError(f"found {found}; expected one of them")
+    if asked.why and asked.k > _MOST_EXPLAINED:
+        raise InputError(
+            f"k is {asked.k} with why; expected at most {_MOST_EXPLAINED} hits that are explained"
+        )
     several = asked.queries is not None
     queries = context.checked(asked.queries if asked.queries is not None else [asked.query])
+    if asked.why:
+        _check_lengths(queries, _EXPLAINED_QUERY, "query")
     options = asked.model_dump(exclude={"query", "queries", "k"})
 
     def work(collection: Collection) -> list[dict[str, Any]]:
@@ -137,14 +148,18 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
 async def explain(asked: ExplainBody, name: str, context: Context) -> JsonResponse:
     """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
     texts = context.checked([asked.text] if asked.other is None else [asked.text, asked.other])
-    for place, text in enumerate(texts):
-        if len(text) > _EXPLAINED:  # each pair of words is looked at
-            raise TooLargeError(
-                f"text {place} has {len(text)} characters; expected at most {_EXPLAINED} of one that is explained"
-            )
+    _check_lengths(texts, _EXPLAINED, "text")
 
     def work(collection: Collection) -> Any:
         encoder = collection.encoder
         return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
 
     return JsonResponse(asdict(await context.ask(name, work)))
+
+
+def _check_lengths(texts: Sequence[str], most: int, what: str) -> None:
+    for place, text in enumerate(texts):
+        if len(text) > most:
+            raise TooLargeError(
+                f"{what} {place} has {len(text)} characters; expected at most {most} of one that is explained"
+            )

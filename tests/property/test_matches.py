@@ -78,3 +78,16 @@ def test_a_share_is_the_inner_product_of_weighted_and_projected_words():
     found = encoder.explain_match("renew a visa at the bank", "the river bank")
     for pair in found.pairs:
         assert pair.share == pytest.approx(expected[pair.first, pair.second], abs=1e-5)
+
+
+def test_of_long_texts_the_strongest_pairs_are_listed(monkeypatch, small_vectors):
+    encoder = GemEncoder(small_vectors)
+    texts = "the bank of the river the bank", "open a bank account at the bank of the river"
+    whole = encoder.explain_match(*texts)
+    assert len(whole.pairs) == 7 * 10
+    for most in (1, 10, 33, 69, 70, 71):
+        monkeypatch.setattr("gem_index.gem.matches.MOST_PAIRS", most)
+        found = encoder.explain_match(*texts)
+        assert [pair.share for pair in found.pairs] == [pair.share for pair in whole.pairs[:most]]
+        assert set(found.pairs) <= set(whole.pairs)
+        assert (found.cosine, found.first_words) == (whole.cosine, whole.first_words)

@@ -200,6 +200,8 @@ class TestSearch:
             ({"query": "a", "where": {"lang": {"$near": 1}}}, 400, "$near"),
             ({"queries": ["a", "!"]}, 400, "query 2"),
             ({"query": "a" * 1_000_001}, 413, "characters"),
+            ({"query": "a" * 1001, "why": True}, 413, "1001 characters"),
+            ({"query": "a", "why": True, "k": 101}, 400, "k is 101 with why"),
         ],
     )
     def test_bad_input(self, client, faq, body, status, told):
