@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+import httpx
+
 _ADDRESS = re.compile(r"Serving at (http://\S+)")
 
 
@@ -24,6 +26,7 @@ class ServerProcess:
         self, home: Path, *options: str, command: str = "serve", **environment: str
     ) -> None:
         self.log: list[str] = []
+        self._command = command
         self.status: int | None = None
         self._begun = threading.Event()
         self.url = ""
@@ -42,6 +45,8 @@ class ServerProcess:
         """Wait until requests can come."""
         assert self._begun.wait(60)
         assert self.url, "".join(self.log)
+        if self._command == "serve":  # in a new environment the kernels are compiled first
+            assert httpx.get(f"{self.url}/health/ready", timeout=120).status_code == 200
         return self
 
     def __exit__(

@@ -87,7 +87,9 @@ class TestServe:
                 "--alias",
                 "ada=gem-index",
             ) as server,
-            httpx.Client(base_url=server.url, headers={"Host": "shop.example"}) as client,
+            httpx.Client(
+                base_url=server.url, headers={"Host": "shop.example"}, timeout=60
+            ) as client,
         ):
             assert client.get("/collections").status_code == 401
             client.headers["Authorization"] = "Bearer secret-of-the-shop"

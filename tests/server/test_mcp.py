@@ -371,7 +371,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Authorization": "Be
 
 class TestHttp:
     def test_a_request_stands_for_itself(self, served):
-        answer = httpx.post(served.url, json=PING, headers=HEADERS)
+        answer = httpx.post(served.url, json=PING, headers=HEADERS, timeout=60)
         assert answer.status_code == 200
         assert answer.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -388,26 +388,28 @@ class TestHttp:
         ],
     )
     def test_who_may_ask(self, served, headers, status, told):
-        answer = httpx.post(served.url, json=PING, headers={**HEADERS, **headers})
+        answer = httpx.post(served.url, json=PING, headers={**HEADERS, **headers}, timeout=60)
         assert answer.status_code == status
         assert told in answer.text
 
     def test_other_methods_and_paths(self, served):
         for method, path in (("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/"), ("GET", "/docs")):
             address = served.url.removesuffix("/mcp") + path
-            answer = httpx.request(method, address, headers=HEADERS)
+            answer = httpx.request(method, address, headers=HEADERS, timeout=60)
             assert answer.status_code == (405 if path == "/mcp" else 404)
             assert f"found '{method} {path}'; expected POST /mcp" in answer.text
 
     def test_a_large_body(self, served):
-        answer = httpx.post(served.url, content=b"x" * ((16 << 20) + 1), headers=HEADERS)
+        answer = httpx.post(
+            served.url, content=b"x" * ((16 << 20) + 1), headers=HEADERS, timeout=60
+        )
         assert answer.status_code == 413
         assert "expected at most 16777216" in answer.text
 
     def test_what_is_no_message(self, served):
         for content in (b"", b"{", b"[]", b'{"jsonrpc": "2.0"}'):
             headers = {**HEADERS, "Content-Type": "application/json"}
-            answer = httpx.post(served.url, content=content, headers=headers)
+            answer = httpx.post(served.url, content=content, headers=headers, timeout=60)
             assert answer.status_code == 400
             assert "Traceback" not in answer.text
 
@@ -429,7 +431,7 @@ class TestHttp:
     def test_the_log_holds_no_texts_and_no_keys(self, served, reader):
         reader.answer("search", collection="faq", query="renew my unusual visa")
         reader.problem("search", collection="faq", query="an unusual problem", k=99)
-        httpx.post(served.url, content=b"unusual", headers=HEADERS)
+        httpx.post(served.url, content=b"unusual", headers=HEADERS, timeout=60)
         rows = [json.loads(line) for line in served.log if not line.startswith("Serving")]
         assert {(row["method"], row["route"]) for row in rows if row["status"] == 200} == {
             ("POST", "/mcp")

@@ -39,7 +39,7 @@ def test_its_requests_do_what_it_says(tmp_path):
             ).stdout
             for line in lines
         ]
-        assert httpx.get(f"{server.url}/collections/notes").json()["fitted"] == 2
+        assert httpx.get(f"{server.url}/collections/notes", timeout=60).json()["fitted"] == 2
     created, stored, found, refitted = answers
     assert json.loads(created)["name"] == "notes"
     assert json.loads(stored)["added"] == 2

@@ -184,7 +184,10 @@ class TestEnd:
         with ServerProcess(tmp_path / "home") as server:
             httpx.get(f"{server.url}/health", timeout=20)
         lines = [json.loads(line) for line in server.log if line.startswith("{")]
-        assert [line["route"] for line in lines if line["message"] == "request"] == ["/health"]
+        assert [line["route"] for line in lines if line["message"] == "request"] == [
+            "/health/ready",
+            "/health",
+        ]
         assert [line for line in server.log if not line.startswith(("{", "Serving at"))] == []
 
 
