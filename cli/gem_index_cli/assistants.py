@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index_cli.context import home_of
-from gem_index_cli.serving import read_keys
+from gem_index_cli.serving import Insecure, KeyFile, Names, read_keys
 
 __all__ = ["register"]
 
@@ -45,28 +44,9 @@ def mcp(
             min=0, max=65535, help="0 for any that is free. Default: 8081.", show_default=False
         ),
     ] = None,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
-            show_default=False,
-        ),
-    ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option(
-            "--insecure",
-            help="Listen at other addresses than this machine's own without a key, and answer to any name.",
-        ),
-    ] = False,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="A name by which clients reach the server, such as that of a reverse proxy; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
+    key_file: KeyFile = None,
+    insecure: Insecure = False,
+    name: Names = None,
 ) -> None:
     """Serve the collections to an assistant in the Model Context Protocol: list, search, read, explain, add.
 

@@ -22,9 +22,32 @@ from gem_index_cli.parameters import AsJson
 if TYPE_CHECKING:
     from gem_index.home.key_library import Permission
 
-__all__ = ["keys", "read_keys", "register"]
+__all__ = ["Insecure", "KeyFile", "Names", "keys", "read_keys", "register"]
 
 keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_help=True)
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
+        show_default=False,
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Listen at other addresses than this machine's own without a key, and answer to any name.",
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        help="A name by which clients reach the server, such as that of a reverse proxy; may be given again.",
+        show_default=False,
+    ),
+]
 
 
 def serve(
@@ -37,28 +60,9 @@ def serve(
             min=1, max=256, help="Processes; one on few cores, as each reads the word vectors."
         ),
     ] = 1,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
-            show_default=False,
-        ),
-    ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option(
-            "--insecure",
-            help="Listen at other addresses than this machine's own without a key, and answer to any name.",
-        ),
-    ] = False,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="A name by which clients reach the server, such as that of a reverse proxy; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
+    key_file: KeyFile = None,
+    insecure: Insecure = False,
+    name: Names = None,
     alias: Annotated[
         list[str] | None,
         typer.Option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -23,12 +22,12 @@ from gem_index.server.errors import (
     OpenAIError,
     RerankError,
     TeiError,
-    described_errors,
+    error_descriptions,
     error_response,
-    shown,
+    message_for,
     status_of,
 )
-from gem_index.server.guard import Guard
+from gem_index.server.guard import Guard, note_refusal
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -39,7 +38,6 @@ from gem_index.settings import load_settings
 
 __all__ = ["create_app"]
 
-_LOG = logging.getLogger("gem_index.server")
 _ABOUT = """Sentence vectors (GEM), re-ranking and search without a GPU or a model.
 
 Errors are JSON in the shape of the interface that a route belongs to. Where the server has keys, each request brings one:
@@ -92,16 +90,16 @@ def create_app(
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
-        responses=described_errors(OpenAIError),
+        responses=error_descriptions(OpenAIError),
     )
     app.state.context, app.state.ready = context, False
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
-    openai.DIRECT.add_to(app, described_errors(OpenAIError))
-    tei.DIRECT.add_to(app, described_errors(TeiError))
+    openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
+    tei.DIRECT.add_to(app, error_descriptions(TeiError))
     for module in (openai, collections, documents, searching):
         app.include_router(module.router)
-    app.include_router(reranking.router, responses=described_errors(RerankError))
-    app.include_router(tei.router, responses=described_errors(TeiError))
+    app.include_router(reranking.router, responses=error_descriptions(RerankError))
+    app.include_router(tei.router, responses=error_descriptions(TeiError))
 
     @app.get("/health/live", tags=["Health"])
     @app.get("/health", tags=["Health"])
@@ -133,9 +131,8 @@ def _handle_errors(app: FastAPI) -> None:
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
         status = status_of(error)
         if status >= 500:
-            fields = {"error": type(error).__name__, "detail": str(error)}
-            _LOG.error("a request failed", extra={"fields": fields})
-        return error_response(request.url.path, status, shown(error))
+            note_refusal(error)
+        return error_response(request.url.path, status, message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:

@@ -13,7 +13,7 @@ from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
-from gem_index.server.events import answered_with_events
+from gem_index.server.events import answer_with_events
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import ADMIN, READ, Context
 from gem_index.vectors.specification import VectorSpec
@@ -109,13 +109,13 @@ async def drop(name: str, context: Context) -> dict[str, str]:
 @router.get("/{name}/drift", dependencies=READ)
 async def drift(name: str, context: Context) -> dict[str, Any]:
     """Return how far the texts have moved from those that the model was fitted on."""
-    return asdict(await context.ask(name, Collection.drift))
+    return asdict(await context.examine(name, Collection.drift))
 
 
 @router.post("/{name}/duplicates", dependencies=READ)
 async def duplicates(asked: DuplicatesBody, name: str, context: Context) -> JsonResponse:
     """Return groups of documents that say nearly the same, the largest first."""
-    groups = await context.ask(name, lambda c: c.duplicates(asked.threshold, where=asked.where))
+    groups = await context.examine(name, lambda c: c.duplicates(asked.threshold, where=asked.where))
     return JsonResponse({"groups": [asdict(group) for group in groups]})
 
 
@@ -136,7 +136,7 @@ async def refit(request: Request, name: str, context: Context) -> Response:
         collection.refit(progress=progress)
         return asdict(collection.status())
 
-    return await answered_with_events(request, context, name, work)
+    return await answer_with_events(request, context, name, work)
 
 
 @router.post("/{name}/push", dependencies=ADMIN, responses=_EVENTS)
@@ -151,4 +151,4 @@ async def push(request: Request, asked: PushBody, name: str, context: Context) -
         report = collection.push(context.targets[asked.target], progress=progress, **options)
         return {**asdict(report), "target": asked.target}
 
-    return await answered_with_events(request, context, name, work)
+    return await answer_with_events(request, context, name, work)

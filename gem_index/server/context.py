@@ -56,6 +56,7 @@ class ServerContext:
         self.encoding = EncodingQueue(limits.waiting)
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
+        self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
         self._waiting = 0
         self._running: set[asyncio.Future[Any]] = set()
 
@@ -81,6 +82,10 @@ class ServerContext:
     async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
         """Return what a function reads of a collection."""
         return await self.read(lambda: self.collections.ask(name, question))
+
+    async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
+        """Return what a function finds that reads all of a collection, one after the other: searches do not wait for it."""
+        return await self._run(self._examiner, lambda: self.collections.ask(name, question))
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return what a function that writes to a collection returns."""
@@ -111,16 +116,16 @@ class ServerContext:
         OverloadedError
             If too many wait already.
         """
-        checked = self.checked(texts)
+        checked = self.check_texts(texts)
         return await self.encoding.encode(await self.model(model), checked)
 
-    def checked(self, texts: Sequence[object]) -> list[str]:
+    def check_texts(self, texts: Sequence[object]) -> list[str]:
         """Return texts that are within the limits."""
         if len(texts) > self.limits.texts:
             raise TooLargeError(f"found {len(texts)} texts; expected at most {self.limits.texts}")
-        return [self._checked(text, place) for place, text in enumerate(texts)]
+        return [self._check_text(text, place) for place, text in enumerate(texts)]
 
-    def _checked(self, text: object, place: int) -> str:
+    def _check_text(self, text: object, place: int) -> str:
         if not isinstance(text, str):
             raise InputError(f"text {place} is {quoted(text)}; expected a string")
         if len(text) > self.limits.characters:
@@ -136,6 +141,7 @@ class ServerContext:
             await asyncio.wait(self._running)
         self._writer.shutdown()
         self._readers.shutdown()
+        self._examiner.shutdown()
 
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], _Result]) -> _Result:
         if self._waiting >= self.limits.requests:

@@ -20,7 +20,7 @@ from gem_index.server.errors import (
     MissingDocumentError,
     TooLargeError,
     error_response,
-    shown,
+    message_for,
     status_of,
 )
 from gem_index.server.responses import JsonResponse
@@ -70,7 +70,7 @@ def is_stream(path: str) -> bool:
 @router.put("", dependencies=WRITE)
 async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str, Any]:
     """Store documents by id, in one transaction; they are on the disk when this answers."""
-    context.checked([document.text for document in asked.documents])
+    context.check_texts([document.text for document in asked.documents])
     documents = [Document(id=d.id, text=d.text, metadata=d.metadata) for d in asked.documents]
     return asdict(await context.change(name, lambda collection: collection.ingest(documents)))
 
@@ -107,7 +107,7 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
             counts.update(await _ingest(batch, name, context))
     except GemIndexError as error:
         stored = _stored(counts)
-        return error_response(request.url.path, status_of(error), shown(error), stored=stored)
+        return error_response(request.url.path, status_of(error), message_for(error), stored=stored)
     return JsonResponse({"collection": name, **_stored(counts)})
 
 
@@ -154,10 +154,15 @@ def _document(number: int, line: bytes, context: ServerContext) -> Document:
     ):
         raise InputError(f"line {number} is {quoted(fields)}; expected an object with id and text")
     try:
-        context.checked([fields["text"]])
-        return Document(id=fields["id"], text=fields["text"], metadata=fields.get("metadata") or {})
+        context.check_texts([fields["text"]])
+        metadata = fields.get("metadata")
+        return Document(
+            id=fields["id"], text=fields["text"], metadata={} if metadata is None else metadata
+        )
+    except TooLargeError as error:
+        raise TooLargeError(f"line {number}: {error}") from error
     except InputError as error:
-        raise type(error)(f"line {number}: {error}") from error
+        raise InputError(f"line {number}: {error}") from error
 
 
 @router.post("/delete", dependencies=WRITE)

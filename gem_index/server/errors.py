@@ -19,9 +19,9 @@ __all__ = [
     "TeiError",
     "TooLargeError",
     "UnauthorizedError",
-    "described_errors",
+    "error_descriptions",
     "error_response",
-    "shown",
+    "message_for",
     "status_of",
 ]
 
@@ -135,7 +135,7 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
 """What clients are told where an error names files and processes of the server's machine."""
 
 
-def shown(error: Exception) -> str:
+def message_for(error: Exception) -> str:
     """Return what a client is told of an error."""
     return next((told for kind, told in _UNTOLD if isinstance(error, kind)), str(error))
 
@@ -145,7 +145,7 @@ def status_of(error: Exception) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def described_errors(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+def error_descriptions(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     """Return what the OpenAPI document says of errors with a body."""
     return {
         status: {"model": body, "description": description}

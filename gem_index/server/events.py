@@ -13,17 +13,17 @@ from gem_index.collection import Collection
 from gem_index.errors import GemIndexError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import shown, status_of
-from gem_index.server.responses import JsonResponse, dumped
+from gem_index.server.errors import message_for, status_of
+from gem_index.server.responses import JsonResponse, to_json
 
-__all__ = ["answered_with_events"]
+__all__ = ["answer_with_events"]
 
 _EVERY = 10.0  # seconds after which a silent stream says that it is alive
 
 Work = Callable[[Collection, Progress], Mapping[str, Any]]
 
 
-async def answered_with_events(
+async def answer_with_events(
     request: Request, context: ServerContext, name: str, work: Work
 ) -> Response:
     """Run something that writes to a collection; it goes on if the client does not wait for its end."""
@@ -47,8 +47,13 @@ async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterato
         event = {"stage": stage, "done": done, "total": total}
         loop.call_soon_threadsafe(put, event)
 
+    def end(ended: asyncio.Future[Mapping[str, Any]]) -> None:
+        if not ended.cancelled():
+            ended.exception()  # asyncio would log it, with what it quotes, if the client has gone
+        put({})
+
     running = asyncio.ensure_future(context.change(name, lambda c: work(c, note)))
-    running.add_done_callback(lambda _: put({}))
+    running.add_done_callback(end)
     while True:
         try:
             async with asyncio.timeout(_EVERY):
@@ -62,11 +67,11 @@ async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterato
     try:
         yield _event("done", running.result())
     except GemIndexError as error:
-        yield _event("error", {"message": shown(error), "status": status_of(error)})
+        yield _event("error", {"message": message_for(error), "status": status_of(error)})
 
 
 def _event(kind: str, values: Mapping[str, Any]) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), dumped(values))
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), to_json(values))
 
 
 def _unheard(stage: str, done: int, total: int) -> None:

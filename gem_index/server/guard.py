@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 
 from fastapi import HTTPException
 
+from gem_index.errors import GemIndexError
 from gem_index.quoting import quoted
 from gem_index.server.errors import error_response
 from gem_index.server.metrics import Metrics
 from gem_index.server.settings import Limits
 
-__all__ = ["ACCESS", "Guard"]
+__all__ = ["ACCESS", "Guard", "note_failure", "note_refusal"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -227,6 +228,12 @@ class _Exchange:
             raise _RefusedError(
                 503, "the bodies of other requests fill the server's memory; try again in a second"
             )
+
+
+def note_refusal(error: GemIndexError) -> None:
+    """Log an error that is no fault of a request, with what clients are not told."""
+    fields = {"error": type(error).__name__, "detail": str(error)}
+    _LOG.error("a request failed", extra={"fields": fields})
 
 
 def note_failure(error: BaseException, request_id: str) -> None:

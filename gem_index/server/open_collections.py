@@ -38,7 +38,7 @@ class OpenCollections:
         UnknownNameError
             If there is none of that name.
         """
-        held = self._held(name)
+        held = self._find(name)
         if held is not None:
             try:
                 return question(held)
@@ -46,15 +46,15 @@ class OpenCollections:
                 if error.kind != "collection":
                     raise
                 self._forget(held)  # it was dropped; there may be another of its name
-        return question(self._opened(name))
+        return question(self._open_again(name))
 
-    def _held(self, name: str) -> Collection | None:
+    def _find(self, name: str) -> Collection | None:
         with self._lock:
             if name in self._open:
                 self._open.move_to_end(name)
             return self._open.get(name)
 
-    def _opened(self, name: str) -> Collection:
+    def _open_again(self, name: str) -> Collection:
         found = self._home.collection(name)
         with self._lock:
             found = self._open.setdefault(name, found)

@@ -16,7 +16,7 @@ from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context
 
-__all__ = ["cosines", "ranked", "router"]
+__all__ = ["cosines", "rank", "router"]
 
 router = APIRouter(tags=["Cohere and Jina"])
 
@@ -62,7 +62,7 @@ async def rerank(asked: RerankRequest, context: Context) -> JsonResponse:
     """Order documents by their cosine with a query, best first."""
     fields = asked.rank_fields or ["text"]
     texts = [_text(each, place, fields) for place, each in enumerate(asked.documents)]
-    order = await ranked(context, asked.model, asked.query, texts)
+    order = await rank(context, asked.model, asked.query, texts)
     results: list[dict[str, Any]] = []
     for place, score in order[: asked.top_n]:
         result: dict[str, Any] = {"index": place, "relevance_score": score}
@@ -81,7 +81,7 @@ async def rerank(asked: RerankRequest, context: Context) -> JsonResponse:
     )
 
 
-async def ranked(
+async def rank(
     context: ServerContext, model: str, query: str, texts: list[str]
 ) -> list[tuple[int, float]]:
     """Return positions and cosines with a query, best first; equal ones in the order of the texts."""

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-__all__ = ["JsonResponse", "dumped"]
+__all__ = ["JsonResponse", "to_json"]
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
@@ -22,10 +22,10 @@ class JsonResponse(Response):
 
     def render(self, content: Any) -> bytes:
         """Return the body."""
-        return dumped(content)
+        return to_json(content)
 
 
-def dumped(content: Any) -> bytes:
+def to_json(content: Any) -> bytes:
     """Return a value as JSON."""
     try:
         return orjson.dumps(content, _plain, _OPTIONS)

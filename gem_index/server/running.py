@@ -27,7 +27,7 @@ from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server.app import create_app
 from gem_index.server.metrics import MULTIPROCESS
-from gem_index.server.responses import dumped
+from gem_index.server.responses import to_json
 from gem_index.server.settings import Limits
 from gem_index.targets.registry import check_target
 
@@ -149,7 +149,7 @@ def serve(
     with tempfile.TemporaryDirectory(prefix="gem-index-metrics-") as shared:
         if options.workers > 1:
             os.environ[MULTIPROCESS] = shared
-        with listening(options.host, options.port) as listener:
+        with open_listener(options.host, options.port) as listener:
             host, port = listener.getsockname()[:2]
             announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             if options.workers > 1:
@@ -158,7 +158,7 @@ def serve(
                 uvicorn.Server(config).run(sockets=[listener])
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address.
 
     Raises
@@ -276,7 +276,7 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
-        return dumped(line).decode()
+        return to_json(line).decode()
 
 
 def log_as_json() -> None:

@@ -23,6 +23,7 @@ _EXPLAINED_QUERY = (
     1000  # and of a query, whose words are paired with those of documents of any length
 )
 _MOST_EXPLAINED = 100  # hits
+_MOST_HITS = 10_000  # of all queries of a request
 
 router = APIRouter(prefix="/collections/{name}", tags=["Search"])
 
@@ -97,9 +98,13 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
             f"k is {asked.k} with why; expected at most {_MOST_EXPLAINED} hits that are explained"
         )
     several = asked.queries is not None
-    queries = context.checked(asked.queries if asked.queries is not None else [asked.query])
+    queries = context.check_texts(asked.queries if asked.queries is not None else [asked.query])
     if asked.why:
         _check_lengths(queries, _EXPLAINED_QUERY, "query")
+    if len(queries) * asked.k > _MOST_HITS:
+        raise TooLargeError(
+            f"found {len(queries)} queries with k {asked.k}; expected at most {_MOST_HITS} hits of a request"
+        )
     options = asked.model_dump(exclude={"query", "queries", "k"})
 
     def work(collection: Collection) -> list[dict[str, Any]]:
@@ -138,8 +143,8 @@ async def neighbours(asked: NeighboursBody, name: str, context: Context) -> Json
 @router.post("/rerank", dependencies=READ)
 async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse:
     """Order candidates by their cosine with a query."""
-    texts = context.checked(asked.candidates)
-    context.checked([asked.query])
+    texts = context.check_texts(asked.candidates)
+    context.check_texts([asked.query])
     found = await context.ask(name, lambda c: c.rerank(asked.query, texts, asked.top_n))
     return JsonResponse({"query": asked.query, "results": [asdict(each) for each in found]})
 
@@ -147,7 +152,7 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
 @router.post("/explain", dependencies=READ)
 async def explain(asked: ExplainBody, name: str, context: Context) -> JsonResponse:
     """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
-    texts = context.checked([asked.text] if asked.other is None else [asked.text, asked.other])
+    texts = context.check_texts([asked.text] if asked.other is None else [asked.text, asked.other])
     _check_lengths(texts, _EXPLAINED, "text")
 
     def work(collection: Collection) -> Any:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
 from gem_index.server.openai import check_dimensions
-from gem_index.server.reranking import cosines, ranked
+from gem_index.server.reranking import cosines, rank
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
     READ,
@@ -98,19 +98,19 @@ async def embed(request: Request) -> JsonResponse:
     """Return unit vectors, zeros for a text without a word."""
     await may_read(request)
     asked = await body_of(request, EmbedRequest)
-    return await _embedded(await context_of(request), asked)
+    return await _embed(await context_of(request), asked)
 
 
 @router.post("/rerank", dependencies=READ, response_model=list[Ranked])
 async def rerank(asked: TextRerankRequest, context: Context) -> JsonResponse:
     """Order texts by their cosine with a query, best first."""
-    return await _ranked(context, asked)
+    return await _rank(context, asked)
 
 
 @router.post("/similarity", dependencies=READ, response_model=list[float])
 async def similarity(asked: SimilarityRequest, context: Context) -> JsonResponse:
     """Return the cosines of a sentence with others."""
-    return await _compared(context, asked)
+    return await _compare(context, asked)
 
 
 @router.post("/", dependencies=READ)
@@ -119,10 +119,10 @@ async def at_root(
 ) -> JsonResponse:
     """Do what the body is for: /embed, /rerank or /similarity."""
     if isinstance(asked, EmbedRequest):
-        return await _embedded(context, asked)
+        return await _embed(context, asked)
     if isinstance(asked, TextRerankRequest):
-        return await _ranked(context, asked)
-    return await _compared(context, asked)
+        return await _rank(context, asked)
+    return await _compare(context, asked)
 
 
 @router.get("/info", dependencies=READ, response_model=Info)
@@ -141,21 +141,21 @@ async def info(context: Context) -> JsonResponse:
     return JsonResponse(found.model_dump())
 
 
-async def _embedded(context: ServerContext, asked: EmbedRequest) -> JsonResponse:
+async def _embed(context: ServerContext, asked: EmbedRequest) -> JsonResponse:
     texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
     await check_dimensions(context, asked.model, asked.dimensions)
     return JsonResponse(list(await context.encode(asked.model, texts)))
 
 
-async def _ranked(context: ServerContext, asked: TextRerankRequest) -> JsonResponse:
-    order = await ranked(context, asked.model, asked.query, asked.texts)
+async def _rank(context: ServerContext, asked: TextRerankRequest) -> JsonResponse:
+    order = await rank(context, asked.model, asked.query, asked.texts)
     rows: list[dict[str, Any]] = [{"index": place, "score": score} for place, score in order]
     if asked.return_text:
         rows = [{**row, "text": asked.texts[row["index"]]} for row in rows]
     return JsonResponse(rows)
 
 
-async def _compared(context: ServerContext, asked: SimilarityRequest) -> JsonResponse:
+async def _compare(context: ServerContext, asked: SimilarityRequest) -> JsonResponse:
     inputs = asked.inputs
     return JsonResponse(
         await cosines(context, asked.model, inputs.source_sentence, inputs.sentences)

@@ -143,6 +143,7 @@ class TestStream:
             (b'{"id": "1", "text": 3}', "line 1502"),
             (b'{"id": [], "text": "x"}', "line 1502"),
             (b'{"id": "1", "text": "x", "metadata": [1]}', "line 1502"),
+            (b'{"id": "1", "text": "x", "metadata": []}', "line 1502"),
             (b"\xff", "line 1502 is not JSON"),
         ],
     )
@@ -199,6 +200,7 @@ class TestSearch:
             ({"query": "a", "fusion": "sum"}, 400, "sum"),
             ({"query": "a", "where": {"lang": {"$near": 1}}}, 400, "$near"),
             ({"queries": ["a", "!"]}, 400, "query 2"),
+            ({"queries": ["a"] * 11, "k": 1000}, 413, "11 queries with k 1000"),
             ({"query": "a" * 1_000_001}, 413, "characters"),
             ({"query": "a" * 1001, "why": True}, 413, "1001 characters"),
             ({"query": "a", "why": True, "k": 101}, 400, "k is 101 with why"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 
 import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home
 from gem_index.server.app import create_app
+from gem_index.server.context import ServerContext
+from gem_index.server.errors import OverloadedError
 from gem_index.server.running import JsonFormatter
 from gem_index.server.settings import Limits
 
@@ -156,12 +159,8 @@ class TestLimits:
             Limits.of_environment({"GEM_INDEX_SERVER_TEXTS": text})
 
     def test_requests_that_wait_are_bounded(self, home: Home):
-        from gem_index.server.context import ServerContext
-        from gem_index.server.errors import OverloadedError
-
         async def many():
             context = ServerContext(home, Limits(requests=3), 1, {}, {})
-            import threading
 
             hold = threading.Event()
             running = [asyncio.ensure_future(context.read(hold.wait)) for _ in range(3)]
@@ -178,3 +177,20 @@ class TestLimits:
             await context.close()
 
         asyncio.run(many())
+
+    def test_a_search_does_not_wait_for_what_reads_all(self, home: Home):
+        home.create_collection("faq").ingest([("1", "a river bank")])
+
+        async def both():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            hold = threading.Event()
+            long = asyncio.ensure_future(context.examine("faq", lambda _: hold.wait(20)))
+            await asyncio.sleep(0.05)
+            found = await asyncio.wait_for(context.ask("faq", lambda c: c.search("bank")), 10)
+            assert not long.done()
+            hold.set()
+            assert await long
+            await context.close()
+            return found
+
+        assert [hit.id for hit in asyncio.run(both())] == ["1"]

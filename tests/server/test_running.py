@@ -15,7 +15,7 @@ import pytest
 
 from gem_index import Home
 from gem_index.errors import ConfigError
-from gem_index.server.running import ServeOptions, listening, serve
+from gem_index.server.running import ServeOptions, open_listener, serve
 from server_process import ServerProcess
 
 
@@ -224,12 +224,12 @@ class TestRefusals:
 
     def test_a_port_that_is_taken(self, home):
         with (
-            listening("127.0.0.1", 0) as taken,
+            open_listener("127.0.0.1", 0) as taken,
             pytest.raises(ConfigError, match="cannot listen at '127.0.0.1', port"),
         ):
-            listening("127.0.0.1", taken.getsockname()[1])
+            open_listener("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(ConfigError, match="cannot listen at 'no.such.host.invalid'"):
-            listening("no.such.host.invalid", 0)
+            open_listener("no.such.host.invalid", 0)
 
     def test_an_alias_of_nothing(self, home):
         options = ServeOptions(home=str(home.root), port=0, aliases={"gpt": "nope"})

@@ -115,7 +115,7 @@ class AddAnswer(Answer):
 
 async def add(shared: SharedCollections, asked: AddArguments) -> AddAnswer:
     """Store documents by id, in one transaction."""
-    shared.context.checked([each.text for each in asked.documents])
+    shared.context.check_texts([each.text for each in asked.documents])
     documents = [_document(each) for each in asked.documents]
     report = await shared.change(asked.collection, lambda collection: collection.ingest(documents))
     return AddAnswer(

@@ -83,7 +83,7 @@ class ExplainAnswer(Answer):
 
 async def explain(shared: SharedCollections, asked: ExplainArguments) -> ExplainAnswer:
     """Return how much each word of a text weighs, or why two texts match."""
-    text, *others = shared.context.checked(
+    text, *others = shared.context.check_texts(
         [asked.text] if asked.other is None else [asked.text, asked.other]
     )
 

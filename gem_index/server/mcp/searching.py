@@ -122,7 +122,7 @@ class SearchAnswer(Answer):
 
 async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAnswer:
     """Return the documents that match a query best."""
-    [query] = shared.context.checked([asked.query])
+    [query] = shared.context.check_texts([asked.query])
 
     def work(collection: Collection) -> list[Found]:
         hits = collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)

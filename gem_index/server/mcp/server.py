@@ -27,8 +27,8 @@ from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import ForbiddenError, status_of
-from gem_index.server.guard import note_failure
+from gem_index.server.errors import ForbiddenError, message_for, status_of
+from gem_index.server.guard import note_failure, note_refusal
 from gem_index.server.mcp.shared import SharedCollections, ToolKind
 from gem_index.server.mcp.tools import TOOLS
 from gem_index.server.settings import Limits
@@ -83,7 +83,7 @@ def mcp_server(
     context = ServerContext(home, bounds, load_settings().threads, {}, {})
     shared = SharedCollections(context, shown or None)
     kinds = {kind.name: kind for kind in TOOLS if allow_add or not kind.writes}
-    advertised = {name: _advertised(kind) for name, kind in kinds.items()}
+    advertised = {name: _advertise(kind) for name, kind in kinds.items()}
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
@@ -109,14 +109,14 @@ def mcp_server(
         try:
             if kind.writes:
                 await may_write(asked.request)
-            return await _answered(kind, shared, call.arguments or {})
+            return await _answer(kind, shared, call.arguments or {})
         except GemIndexError as error:
-            if status_of(error) == 500:
-                note_failure(error, str(asked.request_id))
-            return _failed(str(error))
+            if status_of(error) >= 500:
+                note_refusal(error)
+            return _failure(message_for(error))
         except Exception as error:  # noqa: BLE001 - the server outlives its requests
             note_failure(error, str(asked.request_id))
-            return _failed("the server failed; its log says where")
+            return _failure("the server failed; its log says where")
 
     return Server(
         "gem-index",
@@ -145,7 +145,7 @@ class _Schema(GenerateJsonSchema):
         return False
 
 
-def _advertised(kind: ToolKind) -> Tool:
+def _advertise(kind: ToolKind) -> Tool:
     return Tool(
         name=kind.name,
         title=kind.title,
@@ -162,13 +162,13 @@ def _advertised(kind: ToolKind) -> Tool:
     )
 
 
-async def _answered(
+async def _answer(
     kind: ToolKind, shared: SharedCollections, arguments: dict[str, Any]
 ) -> CallToolResult:
     try:
         asked = kind.arguments.model_validate(arguments)
     except ValidationError as error:
-        return _failed(_problem(kind, error))
+        return _failure(_problem(kind, error))
     answer = await kind.run(shared, asked)
     content = answer.model_dump(mode="json", exclude_none=True)
     # JSON also as text, for clients that pass on nothing else; there a text cannot pose as another
@@ -193,5 +193,5 @@ def _problem(kind: ToolKind, error: ValidationError) -> str:
     return f"{place} is {quoted(first['input'])}; expected: {first['msg']}"
 
 
-def _failed(problem: str) -> CallToolResult:
+def _failure(problem: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=problem)], is_error=True)

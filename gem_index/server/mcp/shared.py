@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
@@ -70,13 +71,13 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, ABC):
     """What a tool returns."""
 
     @property
+    @abstractmethod
     def summary(self) -> str:
         """The answer in a sentence."""
-        raise NotImplementedError
 
 
 CollectionName = Annotated[
