@@ -205,10 +205,13 @@ class _Exchange:
         """Send a part of the answer."""
         if message["type"] == "http.response.start":
             self.status, self._begun = message["status"], True
-            added = [*_HEADERS, (b"x-request-id", self.request_id)]
+            given = list(message.get("headers", ()))
+            own = {name for name, _ in given}  # the page brings its own rules
+            added = [pair for pair in _HEADERS if pair[0] not in own]
+            added.append((b"x-request-id", self.request_id))
             if not self._whole:  # nobody reads the rest of the body
                 added.append((b"connection", b"close"))
-            message["headers"] = [*message.get("headers", ()), *added]
+            message["headers"] = [*given, *added]
         await self._send(message)
 
     async def refuse(self, status: int, problem: str) -> None:

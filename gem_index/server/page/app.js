@@ -1,0 +1,97 @@
+// The frame: which collection, which view, light or dark.
+
+import { api, explained } from "./api.js";
+import { compareView } from "./compare.js";
+import { count, fill, h, own, problemPlace } from "./dom.js";
+import { rerankView } from "./rerank.js";
+import { format, go, onPlace, place } from "./router.js";
+import { searchView } from "./search.js";
+import { themeSwitch } from "./theme.js";
+
+const VIEWS = {
+  search: ["Search", searchView],
+  rerank: ["Re-rank", rerankView],
+  compare: ["Compare", compareView],
+};
+
+const main = document.getElementById("main");
+const select = h("select", { id: "collection", change: () => go({ collection: select.value, params: {} }) });
+const about = h("p", { class: "about" });
+const links = h("ul", null);
+const [problem, tell] = problemPlace();
+let collections = [];
+let mounted = null; // collection and view
+let update = null;
+
+fill(document.getElementById("side"),
+  h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
+  h("div", { class: "choose" }, h("label", { for: "collection" }, "Collection"), select, about),
+  h("nav", { "aria-label": "Views" }, links),
+  problem,
+  h("div", { class: "foot" }, themeSwitch(),
+    h("p", { class: "keys" }, h("kbd", null, "/"), " search ", h("kbd", null, "\u2191"), h("kbd", null, "\u2193"), " hits ",
+      h("kbd", null, "Enter"), " open ", h("kbd", null, "Esc"), " close")));
+
+/** Read the collections again; `chosen` is gone to. */
+async function refresh(chosen) {
+  try {
+    collections = (await api("GET", "collections")).collections;
+    tell("");
+  } catch (error) {
+    tell(explained(error));
+  }
+  fill(select, collections.map(({ name }) => h("option", { value: name }, name)));
+  if (chosen) go({ collection: chosen, params: {} });
+  else show(place);
+}
+
+function show({ collection, view, params }) {
+  const known = collections.find(({ name }) => name === collection);
+  if (collection === null && collections.length) {
+    go({ collection: collections[0].name }, { replace: true });
+    return;
+  }
+  const [title, make] = VIEWS[view] ?? VIEWS.search;
+  select.value = collection ?? "";
+  fill(about, known ? [count(known.documents, "document"), h("br"),
+    known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet"] : null);
+  fill(links, Object.entries(VIEWS).map(([name, [label]]) => h("li", null,
+    h("a", { href: format({ collection, view: name, params: {} }), "aria-current": name === view ? "page" : null }, label))));
+  document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;
+  const here = `${collection}\n${view}`;
+  if (mounted !== here) {
+    mounted = here;
+    const root = h("div", { class: `view ${view}` });
+    fill(main, h("h1", null, title, collection ? [" ", own(collection, { class: "of" })] : null), root);
+    const unknown = collection !== null && !known && collections.length;
+    if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
+    else if (!known) fill(root, welcome());
+    update = !unknown && known ? make(root, { collection, status: known, refresh }) : null;
+  }
+  update?.(params);
+}
+
+function welcome() {
+  return h("div", { class: "empty" },
+    h("p", null, "There is no collection yet."),
+    h("p", null, "Make one from a file:"),
+    h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl")));
+}
+
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]") || event.target.closest("input:not([type=radio],[type=checkbox]), textarea, select")) return;
+  const box = document.getElementById("query");
+  if (!box) return;
+  event.preventDefault();
+  box.focus();
+  box.select();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the hash holds the place
+  main.focus();
+});
+
+onPlace(show);
+await refresh();
+document.getElementById("query")?.focus();

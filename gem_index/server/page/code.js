@@ -1,0 +1,105 @@
+// Code for what is on the screen, quoted so that any text may be in it.
+
+import { announce, h } from "./dom.js";
+
+// Control, invisible and bidirectional characters, which a reader of code would not see.
+const UNSEEN = /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** Return a value as JSON whose characters can all be seen. */
+export function json(value) {
+  return JSON.stringify(value).replace(UNSEEN, escape);
+}
+
+function escape(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Return a text as one word of a POSIX shell; of bash where it has characters that cannot be seen. */
+export function shell(text) {
+  if (/^[A-Za-z0-9_./:@%+=,-]+$/.test(text)) return text;
+  UNSEEN.lastIndex = 0;
+  if (!UNSEEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+  return `$'${text.replace(/[\\']/g, "\\$&").replaceAll("\0", "").replace(UNSEEN, (found) => (found === "\n" ? "\\n" : escape(found)))}'`;
+}
+
+/** Return a JSON value as Python. */
+export function python(value) {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (typeof value === "object") {
+    return `{${Object.entries(value).map(([name, each]) => `${json(name)}: ${python(each)}`).join(", ")}}`;
+  }
+  return json(value);
+}
+
+/** Return a call of curl. */
+export function curl(path, body, method = "POST") {
+  const url = new URL(path, document.baseURI).href;
+  return [
+    `curl ${method === "POST" ? "" : `-X ${method} `}${shell(url)}`,
+    "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"",
+    "  -H 'content-type: application/json'",
+    `  -d ${shell(json(body))}`,
+  ].join(" \\\n");
+}
+
+/** Return a command of gem-index: options, then what is no option, even if it begins with a dash. */
+export function command(name, places, options) {
+  const said = Object.entries(options).filter(([, value]) => value !== undefined && value !== false)
+    .map(([option, value]) => (value === true ? option : `${option} ${shell(String(value))}`));
+  const guarded = places.some((place) => place.startsWith("-")) ? ["--"] : [];
+  return ["gem-index", name, ...said, ...guarded, ...places.map(shell)].join(" ");
+}
+
+/** Return Python that opens a collection and does something with it. */
+export function pythonOf(collection, lines) {
+  return ["from gem_index import Home", "", `collection = Home().collection(${python(collection)})`, ...lines].join("\n");
+}
+
+/** Return Python keyword arguments, without those that are undefined. */
+export function keywords(values) {
+  return Object.entries(values).filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `, ${name}=${python(value)}`).join("");
+}
+
+let chosen = "Python";
+
+/** Return a panel with code in several languages; `make` returns it by language whenever the panel is looked at. */
+export function codePanel(make) {
+  const code = h("code", null);
+  const block = h("pre", { tabindex: 0, "aria-label": "Code" }, code);
+  const tabs = h("div", { class: "choices", role: "group", "aria-label": "Language" });
+  const show = () => {
+    const all = make();
+    if (!(chosen in all)) chosen = Object.keys(all)[0];
+    code.textContent = all[chosen];
+    tabs.replaceChildren(...Object.keys(all).map((language) => h("button", {
+      type: "button", "aria-pressed": String(language === chosen),
+      click: () => { chosen = language; show(); tabs.querySelector("[aria-pressed=true]").focus(); },
+    }, language)));
+  };
+  const copy = h("button", { type: "button", click: async () => {
+    await copied(code.textContent);
+    announce("Copied.");
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+  } }, "Copy");
+  const panel = h("details", { class: "code" }, h("summary", null, "Code for this"),
+    h("div", { class: "row" }, tabs, copy), block);
+  panel.addEventListener("toggle", () => { if (panel.open) show(); });
+  return { panel, refresh: () => { if (panel.open) show(); } };
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text); // not where the page came over plain HTTP from elsewhere
+  } catch {
+    const area = h("textarea", { value: text, "aria-hidden": "true", class: "hidden" });
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}

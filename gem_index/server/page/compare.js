@@ -1,0 +1,56 @@
+// Compare two texts.
+
+import { collectionPath, explained } from "./api.js";
+import { codePanel, command, curl, python, pythonOf } from "./code.js";
+import { announce, field, figure, fill, h, problemPlace } from "./dom.js";
+import { showMatch } from "./match.js";
+import { place, setParams } from "./router.js";
+
+/** Make the view; returns what brings it to the present place. */
+export function compareView(root, { collection }) {
+  let asked = null;
+  const first = h("textarea", { rows: 3, id: "first" });
+  const second = h("textarea", { rows: 3, id: "second" });
+  const [problem, tell] = problemPlace();
+  const score = h("p", { class: "result" });
+  const content = h("div", null);
+  const code = codePanel(() => snippets(collection, place.params));
+  fill(root,
+    h("form", { submit: (event) => {
+      event.preventDefault();
+      setParams({ a: first.value, b: second.value });
+    } },
+    h("div", { class: "sides" }, field("One text", first), field("Another text", second)),
+    h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Compare"))),
+    problem, score, content, code.panel);
+  return async function update({ a = "", b = "" }) {
+    const mine = JSON.stringify([a, b]);
+    if (mine === asked) return;
+    asked = mine;
+    first.value = a;
+    second.value = b;
+    tell("");
+    fill(score);
+    fill(content);
+    code.refresh();
+    if (!a || !b) return;
+    const shown = h("div", null);
+    try {
+      const why = await showMatch(shown, collection, a, b, ["One text", "Another text"]);
+      if (mine !== asked) return;
+      fill(score, "Cosine ", h("strong", null, figure(why.cosine)));
+      fill(content, shown);
+      announce(score.textContent);
+    } catch (error) {
+      if (mine === asked) tell(explained(error));
+    }
+  };
+}
+
+function snippets(collection, { a = "", b = "" }) {
+  return {
+    Python: pythonOf(collection, [`print(collection.encoder.explain_match(${python(a)}, ${python(b)}))`]),
+    curl: curl(collectionPath(collection, "explain"), { text: a, with: b }),
+    CLI: command("explain", [a], { "--with": b, "--collection": collection }),
+  };
+}

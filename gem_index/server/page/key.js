@@ -1,0 +1,51 @@
+// The dialog that asks for a key.
+
+import { h, problemPlace } from "./dom.js";
+
+/** Ask for a key; null if the reader gives none. */
+export function askForKey(refused) {
+  return new Promise((resolve) => {
+    const [place, tell] = problemPlace();
+    const input = h("input", { type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true });
+    const form = h("form", { method: "dialog" },
+      h("h2", { id: "key-title" }, "This server asks for a key"),
+      h("p", null, "It stays in this tab's memory and is gone when the tab is closed."),
+      h("label", { for: "key" }, "Key"), input, place,
+      h("div", { class: "actions" },
+        h("button", { type: "submit", class: "primary" }, "Continue"),
+        h("button", { type: "button", click: () => dialog.close() }, "Without a key")));
+    const dialog = h("dialog", { "aria-labelledby": "key-title" }, form);
+    let given = null;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault(); // a form may not be sent: this is script alone
+      given = input.value.trim() || null;
+      dialog.close();
+    });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(given);
+    });
+    document.getElementById("dialogs").append(dialog);
+    dialog.showModal();
+    if (refused) tell("The server does not know that key.");
+    input.focus();
+  });
+}
+
+/** Ask a question that is answered by yes or no. */
+export function confirmed(question, yes) {
+  return new Promise((resolve) => {
+    let answer = false;
+    const dialog = h("dialog", { "aria-labelledby": "question" },
+      h("p", { id: "question" }, question),
+      h("div", { class: "actions" },
+        h("button", { type: "button", class: "danger", click: () => { answer = true; dialog.close(); } }, yes),
+        h("button", { type: "button", autofocus: true, click: () => dialog.close() }, "Cancel")));
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(answer);
+    });
+    document.getElementById("dialogs").append(dialog);
+    dialog.showModal();
+  });
+}

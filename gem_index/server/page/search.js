@@ -1,0 +1,275 @@
+// Search a collection.
+
+import { api, ApiError, collectionPath, explained } from "./api.js";
+import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { codePanel, command, curl, json, keywords, python, pythonOf } from "./code.js";
+import { matchView } from "./match.js";
+import { place, setParams } from "./router.js";
+import { excerpt, shaded } from "./texts.js";
+
+const QUIET = 120; // ms without a key pressed
+const MOST = 100; // hits
+const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
+
+/** Make the view; returns what brings it to the present place. */
+export function searchView(root, { collection }) {
+  let timer = 0;
+  let running = null; // the request that is not answered yet
+  let shown = null; // the question that the hits answer
+  let hits = [];
+
+  const query = h("input", {
+    type: "search", id: "query", autocomplete: "off", spellcheck: "false", placeholder: "Ask a question",
+    "aria-label": `Search ${collection}`, "aria-keyshortcuts": "/", input: soon, keydown: keys,
+  });
+  const modes = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, "Search by"),
+    MODES.map(([mode, label]) => h("label", { title: mode },
+      h("input", { type: "radio", name: "mode", value: mode, change: () => change({ mode: mode === "hybrid" ? "" : mode }) }),
+      h("span", null, label))));
+  const k = h("input", { type: "number", min: 1, max: MOST, step: 1, inputmode: "numeric", change: () => change({}) });
+  const option = (name, label) => {
+    const box = h("input", { type: "checkbox", change: () => change({ [name]: box.checked ? 1 : "" }) });
+    return [box, h("label", { class: "check" }, box, label)];
+  };
+  const [pieces, piecesLabel] = option("pieces", "pieces apart");
+  const [collapse, collapseLabel] = option("collapse", "one of near-duplicates");
+  const where = h("textarea", { rows: 2, spellcheck: "false", placeholder: "{\"lang\": \"en\"}", input: soon });
+  const [whereProblem, tellWhere] = problemPlace({ id: "where-problem" });
+  const filters = h("details", { class: "filters" }, h("summary", null, "Filter"),
+    field("Only documents whose metadata match (JSON)", where,
+      ["A value, or an operator: ", h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}"), "."]),
+    whereProblem);
+  const [problem, tell] = problemPlace();
+  const list = h("ol", { class: "hits", "aria-label": "Hits" });
+  const note = h("p", { class: "note" });
+  const code = codePanel(() => snippets(collection));
+  fill(root,
+    h("form", { role: "search", submit: (event) => { event.preventDefault(); now(true); } },
+      h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
+      h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k), collapseLabel, piecesLabel),
+      filters),
+    problem, note, list, code.panel);
+  list.addEventListener("keydown", keys);
+
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(() => now(), QUIET);
+  }
+
+  function now(push = false) {
+    change({}, { replace: !push });
+  }
+
+  /** Go to what the controls say: also to what was typed a moment ago. */
+  function change(changes, options) {
+    clearTimeout(timer);
+    setParams({ q: query.value, where: where.value.trim(), k: limited(k.value), open: "", ...changes }, options);
+  }
+
+  function keys(event) {
+    const opened = list.querySelector(".hit.open");
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const buttons = [...list.querySelectorAll(".opener")];
+      const at = buttons.findIndex((button) => button.closest(".hit").contains(document.activeElement));
+      const next = at + (event.key === "ArrowDown" ? 1 : -1);
+      event.preventDefault();
+      if (next < 0) query.focus();
+      else buttons[Math.min(next, buttons.length - 1)]?.focus();
+    } else if (event.key === "Escape" && opened) {
+      event.preventDefault();
+      setParams({ open: "" });
+      opened.querySelector(".opener").focus();
+    } else if (event.key === "Escape" && event.currentTarget === list) {
+      query.focus();
+    }
+  }
+
+  async function ask(asked) {
+    running?.abort();
+    const mine = running = new AbortController();
+    list.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api("POST", collectionPath(collection, "search"), { body: bodyOf(asked), signal: mine.signal });
+      if (running !== mine) return;
+      show(answer.results);
+    } catch (error) {
+      if (error.name === "AbortError" || running !== mine) return;
+      show([]);
+      note.textContent = "";
+      const filter = asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message);
+      (filter ? tellWhere : tell)(explained(error));
+      where.setAttribute("aria-invalid", String(Boolean(filter)));
+      if (filter) filters.open = true;
+    } finally {
+      if (running === mine) {
+        running = null;
+        list.removeAttribute("aria-busy");
+      }
+    }
+  }
+
+  function show(found) {
+    const begun = performance.now();
+    hits = found;
+    const words = hits.flatMap((hit) => hit.why?.second_words ?? []);
+    const most = Math.max(1e-9, ...words.map((word) => Math.abs(word.share)));
+    fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
+    note.textContent = hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.";
+    announce(note.textContent);
+    openPlace();
+    code.refresh();
+    performance.measure("gem-index: hits shown", { start: begun, end: performance.now() });
+  }
+
+  function hitItem(hit, i, most) {
+    const name = nameOf(hit);
+    const text = hit.why?.second ?? hit.piece?.text ?? hit.text;
+    const marked = hit.why?.second_words ?? [];
+    const toggle = () => setParams({ open: place.params.open === name ? "" : name });
+    return h("li", { class: "hit" },
+      h("div", { class: "line" },
+        h("button", { type: "button", class: "opener", "aria-expanded": "false", click: toggle },
+          h("span", { class: "rank" }, i + 1), own(name, { class: "id" })),
+        hit.piece?.heading ? own(hit.piece.heading, { class: "heading" }) : null,
+        h("span", { class: "score", title: scores(hit) }, figure(hit.score))),
+      h("p", {
+        class: "text", dir: "auto", click: () => { if (getSelection().isCollapsed) toggle(); },
+      }, shaded(text, marked, most, excerpt(text, marked))),
+      labels(hit),
+      h("div", { class: "opened" }));
+  }
+
+  function openPlace() {
+    const wanted = place.params.open ?? "";
+    let found = !wanted;
+    [...list.children].forEach((item, i) => {
+      const here = wanted !== "" && !found && nameOf(hits[i]) === wanted;
+      found ||= here;
+      if (item.classList.contains("open") === here) return;
+      item.classList.toggle("open", here);
+      item.querySelector(".opener").setAttribute("aria-expanded", String(here));
+      fill(item.querySelector(".opened"), here ? detail(hits[i]) : null);
+      if (here) item.scrollIntoView({ block: "nearest" });
+    });
+    if (!found && hits.length) tell(`${wanted} is not among these hits.`);
+  }
+
+  function detail(hit) {
+    return [
+      h("p", { class: "note" }, scores(hit)),
+      hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id]) : null,
+      hit.piece ? h("details", null, h("summary", null, "The whole document"), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
+    ];
+  }
+
+  return function update(params) {
+    put(query, params.q ?? "");
+    put(where, params.where ?? "");
+    if (params.where) filters.open = true;
+    put(k, limited(params.k) || 10);
+    for (const input of modes.querySelectorAll("input")) input.checked = input.value === (params.mode || "hybrid");
+    pieces.checked = Boolean(params.pieces);
+    collapse.checked = Boolean(params.collapse);
+    const { open, ...asked } = params;
+    const question = JSON.stringify(asked);
+    if (question === shown) {
+      tell("");
+      openPlace();
+      return;
+    }
+    shown = question;
+    tell("");
+    tellWhere("");
+    where.removeAttribute("aria-invalid");
+    const wrong = asked.where ? problemOf(asked.where) : "";
+    if (wrong) {
+      running?.abort();
+      running = null;
+      filters.open = true;
+      where.setAttribute("aria-invalid", "true");
+      tellWhere(wrong);
+    } else if (!(asked.q ?? "").trim()) {
+      running?.abort();
+      running = null;
+      hits = [];
+      fill(list);
+      note.textContent = "Type a question: hits come while you type. Shaded words are those that a hit is found by.";
+      code.refresh();
+    } else {
+      ask(asked);
+    }
+  };
+}
+
+function put(control, value) {
+  if (control.value.trim() !== String(value).trim()) control.value = value;
+}
+
+function limited(value) {
+  const number = Math.round(Number(value));
+  return number >= 1 && number !== 10 ? Math.min(number, MOST) : "";
+}
+
+function nameOf(hit) {
+  return place.params.pieces && hit.piece ? `${hit.id}#${hit.piece.number}` : hit.id;
+}
+
+function problemOf(text) {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === "object" && !Array.isArray(value) ? "" : "The filter is no object; expected {\"field\": value}.";
+  } catch (error) {
+    return `The filter is not JSON yet: ${error.message}.`;
+  }
+}
+
+function optionsOf(asked) {
+  return {
+    k: limited(asked.k) || 10,
+    mode: asked.mode || undefined,
+    collapse: asked.collapse ? true : undefined,
+    pieces: asked.pieces ? true : undefined,
+  };
+}
+
+/** Return the body of a search; the filter goes as it was written: large numbers keep their digits. */
+function bodyOf(asked) {
+  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why: true });
+  return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
+}
+
+function scores(hit) {
+  const parts = [`score ${figure(hit.score)}`];
+  if (hit.cosine !== null) parts.push(`cosine ${figure(hit.cosine)}`);
+  if (hit.bm25 !== null) parts.push(`BM25 ${figure(hit.bm25, 2)}`);
+  return parts.join(" \u00b7 ");
+}
+
+function labels(hit) {
+  const fields = Object.entries(hit.metadata);
+  if (!fields.length && !hit.similar?.length) return null;
+  return h("ul", { class: "labels", "aria-label": "Metadata" },
+    fields.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ",
+      own(typeof value === "string" ? value : JSON.stringify(value)))),
+    hit.similar?.length ? h("li", null, h("span", { class: "name" }, "also "), own(hit.similar.join(", "))) : null);
+}
+
+function snippets(collection) {
+  const asked = place.params;
+  const query = asked.q ?? "";
+  const options = optionsOf(asked);
+  const where = asked.where && !problemOf(asked.where) ? JSON.parse(asked.where) : undefined;
+  return {
+    Python: pythonOf(collection, [
+      `hits = collection.search(${python(query)}${keywords({ ...options, where })})`,
+      "for hit in hits:",
+      "    print(hit.id, hit.score, hit.text)",
+    ]),
+    curl: curl(collectionPath(collection, "search"), { query, ...options, where }),
+    CLI: command("search", [collection, query], {
+      "-k": options.k, "--mode": options.mode, "--where": where ? json(where) : undefined,
+      "--collapse": options.collapse, "--pieces": options.pieces,
+    }),
+  };
+}
+

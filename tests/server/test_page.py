@@ -1,0 +1,527 @@
+"""The page, in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from urllib.parse import quote, urlencode
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from gem_index import Document, Home
+from gem_index.server.page.routes import page_files
+from server_process import ServerProcess
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
+
+FAQ = [
+    Document(id="1", text="How do I renew a passport?", metadata={"lang": "en", "year": 2020}),
+    Document(id="2", text="Can I open a bank account online?", metadata={"lang": "en"}),
+    Document(
+        id="a/b c?#", text="Wie verlängere ich einen Pass? 😀 passport", metadata={"lang": "de"}
+    ),
+    Document(id="4", text="A river bank with ducks.", metadata={"lang": "en", "year": 2021}),
+    Document(id="5", text="How do I renew my passport?", metadata={"lang": "en", "year": 2022}),
+]
+RUNS = "window.ran = 1"
+HOSTILE = [
+    f"passport <script>{RUNS}</script>",
+    f'passport <img src=x onerror="{RUNS}">',
+    f"passport <svg onload='{RUNS}'><animate onbegin='{RUNS}'></svg>",
+    f"passport \"><iframe srcdoc='<script>parent.{RUNS}</script>'>",
+    f"passport </textarea></bdi></p><style>*{{display:none}}</style><a href='javascript:{RUNS}'>x</a>",
+    "passport {{constructor.constructor('window.ran = 1')()}} ${window.ran = 1} <%= 1 %>",
+    "passport \u202egnp.exe\u2066 \u200b\u2028 \ufeff \x00\x07\x1b[31m",
+    f"passport {'W' * 5000}",
+    "passport https://example.org/x.png //example.org @import url(//example.org)",
+    "passport &lt;b&gt; &#x3C;script&#x3E; %3Cscript%3E \\u003cscript\\u003e",
+]
+
+
+def KEY(text):
+    return text[9:60].replace("\0", "")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Collections that tests only read: small, empty, hostile and large."""
+    home = Home(tmp_path_factory.mktemp("page") / "home")
+    home.create_collection("faq").ingest(FAQ)
+    home.create_collection("empty")
+    home.create_collection("hostile").ingest(
+        Document(
+            id=f"{i} {text[:300]}",
+            text=text,
+            metadata={KEY(text): text[:300].replace("\0", ""), "n": i},
+        )
+        for i, text in enumerate(HOSTILE)
+    )
+    words = "bank visa school phone battery river water tea money loan plan ducks".split()
+    home.create_collection("large").ingest(
+        Document(id=str(i), text=f"{words[i % 12]} {words[i // 12 % 12]} number {i}")
+        for i in range(20_000)
+    )
+    return home
+
+
+@pytest.fixture(scope="module")
+def server(home):
+    with ServerProcess(home.root) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = playwright.chromium.launch(executable_path=BROWSER, args=options)
+        yield started
+        started.close()
+
+
+class Visit:
+    """A tab; at the end of a test nothing may have been asked of another server, and no script may have failed."""
+
+    def __init__(self, browser, server, **options):
+        self.context = browser.new_context(viewport={"width": 1100, "height": 800}, **options)
+        self.context.set_default_timeout(5000)
+        self.page = self.context.new_page()
+        self.url = server.url
+        self.said: list[str] = []
+        self.elsewhere: list[str] = []
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("console", self._note)
+        self.page.on("request", self._check)
+
+    def _note(self, message):
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.said.append(message.text)
+
+    def _check(self, request):
+        if not request.url.startswith((self.url, "data:")):
+            self.elsewhere.append(request.url)
+
+    def go(self, collection, view="search", **params):
+        self.page.goto(
+            f"{self.url}/#/{quote(collection, safe='')}/{quote(view, safe='')}?{urlencode(params)}"
+        )
+        expect(self.page.locator("#collection option").first).to_be_attached()
+        return self.page
+
+    def end(self):
+        self.context.close()
+        assert self.said == []
+        assert self.elsewhere == []
+
+
+@pytest.fixture
+def visit(browser, server):
+    visit = Visit(browser, server)
+    yield visit
+    visit.end()
+
+
+def faults(page):
+    """What axe finds serious."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (fault["id"], [node["html"] for node in fault["nodes"]][:3])
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
+def ids(page):
+    return page.locator(".hit .id").all_inner_texts()
+
+
+def api(server, path, body, method="POST"):
+    answer = httpx.request(method, f"{server.url}/{path}", json=body)
+    answer.raise_for_status()
+    return answer.json()
+
+
+class TestFiles:
+    def test_only_the_files_of_the_package_are_sent(self, server):
+        for path in (
+            "/page/index.html",
+            "/page/__init__.py",
+            "/page/..%2fapp.py",
+            "/page/%2e%2e/x",
+        ):
+            assert httpx.get(server.url + path).status_code == 404
+        assert {"index.html", "style.css", "app.js", "dom.js"} <= set(page_files())
+        assert all(name.endswith((".html", ".css", ".js")) for name in page_files())
+
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [("/", "text/html"), ("/page/style.css", "text/css"), ("/page/app.js", "text/javascript")],
+    )
+    def test_a_file_is_kept_until_it_changes(self, server, path, kind):
+        first = httpx.get(server.url + path)
+        assert first.headers["content-type"] == f"{kind}; charset=utf-8"
+        again = httpx.get(server.url + path, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        other = httpx.get(server.url + path, headers={"If-None-Match": '"other"'})
+        assert other.content == first.content
+        policy = first.headers.get_list("content-security-policy")
+        assert len(policy) == 1
+        assert "script-src 'self';" in policy[0]
+        assert "unsafe" not in policy[0]
+
+    def test_answers_of_routes_keep_their_policy(self, server):
+        headers = httpx.get(f"{server.url}/collections").headers
+        assert headers.get_list("content-security-policy") == [
+            "default-src 'none'; frame-ancestors 'none'"
+        ]
+        assert headers.get_list("cache-control") == ["no-store"]
+
+
+class TestSearch:
+    def test_typing_finds_what_the_server_finds(self, visit, server):
+        page = visit.go("faq")
+        page.get_by_role("searchbox").type("renew passport")
+        expect(page.locator(".hit")).to_have_count(5)
+        expected = api(server, "collections/faq/search", {"query": "renew passport"})["results"]
+        assert ids(page) == [hit["id"] for hit in expected]
+        assert page.locator(".score").all_inner_texts() == [
+            f"{hit['score']:.3f}" for hit in expected
+        ]
+        expect(page.get_by_role("status")).to_have_text("5 hits, best first")
+        assert "renew" in page.locator(".hit").first.locator("mark").all_inner_texts()
+
+    def test_the_older_request_is_aborted(self, visit):
+        page = visit.go("faq")
+        asked, failed = [], []
+        page.on(
+            "requestfailed", lambda request: failed.append(json.loads(request.post_data)["query"])
+        )
+
+        def late(route):
+            query = json.loads(route.request.post_data)["query"]
+            asked.append(query)
+            if query != "river":  # it would come last
+                page.wait_for_timeout(400)
+            route.continue_()
+
+        page.route("**/search", late)
+        box = page.get_by_role("searchbox")
+        box.fill("passport")
+        page.wait_for_timeout(200)
+        box.fill("river")
+        expect(page.locator(".hit .id").first).to_have_text("4")
+        page.wait_for_timeout(500)
+        assert ids(page)[0] == "4"
+        assert asked == ["passport", "river"]
+        assert failed == ["passport"]
+
+    def test_a_place_is_reopened_as_it_was(self, visit, browser, server):
+        page = visit.go("faq")
+        page.get_by_role("searchbox").fill("passport 😀")
+        page.get_by_role("radio", name="meaning").check()
+        page.get_by_role("spinbutton").fill("3")
+        page.get_by_text("Filter", exact=True).click()
+        page.get_by_label("Only documents").fill(
+            '{"lang": {"$in": ["de", "en"]}, "year": {"$exists": false}}'
+        )
+        expect(page.locator(".hit")).to_have_count(2)
+        page.locator(".opener").first.click()
+        expect(page.locator(".match")).to_be_visible()
+        place = page.url
+        assert ids(page)[0] == "a/b c?#"
+        other = Visit(browser, server)
+        other.page.goto(place)
+        expect(other.page.locator(".match")).to_be_visible()
+        for each in (other.page, page):
+            assert ids(each) == ["a/b c?#", "2"]
+            assert each.get_by_role("searchbox").input_value() == "passport 😀"
+            assert each.get_by_role("spinbutton").input_value() == "3"
+            assert each.locator("input[value=dense]").is_checked()
+            expect(each.locator(".hit.open .id")).to_have_text("a/b c?#")
+        other.end()
+
+    def test_back_and_forward(self, visit):
+        page = visit.go("faq", q="passport")
+        page.locator(".opener").first.click()
+        expect(page.locator(".match")).to_be_visible()
+        page.get_by_role("link", name="Compare").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Compare faq")
+        page.go_back()
+        expect(page.locator(".match")).to_be_visible()
+        page.go_back()
+        expect(page.locator(".hit")).to_have_count(5)
+        expect(page.locator(".match")).to_have_count(0)
+        page.go_forward()
+        expect(page.locator(".match")).to_be_visible()
+
+    def test_the_keyboard_is_enough(self, visit):
+        page = visit.go("faq")
+        page.locator("#main").focus()
+        page.keyboard.press("/")
+        page.keyboard.type("renew passport")
+        expect(page.locator(".hit")).to_have_count(5)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".opener").nth(1)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".hit").nth(1).locator(".match")).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.locator(".words [role=button]").first).to_be_focused()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".words [role=button]").nth(1)).to_be_focused()
+        expect(page.locator(".word.chosen")).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(page.locator(".match")).to_have_count(0)
+        expect(page.locator(".opener").nth(1)).to_be_focused()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowUp")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+
+    @pytest.mark.parametrize(
+        ("where", "told"),
+        [
+            ('{"lang": ', "The filter is not JSON yet"),
+            ("[1]", "The filter is no object"),
+            ('{"year": {"$near": 1}}', "$near"),
+        ],
+    )
+    def test_a_bad_filter_is_told_beside_it(self, visit, where, told):
+        page = visit.go("faq", q="passport", where=where)
+        expect(page.locator("#where-problem")).to_contain_text(told)
+        assert page.get_by_label("Only documents").get_attribute("aria-invalid") == "true"
+
+    def test_a_filter_keeps_the_digits_of_large_numbers(self, visit):
+        with visit.page.expect_request("**/search") as asked:
+            visit.go("faq", q="a", where='{"n": 12345678901234567890}')
+        assert '"where":{"n": 12345678901234567890}}' in asked.value.post_data
+
+    def test_errors_are_told(self, visit):
+        page = visit.go("faq", q="?!")
+        expect(page.locator(".problem").filter(has_text="word")).to_be_visible()
+        page.get_by_role("searchbox").fill("passport")
+        expect(page.locator(".hit")).to_have_count(5)
+        expect(page.locator("main .problem p")).to_have_count(0)
+        page.route("**/search", lambda route: route.abort())
+        page.get_by_role("searchbox").fill("passport again")
+        expect(page.locator("main .problem p")).to_have_text(
+            "The server does not answer. Is it still running?"
+        )
+
+    def test_an_empty_and_an_unknown_collection(self, visit):
+        page = visit.go("empty", q="passport")
+        expect(page.locator(".note")).to_have_text("Nothing found.")
+        page = visit.go("nope", q="passport")
+        expect(page.locator("main .problem")).to_contain_text("There is no collection nope.")
+
+    def test_a_large_collection(self, visit):
+        page = visit.go("large", q="river tea number", k=100)
+        expect(page.locator(".hit")).to_have_count(100)
+        expect(page.locator(".about")).to_contain_text("20,000 documents")
+
+
+class TestMatch:
+    def test_pairs_and_weights_are_those_of_the_server(self, visit, server):
+        page = visit.go("faq", q="renewing passports", open="a/b c?#")
+        asked = {"query": "renewing passports", "why": True}
+        hits = api(server, "collections/faq/search", asked)["results"]
+        [hit] = [hit for hit in hits if hit["id"] == "a/b c?#"]
+        why = hit["why"]
+        expect(page.locator(".pairs li").first).to_be_visible()
+        best = why["pairs"][0]
+        first = why["first_words"][best["first"]]["token"]
+        second = why["second_words"][best["second"]]["token"]
+        assert page.locator(".pairs li").first.inner_text().split("\n") == [
+            f"{first} – {second}",
+            f"{best['share']:.3f}",
+        ]
+        # the words stand where the server says, although a browser counts the smiley twice
+        assert (
+            page.locator(".words").nth(1).locator("[role=button]").all_inner_texts()[-1]
+            == "passport"
+        )
+        assert page.locator(".words").nth(1).inner_text() == hit["text"]
+        expect(page.locator(".weights tbody tr")).to_have_count(
+            len(why["first_words"]) + len(why["second_words"])
+        )
+        words = api(server, "collections/faq/explain", {"text": "renewing passports"})["words"]
+        row = page.locator(".weights tbody tr").first
+        assert row.locator("td").all_inner_texts() == [
+            f"{words[0][name]:.3f}" for name in ("alpha_n", "alpha_s", "alpha_u", "alpha")
+        ]
+
+    def test_a_word_shows_its_pairs(self, visit):
+        page = visit.go("faq", q="renew passport", open="1")
+        word = page.locator(".words").first.locator("[role=button]", has_text="passport")
+        other = page.locator(".words").nth(1).locator("[role=button]", has_text="passport")
+        word.hover()
+        expect(word).to_have_class("word for same chosen".replace(" same", ""))
+        shades = (
+            page.locator(".words")
+            .nth(1)
+            .locator("[role=button]")
+            .evaluate_all("all => all.map(e => Number(e.style.getPropertyValue('--w')))")
+        )
+        assert float(other.evaluate("e => e.style.getPropertyValue('--w')")) == max(shades) > 0.5
+        expect(page.get_by_role("status")).to_contain_text("passport: passport 0.")
+
+
+class TestHostileTexts:
+    @pytest.mark.parametrize("place", range(len(HOSTILE)))
+    def test_they_are_shown_and_never_run(self, visit, home, place):
+        text = HOSTILE[place]
+        name = f"{place} {text[:300]}"
+        visit.page.on("dialog", lambda dialog: visit.said.append(dialog.message))
+        page = visit.go("hostile", q=text, where=json.dumps({"n": place}), open=name)
+        expect(page.locator(".match")).to_be_visible()
+        assert page.locator(".hit .id").evaluate("e => e.textContent") == name
+        assert page.locator(".words").nth(1).evaluate("e => e.textContent") == text
+        shown = page.locator(".labels bdi").evaluate_all("all => all.map(e => e.textContent)")
+        assert sorted(shown) == sorted([KEY(text), text[:300].replace("\0", ""), "n", str(place)])
+        page.locator(".code summary").click()
+        assert page.evaluate("window.ran") is None
+        assert page.locator("main :is(script, style, img, svg, iframe, a)").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1100
+
+    def test_names_of_collections_and_views(self, visit):
+        page = visit.go(f"<img src=x onerror='{RUNS}'>", f"<script>{RUNS}</script>", q="<b>")
+        expect(page.locator("main .problem")).to_contain_text(f"<img src=x onerror='{RUNS}'>")
+        assert page.evaluate("window.ran") is None
+
+    @pytest.mark.parametrize("query", ["it's", "-k 3", "$(touch ran) `touch ran`", *HOSTILE[:7]])
+    def test_code_says_exactly_what_was_asked(self, visit, home, query, tmp_path):
+        where = {"n": {"$in": [1, 2, 3]}, "it's": query.replace("\0", "")}
+        page = visit.go("hostile", q=query, mode="dense", k=3, where=json.dumps(where))
+        page.locator(".code summary").click()
+        code = {}
+        for language in ("Python", "curl", "CLI"):
+            page.locator(".code").get_by_role("button", name=language, exact=True).click()
+            code[language] = page.locator(".code code").evaluate("e => e.textContent")
+            assert all(c.isprintable() or c == "\n" for c in code[language])
+        expected = {"query": query, "k": 3, "mode": "dense", "where": where}
+        said = code["Python"].splitlines()[3].removeprefix("hits = collection.search")
+        found = eval(f"(lambda query, **rest: dict(query=query, **rest)){said}", {})
+        assert found == expected
+        functions = (
+            'show() { printf "%s\\0" "$@"; }\ncurl() { show "$@"; }\ngem-index() { show "$@"; }\n'
+        )
+
+        def run(line):
+            done = subprocess.run(
+                ["bash", "-c", functions + line], cwd=tmp_path, capture_output=True, check=True
+            )
+            return done.stdout.decode().split("\0")[:-1]
+
+        assert json.loads(run(code["curl"])[-1]) == expected
+        words = run(code["CLI"])
+        assert words[-1] == query.replace("\0", "")
+        assert json.loads(words[words.index("--where") + 1]) == where
+        assert words[0] == "search"
+        assert os.listdir(tmp_path) == []
+
+
+VIEWS = [
+    ("search", {"q": "renew passport", "open": "1", "where": '{"lang": "en"}'}),
+    ("search", {"q": "?!"}),
+    ("rerank", {"q": "passport", "c": "a bank\nrenew a passport", "open": "2"}),
+    ("compare", {"a": "a passport", "b": "renew passports"}),
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1100])
+def test_every_view_is_accessible_and_fits(browser, server, scheme, width):
+    visit = Visit(browser, server, color_scheme=scheme)
+    visit.page.set_viewport_size({"width": width, "height": 800})
+    for view, params in VIEWS:
+        page = visit.go("faq", view, **params)
+        if view != "search" or "open" in params:
+            expect(page.locator(".weights table, .facts").first).to_be_visible()
+        else:
+            expect(page.locator("main h1")).to_be_visible()
+        page.locator("details.code summary, details.filters summary").evaluate_all(
+            "all => all.forEach(e => { e.parentElement.open = true })"
+        )
+        page.wait_for_timeout(50)
+        assert faults(page) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+    visit.end()
+
+
+def test_light_and_dark_can_be_chosen(visit):
+    page = visit.go("faq")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    page.get_by_role("radio", name="dark").check()
+    dark = page.evaluate(colour)
+    assert dark != light
+    page.reload()
+    expect(page.get_by_role("searchbox")).to_be_visible()
+    assert page.evaluate(colour) == dark
+
+
+class TestRerankAndCompare:
+    def test_candidates_are_ordered_as_by_the_server(self, visit, server):
+        page = visit.go("faq", "rerank")
+        page.get_by_label("Question").fill("renew a passport")
+        page.get_by_role("textbox", name="Candidates").fill(
+            "a bank account\n\nmy passport has expired\nducks"
+        )
+        page.get_by_role("button", name="Re-rank").click()
+        texts = ["a bank account", "my passport has expired", "ducks"]
+        found = api(
+            server, "collections/faq/rerank", {"query": "renew a passport", "candidates": texts}
+        )["results"]
+        expect(page.locator(".hit")).to_have_count(3)
+        assert page.locator(".hit > .text").all_inner_texts() == [hit["text"] for hit in found]
+        page.locator(".opener").first.click()
+        expect(page.locator(".pairs li").first).to_contain_text("passport")
+        page.reload()
+        expect(page.locator(".pairs li").first).to_contain_text("passport")
+        assert page.get_by_role("textbox", name="Candidates").input_value() == "\n".join(texts)
+
+    def test_two_texts(self, visit, server):
+        page = visit.go("faq", "compare")
+        page.get_by_role("textbox", name="One text").fill("a cheap flight")
+        page.get_by_role("textbox", name="Another text").fill("a low-cost plane ticket")
+        page.get_by_role("button", name="Compare").click()
+        body = {"text": "a cheap flight", "with": "a low-cost plane ticket"}
+        cosine = api(server, "collections/faq/explain", body)["cosine"]
+        expect(page.locator(".result")).to_have_text(f"Cosine {cosine:.3f}")
+        page.reload()
+        expect(page.locator(".result")).to_have_text(f"Cosine {cosine:.3f}")
+        page.get_by_role("textbox", name="Another text").fill("x" * 10_001)
+        page.get_by_role("button", name="Compare").click()
+        expect(page.locator("main .problem p")).to_contain_text("10001 characters")
+
+
+def test_a_key_is_asked_for_once_and_kept_in_memory(browser, tmp_path):
+    home = Home(tmp_path / "home")
+    home.create_collection("faq").ingest(FAQ)
+    key = home.keys.add("reader", "read")
+    with ServerProcess(home.root) as server:
+        visit = Visit(browser, server)
+        page = visit.page
+        page.goto(f"{server.url}/#/faq/search?q=passport")
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Key").fill("wrong")
+        page.keyboard.press("Enter")
+        expect(dialog).to_contain_text("does not know that key")
+        assert faults(page) == []
+        dialog.get_by_label("Key").fill(key)
+        page.keyboard.press("Enter")
+        expect(page.locator(".hit")).to_have_count(5)
+        page.get_by_role("searchbox").fill("river")
+        expect(page.locator(".hit .id").first).to_have_text("4")
+        expect(dialog).to_have_count(0)
+        kept = page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
+        assert key not in kept + page.url
+        page.reload()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(".problem p").first).to_contain_text("found no key")
+        visit.end()
