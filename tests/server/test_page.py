@@ -43,7 +43,7 @@ HOSTILE = [
 ]
 
 
-def KEY(text):
+def name_of(text):
     return text[9:60].replace("\0", "")
 
 
@@ -57,11 +57,24 @@ def home(tmp_path_factory):
         Document(
             id=f"{i} {text[:300]}",
             text=text,
-            metadata={KEY(text): text[:300].replace("\0", ""), "n": i},
+            metadata={name_of(text): text[:300].replace("\0", ""), "n": i},
         )
         for i, text in enumerate(HOSTILE)
     )
-    words = "bank visa school phone battery river water tea money loan plan ducks".split()
+    words = [
+        "bank",
+        "visa",
+        "school",
+        "phone",
+        "battery",
+        "river",
+        "water",
+        "tea",
+        "money",
+        "loan",
+        "plan",
+        "ducks",
+    ]
     home.create_collection("large").ingest(
         Document(id=str(i), text=f"{words[i % 12]} {words[i // 12 % 12]} number {i}")
         for i in range(20_000)
@@ -336,7 +349,7 @@ class TestMatch:
         first = why["first_words"][best["first"]]["token"]
         second = why["second_words"][best["second"]]["token"]
         assert page.locator(".pairs li").first.inner_text().split("\n") == [
-            f"{first} – {second}",
+            f"{first} \u2013 {second}",
             f"{best['share']:.3f}",
         ]
         # the words stand where the server says, although a browser counts the smiley twice
@@ -381,7 +394,9 @@ class TestHostileTexts:
         assert page.locator(".hit .id").evaluate("e => e.textContent") == name
         assert page.locator(".words").nth(1).evaluate("e => e.textContent") == text
         shown = page.locator(".labels bdi").evaluate_all("all => all.map(e => e.textContent)")
-        assert sorted(shown) == sorted([KEY(text), text[:300].replace("\0", ""), "n", str(place)])
+        assert sorted(shown) == sorted(
+            [name_of(text), text[:300].replace("\0", ""), "n", str(place)]
+        )
         page.locator(".code summary").click()
         assert page.evaluate("window.ran") is None
         assert page.locator("main :is(script, style, img, svg, iframe, a)").count() == 0
@@ -421,7 +436,7 @@ class TestHostileTexts:
         assert words[-1] == query.replace("\0", "")
         assert json.loads(words[words.index("--where") + 1]) == where
         assert words[0] == "search"
-        assert os.listdir(tmp_path) == []
+        assert not any(tmp_path.iterdir())
 
 
 VIEWS = [
@@ -429,6 +444,7 @@ VIEWS = [
     ("search", {"q": "?!"}),
     ("rerank", {"q": "passport", "c": "a bank\nrenew a passport", "open": "2"}),
     ("compare", {"a": "a passport", "b": "renew passports"}),
+    ("care", {}),
 ]
 
 
@@ -525,3 +541,42 @@ def test_a_key_is_asked_for_once_and_kept_in_memory(browser, tmp_path):
         page.keyboard.press("Escape")
         expect(page.locator(".problem p").first).to_contain_text("found no key")
         visit.end()
+
+
+class TestCare:
+    def test_refit_and_duplicates(self, browser, tmp_path):
+        home = Home(tmp_path / "home")
+        home.create_collection("faq").ingest(FAQ)
+        with ServerProcess(home.root) as server:
+            visit = Visit(browser, server)
+            page = visit.go("faq", "care")
+            expect(page.locator(".facts").first).to_contain_text("not fitted yet")
+            page.get_by_role("button", name="Refit").click()
+            expect(page.locator(".facts").first).to_contain_text("5 texts")
+            page.get_by_role("spinbutton").fill("0.8")
+            page.get_by_role("button", name="Find").click()
+            group = page.locator(".group").first
+            expect(group).to_contain_text("How do I renew a passport?")
+            group.get_by_role("button", name="Delete the others").click()
+            page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+            assert home.collection("faq").count() == 5
+            group.get_by_role("button", name="Delete the others").click()
+            page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+            expect(page.get_by_role("status")).to_contain_text("1 document deleted")
+            assert home.collection("faq").get(["1"])
+            assert home.collection("faq").count() == 4
+            visit.end()
+
+    def test_a_key_that_may_not_is_told(self, browser, tmp_path):
+        home = Home(tmp_path / "home")
+        home.create_collection("faq").ingest(FAQ)
+        key = home.keys.add("reader", "read")
+        with ServerProcess(home.root) as server:
+            visit = Visit(browser, server)
+            page = visit.page
+            page.goto(f"{server.url}/#/faq/care")
+            page.get_by_role("textbox", name="Key").fill(key)
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="Refit").click()
+            expect(page.locator("main .problem p")).to_contain_text("Your key does not allow this")
+            visit.end()

@@ -1,6 +1,7 @@
 // The frame: which collection, which view, light or dark.
 
 import { api, explained } from "./api.js";
+import { careView } from "./care.js";
 import { compareView } from "./compare.js";
 import { count, fill, h, own, problemPlace } from "./dom.js";
 import { rerankView } from "./rerank.js";
@@ -12,6 +13,7 @@ const VIEWS = {
   search: ["Search", searchView],
   rerank: ["Re-rank", rerankView],
   compare: ["Compare", compareView],
+  care: ["Care", careView],
 };
 
 const main = document.getElementById("main");

@@ -1,0 +1,118 @@
+// Look after a collection: its state, drift and refit, near-duplicates.
+
+import { api, collectionPath, events, explained } from "./api.js";
+import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { confirmed } from "./key.js";
+
+const MOST = 100; // groups on the screen
+
+/** Make the view; returns what brings it to the present place. */
+export function careView(root, { collection, refresh }) {
+  const facts = h("dl", { class: "facts" });
+  const drift = h("div", null);
+  const work = h("div", null);
+  const groups = h("div", null);
+  const threshold = h("input", { type: "number", min: 0.5, max: 1, step: 0.01, value: "0.95", id: "threshold" });
+  const [problem, tell] = problemPlace();
+  const button = (label, run) => {
+    const made = h("button", { type: "button", click: async () => {
+      made.disabled = true;
+      tell("");
+      try {
+        await run();
+      } catch (error) {
+        tell(explained(error));
+      } finally {
+        made.disabled = false;
+      }
+    } }, label);
+    return made;
+  };
+  fill(root, problem,
+    h("section", null, h("h2", null, "State"), facts),
+    h("section", null, h("h2", null, "Model"), drift, work,
+      h("div", { class: "actions" }, button("Measure drift", measure), button("Refit", refit))),
+    h("section", null, h("h2", null, "Near-duplicates"),
+      field("Cosine from which two texts are nearly the same", threshold),
+      button("Find", find), groups));
+
+  async function state() {
+    const found = await api("GET", collectionPath(collection));
+    const rows = [
+      ["documents", count(found.documents)],
+      ["model", found.fitted ? `fitted on ${count(found.fitted, "text")}` : "not fitted yet"],
+      ["new since the fit", count(found.since_fit)],
+      ["word vectors", found.vectors],
+      ["index", `${found.index.kind}, ${count(found.bytes, "byte")}`],
+      ["fingerprint", found.fingerprint],
+    ];
+    fill(facts, rows.map(([name, value]) => [h("dt", null, name), h("dd", null, own(value))]));
+  }
+
+  async function measure() {
+    fill(drift, h("p", { class: "note" }, "Measuring\u2026"));
+    try {
+      const found = await api("GET", collectionPath(collection, "drift"));
+      fill(drift, h("p", null, `A refit would change the cosine of two texts by ${figure(found.score_change)} on average: `,
+        h("strong", null, found.refit ? "refit recommended" : "no refit needed"), "."));
+      announce(drift.textContent);
+    } catch (error) {
+      fill(drift);
+      throw error;
+    }
+  }
+
+  async function refit() {
+    const bar = h("progress", { "aria-label": "Refit" });
+    const stage = h("p", { class: "note" }, "Starting\u2026");
+    fill(work, bar, stage);
+    try {
+      await events(collectionPath(collection, "refit"), undefined, (event) => {
+        if (event.total) {
+          bar.max = event.total;
+          bar.value = event.done;
+        }
+        stage.textContent = `${event.stage}: ${count(event.done)}${event.total ? ` of ${count(event.total)}` : ""}`;
+      });
+      announce("The model is fitted on the present texts.");
+      fill(drift);
+      await state();
+      await refresh();
+    } finally {
+      fill(work);
+    }
+  }
+
+  async function find() {
+    const found = await api("POST", collectionPath(collection, "duplicates"), { body: { threshold: Number(threshold.value) } });
+    const shown = found.groups.slice(0, MOST);
+    fill(groups, h("p", { class: "note" }, count(found.groups.length, "group"),
+      shown.length < found.groups.length ? `, the ${MOST} largest` : ""), shown.map(group));
+    announce(count(found.groups.length, "group"));
+  }
+
+  function group({ ids, scores, text }) {
+    const [first, ...others] = ids;
+    const item = h("div", { class: "group" }, h("p", { class: "text", dir: "auto" }, text),
+      h("ul", { class: "labels", "aria-label": "Documents" },
+        ids.slice(0, 50).map((id, i) => h("li", null, own(id), " ", h("span", { class: "name" }, figure(scores[i])))),
+        ids.length > 50 ? h("li", null, `and ${count(ids.length - 50)} more`) : null),
+      h("div", { class: "actions" }, button("Delete the others", async () => {
+        const question = ["Keep ", own(first), ` and delete ${count(others.length, "document")}? They cannot be brought back.`];
+        if (!await confirmed(question, "Delete")) return;
+        const { deleted } = await api("POST", collectionPath(collection, "documents", "delete"), { body: { ids: others } });
+        item.remove();
+        announce(`${count(deleted, "document")} deleted`);
+        await state();
+        await refresh();
+      })));
+    return item;
+  }
+
+  let read = false;
+  return function update() {
+    if (read) return;
+    read = true;
+    state().catch((error) => tell(explained(error)));
+  };
+}
