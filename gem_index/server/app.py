@@ -15,7 +15,7 @@ from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
-from gem_index.server import collections, documents, openai, page, reranking, searching, tei
+from gem_index.server import collections, documents, files, openai, page, reranking, searching, tei
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
@@ -27,6 +27,7 @@ from gem_index.server.errors import (
     message_for,
     status_of,
 )
+from gem_index.server.files import is_upload
 from gem_index.server.guard import Guard, note_refusal
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
@@ -96,7 +97,7 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, searching, page):
+    for module in (openai, collections, documents, files, searching, page):
         app.include_router(module.router)
     app.include_router(reranking.router, responses=error_descriptions(RerankError))
     app.include_router(tei.router, responses=error_descriptions(TeiError))
@@ -120,7 +121,13 @@ def create_app(
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     _handle_errors(app)
-    app.add_middleware(Guard, limits=bounds, hosts=hosts, metrics=metrics, streams=is_stream)
+    app.add_middleware(
+        Guard,
+        limits=bounds,
+        hosts=hosts,
+        metrics=metrics,
+        streams=lambda path: is_stream(path) or is_upload(path),
+    )
     return app
 
 

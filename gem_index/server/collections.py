@@ -13,7 +13,7 @@ from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
-from gem_index.server.events import answer_with_events
+from gem_index.server.events import EVENTS, answer_with_events
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import ADMIN, READ, Context
 from gem_index.vectors.specification import VectorSpec
@@ -119,16 +119,7 @@ async def duplicates(asked: DuplicatesBody, name: str, context: Context) -> Json
     return JsonResponse({"groups": [asdict(group) for group in groups]})
 
 
-_EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "What was done; or, to a client that accepts `text/event-stream`, events: `progress` with "
-        "stage, done and total, and at last `done` with this answer, or `error`.",
-        "content": {"application/json": {}, "text/event-stream": {}},
-    }
-}
-
-
-@router.post("/{name}/refit", dependencies=ADMIN, responses=_EVENTS)
+@router.post("/{name}/refit", dependencies=ADMIN, responses=EVENTS)
 async def refit(request: Request, name: str, context: Context) -> Response:
     """Fit the model on the present texts."""
 
@@ -139,7 +130,7 @@ async def refit(request: Request, name: str, context: Context) -> Response:
     return await answer_with_events(request, context, name, work)
 
 
-@router.post("/{name}/push", dependencies=ADMIN, responses=_EVENTS)
+@router.post("/{name}/push", dependencies=ADMIN, responses=EVENTS)
 async def push(request: Request, asked: PushBody, name: str, context: Context) -> Response:
     """Push the collection into a vector database, or bring the database into step with it."""
     if asked.target not in context.targets:

@@ -57,6 +57,7 @@ class ServerContext:
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
+        self.uploads = 0  # files that are arriving
         self._waiting = 0
         self._running: set[asyncio.Future[Any]] = set()
 

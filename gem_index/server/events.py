@@ -16,7 +16,16 @@ from gem_index.server.context import ServerContext
 from gem_index.server.errors import message_for, status_of
 from gem_index.server.responses import JsonResponse, to_json
 
-__all__ = ["answer_with_events"]
+__all__ = ["EVENTS", "answer_with_events"]
+
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "What was done; or, to a client that accepts `text/event-stream`, events: `progress` with "
+        "stage, done and total, and at last `done` with this answer, or `error`.",
+        "content": {"application/json": {}, "text/event-stream": {}},
+    }
+}
+"""What the OpenAPI document says of such answers."""
 
 _EVERY = 10.0  # seconds after which a silent stream says that it is alive
 

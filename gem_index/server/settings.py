@@ -33,6 +33,8 @@ class Limits:
         Requests that may wait for one of the threads that search, read and write; further ones are answered 429.
     memory : int
         Bytes of the bodies of all requests that are being answered; further ones are answered 503.
+    file : int
+        Bytes of a file that is uploaded.
     seconds : float
         That a body, or a part of a stream, may take to arrive, and that requests are given to end at shutdown.
     """
@@ -43,6 +45,7 @@ class Limits:
     waiting: int = 50_000
     requests: int = 1024
     memory: int = 256 << 20
+    file: int = 1 << 30
     seconds: float = 30.0
 
     def __post_init__(self) -> None:

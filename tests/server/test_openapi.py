@@ -42,6 +42,7 @@ OPERATIONS = [
     "POST /collections/{name}/documents/delete",
     "GET /collections/{name}/documents/{document}",
     "POST /collections/{name}/search",
+    "POST /collections/{name}/files",
     "POST /collections/{name}/neighbours",
     "POST /collections/{name}/rerank",
     "POST /collections/{name}/explain",
@@ -163,7 +164,9 @@ class TestDocument:
             http.post(path, json={"target": "shop", "full": True})
         for example in examples:
             body = example if isinstance(example, str) else json.dumps(example)
-            answer = http.request(method, path, content=body, headers={"Content-Type": media})
+            name = {"file": "faq.jsonl"} if path.endswith("/files") else None
+            media_type = {"Content-Type": media}
+            answer = http.request(method, path, content=body, params=name, headers=media_type)
             assert answer.status_code in (200, 201), answer.text
         if path == "/collections":
             assert answer.json()["name"] == "faq"

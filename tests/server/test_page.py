@@ -336,6 +336,12 @@ class TestSearch:
         expect(page.locator(".hit")).to_have_count(100)
         expect(page.locator(".about")).to_contain_text("20,000 documents")
 
+    def test_a_question_too_long_for_its_words_to_be_compared(self, visit):
+        page = visit.go("faq", q="passport " * 200, open="1")
+        expect(page.locator(".hit")).to_have_count(5)
+        expect(page.locator(".opened .help")).to_contain_text("up to 1,000 characters")
+        assert page.locator("mark").count() == 0
+
 
 class TestMatch:
     def test_pairs_and_weights_are_those_of_the_server(self, visit, server):
@@ -389,7 +395,8 @@ class TestHostileTexts:
         text = HOSTILE[place]
         name = f"{place} {text[:300]}"
         visit.page.on("dialog", lambda dialog: visit.said.append(dialog.message))
-        page = visit.go("hostile", q=text, where=json.dumps({"n": place}), open=name)
+        query = text[:900]  # the words of longer ones are not compared
+        page = visit.go("hostile", q=query, where=json.dumps({"n": place}), open=name)
         expect(page.locator(".match")).to_be_visible()
         assert page.locator(".hit .id").evaluate("e => e.textContent") == name
         assert page.locator(".words").nth(1).evaluate("e => e.textContent") == text
@@ -445,6 +452,7 @@ VIEWS = [
     ("rerank", {"q": "passport", "c": "a bank\nrenew a passport", "open": "2"}),
     ("compare", {"a": "a passport", "b": "renew passports"}),
     ("care", {}),
+    ("upload", {"id": "key"}),
 ]
 
 
@@ -456,7 +464,7 @@ def test_every_view_is_accessible_and_fits(browser, server, scheme, width):
     for view, params in VIEWS:
         page = visit.go("faq", view, **params)
         if view != "search" or "open" in params:
-            expect(page.locator(".weights table, .facts").first).to_be_visible()
+            expect(page.locator(".weights table, .facts, .drop").first).to_be_visible()
         else:
             expect(page.locator("main h1")).to_be_visible()
         page.locator("details.code summary, details.filters summary").evaluate_all(
@@ -579,4 +587,117 @@ class TestCare:
             page.keyboard.press("Enter")
             page.get_by_role("button", name="Refit").click()
             expect(page.locator("main .problem p")).to_contain_text("Your key does not allow this")
+            visit.end()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    home = Home(tmp_path_factory.mktemp("upload") / "home")
+    home.create_collection("faq").ingest(FAQ)
+    with ServerProcess(home.root) as server:
+        yield home, server
+
+
+class TestUpload:
+    @pytest.fixture
+    def page(self, browser, filled):
+        visit = Visit(browser, filled[1])
+        yield visit
+        visit.end()
+
+    def test_a_new_collection_of_json_lines(self, page, filled, tmp_path):
+        file = tmp_path / "questions.jsonl"
+        file.write_text("".join(json.dumps({"id": d.id, "text": d.text}) + "\n" for d in FAQ))
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        expect(page.locator("#found")).to_have_text("Its fields: id, text")
+        page.get_by_label("Into the collection").fill("fresh")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("5 added, 0 updated, 0 unchanged.")
+        made = filled[0].collection("fresh")
+        assert {d.id: d.text for d in made.documents()} == {d.id: d.text for d in FAQ}
+        assert made.status().fitted == 5
+        page.locator(".result a").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Search fresh")
+        expect(page.locator(".about")).to_contain_text("fitted on 5 texts")
+
+    def test_fields_of_a_table_are_chosen(self, page, filled, tmp_path):
+        file = tmp_path / "Ärger & Lob.csv"
+        file.write_text(
+            'key,"the ""text""",year\nk1,"passport, please\nsoon",2020\nk2,<b>river</b>,2021\n'
+        )
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        expect(page.locator("#found")).to_have_text('Its fields: key, the "text", year')
+        page.get_by_label("Field of the id").fill("key")
+        page.get_by_label("Fields of the text").fill('the "text"')
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("2 added")
+        found = filled[0].collection("faq").get(["k1", "k2"])
+        assert [d.text for d in found] == ["passport, please\nsoon", "<b>river</b>"]
+        place = page.url
+        page.reload()
+        assert page.url == place
+        assert page.get_by_label("Field of the id").input_value() == "key"
+        page.locator(".code summary").click()
+        expect(page.locator(".code code")).to_contain_text('text_fields=["the \\"text\\""]')
+
+    def test_markdown_is_a_document(self, page, filled, tmp_path):
+        file = tmp_path / "note.md"
+        file.write_text("# Ducks\n\nThey *swim*.\n")
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("1 added")
+        [found] = filled[0].collection("faq").get(["note.md"])
+        assert found.metadata["title"] == "Ducks"
+        assert filled[0].collection("faq").sources == {}
+
+    def test_an_error_names_the_line_and_stores_nothing(self, page, filled, tmp_path):
+        file = tmp_path / "bad.jsonl"
+        file.write_text('{"id": "b1", "text": "good"}\n{"id": "b2"}\n')
+        page = page.go("faq", "upload")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_have_text("Choose a file first.")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_contain_text("bad.jsonl line 2")
+        assert "/" not in page.locator("main .problem p").inner_text()
+        assert filled[0].collection("faq").get(["b1"]) == []
+
+    def test_a_key_that_may_only_read_is_told_before_much_is_sent(self, browser, tmp_path):
+        home = Home(tmp_path / "home")
+        home.create_collection("faq").ingest(FAQ)
+        key = home.keys.add("reader", "read")
+        file = tmp_path / "large.txt"
+        file.write_text("a line of a large file\n" * 1_000_000)
+        with ServerProcess(home.root) as server:
+            visit = Visit(browser, server)
+            page = visit.page
+            page.goto(f"{server.url}/#/faq/upload")
+            page.get_by_role("textbox", name="Key").fill(key)
+            page.keyboard.press("Enter")
+            page.get_by_label("File", exact=True).set_input_files(file)
+            page.get_by_role("button", name="Add").click()
+            expect(page.locator("main .problem p")).to_contain_text("Your key does not allow this")
+            visit.end()
+
+    def test_the_first_collection_is_made_here(self, browser, tmp_path):
+        file = tmp_path / "lines.txt"
+        file.write_text("a bank account\na passport\n")
+        with ServerProcess(tmp_path / "home") as server:
+            visit = Visit(browser, server)
+            page = visit.page
+            page.goto(server.url)
+            page.get_by_role("link", name="Make one from a file").click()
+            page.get_by_label("File", exact=True).set_input_files(file)
+            page.get_by_role("button", name="Add").click()
+            expect(page.locator("main .problem p")).to_have_text("Name a collection first.")
+            page.get_by_label("Into the collection").fill("../up")
+            page.get_by_role("button", name="Add").click()
+            expect(page.locator("main .problem p")).to_contain_text("collection name")
+            page.get_by_label("Into the collection").fill("notes")
+            page.get_by_role("button", name="Add").click()
+            expect(page.locator(".result")).to_contain_text("2 added")
+            expect(page.locator("#collection")).to_have_value("notes")
             visit.end()

@@ -4,6 +4,7 @@ import { askForKey } from "./key.js";
 
 let key = null; // in memory only
 let asked = null; // the dialog that is open
+const EVENTS = "text/event-stream";
 
 /** An answer that is an error; status 0 if there was no answer. */
 export class ApiError extends Error {
@@ -39,7 +40,7 @@ export async function send(method, path, { body, signal, type = "application/jso
       response = await fetch(new URL(path, document.baseURI), { method, headers, body: content, signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new ApiError(0, "The server does not answer. Is it still running?");
+      throw silent();
     }
     if (response.ok) return response;
     const error = await errorOf(response);
@@ -51,13 +52,56 @@ export async function send(method, path, { body, signal, type = "application/jso
 
 /** Send a POST whose answer is server-sent events; calls `heard` with each progress and returns the last event's data. */
 export async function events(path, body, heard, signal) {
-  const response = await send("POST", path, { body, signal, accept: "text/event-stream" });
+  const response = await send("POST", path, { body, signal, accept: EVENTS });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let held = "";
+  const parse = eventParser(heard);
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) throw new ApiError(0, "The server ended before the work was done; look again at the state of the collection.");
-    held += value;
+    if (done) throw cut();
+    const ended = parse(value);
+    if (ended) return ended;
+  }
+}
+
+/** Send a file whose answer is server-sent events; calls `sent` with the share that has left, else as `events`. */
+export function upload(path, file, sent, heard, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest(); // fetch does not say how much has left
+    const parse = eventParser(heard);
+    let seen = 0;
+    const take = () => {
+      if (request.status !== 200) return;
+      const part = request.responseText.slice(seen);
+      seen += part.length;
+      try {
+        const ended = parse(part);
+        if (ended) resolve(ended);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    request.open("POST", new URL(path, document.baseURI));
+    request.setRequestHeader("content-type", "application/octet-stream");
+    request.setRequestHeader("accept", EVENTS);
+    if (key !== null) request.setRequestHeader("authorization", `Bearer ${key}`);
+    request.upload.addEventListener("progress", (event) => sent(event.loaded / Math.max(1, event.total)));
+    request.addEventListener("progress", take);
+    request.addEventListener("load", () => {
+      take();
+      reject(request.status === 200 ? cut() : errorFrom(request.status, parsed(request.responseText)));
+    });
+    request.addEventListener("error", () => reject(silent()));
+    request.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+    signal?.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
+/** Return a function that takes the parts of a stream of events, and returns the data of the last one when it has come. */
+function eventParser(heard) {
+  let held = "";
+  return (part) => {
+    held += part;
     const blocks = held.split("\n\n");
     held = blocks.pop();
     for (const block of blocks) {
@@ -68,7 +112,16 @@ export async function events(path, body, heard, signal) {
       if (kind === "error") throw new ApiError(data.status, data.message);
       heard(data);
     }
-  }
+    return null;
+  };
+}
+
+function cut() {
+  return new ApiError(0, "The server ended before the work was done; look again at the state of the collection.");
+}
+
+function silent() {
+  return new ApiError(0, "The server does not answer. Is it still running?");
 }
 
 /** Return an error in words for the reader. */
@@ -84,11 +137,19 @@ async function renewKey(refused) {
 }
 
 async function errorOf(response) {
-  let body = null;
+  return errorFrom(response.status, parsed(await response.text()));
+}
+
+function parsed(text) {
   try {
-    body = await response.json();
-  } catch { /* a proxy answered */ }
+    return JSON.parse(text);
+  } catch {
+    return null; // a proxy answered
+  }
+}
+
+function errorFrom(status, body) {
   const error = body?.error;
-  const message = (typeof error === "string" ? error : error?.message) ?? `The server answered ${response.status}.`;
-  return new ApiError(response.status, message, body);
+  const message = (typeof error === "string" ? error : error?.message) ?? `The server answered ${status}.`;
+  return new ApiError(status, message, body);
 }

@@ -8,12 +8,14 @@ import { rerankView } from "./rerank.js";
 import { format, go, onPlace, place } from "./router.js";
 import { searchView } from "./search.js";
 import { themeSwitch } from "./theme.js";
+import { uploadView } from "./upload.js";
 
 const VIEWS = {
   search: ["Search", searchView],
   rerank: ["Re-rank", rerankView],
   compare: ["Compare", compareView],
   care: ["Care", careView],
+  upload: ["Add", uploadView],
 };
 
 const main = document.getElementById("main");
@@ -67,8 +69,8 @@ function show({ collection, view, params }) {
     fill(main, h("h1", null, title, collection ? [" ", own(collection, { class: "of" })] : null), root);
     const unknown = collection !== null && !known && collections.length;
     if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
-    else if (!known) fill(root, welcome());
-    update = !unknown && known ? make(root, { collection, status: known, refresh }) : null;
+    else if (!known && view !== "upload") fill(root, welcome());
+    update = !unknown && (known || view === "upload") ? make(root, { collection, status: known, refresh }) : null;
   }
   update?.(params);
 }
@@ -76,7 +78,8 @@ function show({ collection, view, params }) {
 function welcome() {
   return h("div", { class: "empty" },
     h("p", null, "There is no collection yet."),
-    h("p", null, "Make one from a file:"),
+    h("p", null, h("a", { href: format({ collection: null, view: "upload", params: {} }) }, "Make one from a file"),
+      ", here or on the command line:"),
     h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl")));
 }
 

@@ -47,7 +47,8 @@ export function curl(path, body, method = "POST") {
 
 /** Return a command of gem-index: options, then what is no option, even if it begins with a dash. */
 export function command(name, places, options) {
-  const said = Object.entries(options).filter(([, value]) => value !== undefined && value !== false)
+  const said = Object.entries(options).flatMap(([option, values]) => [values].flat().map((value) => [option, value]))
+    .filter(([, value]) => value !== undefined && value !== false)
     .map(([option, value]) => (value === true ? option : `${option} ${shell(String(value))}`));
   const guarded = places.some((place) => place.startsWith("-")) ? ["--"] : [];
   return ["gem-index", name, ...said, ...guarded, ...places.map(shell)].join(" ");

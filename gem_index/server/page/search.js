@@ -9,6 +9,7 @@ import { excerpt, shaded } from "./texts.js";
 
 const QUIET = 120; // ms without a key pressed
 const MOST = 100; // hits
+const EXPLAINED = 1000; // characters of a question whose words are shaded in the hits: the server's bound
 const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
 
 /** Make the view; returns what brings it to the present place. */
@@ -94,8 +95,10 @@ export function searchView(root, { collection }) {
       show(answer.results);
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
-      show([]);
+      hits = [];
+      fill(list);
       note.textContent = "";
+      code.refresh();
       const filter = asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message);
       (filter ? tellWhere : tell)(explained(error));
       where.setAttribute("aria-invalid", String(Boolean(filter)));
@@ -157,7 +160,8 @@ export function searchView(root, { collection }) {
   function detail(hit) {
     return [
       h("p", { class: "note" }, scores(hit)),
-      hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id]) : null,
+      hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id])
+        : h("p", { class: "help" }, `Words are compared for questions of up to ${count(EXPLAINED)} characters.`),
       hit.piece ? h("details", null, h("summary", null, "The whole document"), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
     ];
   }
@@ -234,7 +238,8 @@ function optionsOf(asked) {
 
 /** Return the body of a search; the filter goes as it was written: large numbers keep their digits. */
 function bodyOf(asked) {
-  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why: true });
+  const why = Array.from(asked.q).length <= EXPLAINED;
+  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why });
   return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
 }
 

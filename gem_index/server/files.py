@@ -1,0 +1,202 @@
+"""Fill a collection from a file that a request brings, as the commands build and add do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from gem_index.collection import Collection
+from gem_index.collection.results import IngestReport
+from gem_index.converting import ARCHIVES, KINDS, kind_of
+from gem_index.documents import Document
+from gem_index.errors import DiskError, InputError
+from gem_index.home import Home
+from gem_index.progress import Progress, counted
+from gem_index.quoting import quoted
+from gem_index.reading import DocumentReader, FolderReader
+from gem_index.server.context import ServerContext
+from gem_index.server.errors import OverloadedError, TooLargeError
+from gem_index.server.events import EVENTS, answer_with_events
+from gem_index.server.routing import WRITE, Context
+from gem_index.settings import load_settings
+
+__all__ = ["is_upload", "router"]
+
+router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"])
+
+_AT_ONCE = 4  # files that are on the disk
+_RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+_DOCUMENTS = tuple(
+    ending for ending, kind in KINDS.items() if kind != "text" and kind not in ARCHIVES
+)
+_NAME = re.compile(r"[^\W_][\w .,()+&'-]*")  # no folder, nothing that is hidden
+_LONGEST_NAME = 200  # bytes
+
+
+def is_upload(path: str) -> bool:
+    """Tell whether a path is the one that takes files."""
+    return path.startswith("/collections/") and path.endswith("/files")
+
+
+@router.post(
+    "",
+    dependencies=WRITE,
+    responses=EVENTS,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/octet-stream": {
+                    "schema": {"type": "string", "format": "binary"},
+                    "example": '{"id": "1", "text": "Renew a passport"}\n',
+                }
+            },
+        }
+    },
+)
+async def upload(
+    request: Request,
+    name: str,
+    context: Context,
+    file: Annotated[
+        str,
+        Query(description="The file's name; its ending tells the format.", examples=["faq.jsonl"]),
+    ],
+    id_field: Annotated[
+        str | None, Query(description="The field of the id, by default id.")
+    ] = None,
+    text_field: Annotated[
+        list[str] | None, Query(description="The fields of the text, by default text.")
+    ] = None,
+) -> Response:
+    """Store the documents of a file: JSON lines, CSV, TSV, lines of text, Markdown, HTML, PDF, Word and others.
+
+    All of them are stored, or none. An empty collection is fitted on them, as `gem-index build` does.
+    """
+    _check_name(file)
+    await context.ask(name, lambda collection: collection.name)
+    folder = await _received(request, file, context)
+    path = Path(folder.name) / file
+
+    def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
+        with folder, _without(f"{folder.name}/"):
+            return asdict(_store(context.home, collection, path, id_field, text_field, progress))
+
+    return await answer_with_events(request, context, name, work)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+        raise InputError(
+            f"the file is named {quoted(name)}; expected at most {_LONGEST_NAME} bytes of letters, digits, spaces, "
+            "dots and dashes that begin with a letter or a digit"
+        )
+    if not name.lower().endswith((*_RECORDS, *_DOCUMENTS)):
+        raise InputError(
+            f"the file is named {quoted(name)}; expected a name that ends with "
+            f"{', '.join((*_RECORDS, *_DOCUMENTS))}"
+        )
+
+
+async def _received(request: Request, name: str, context: ServerContext) -> TemporaryDirectory[str]:
+    """Return a temporary folder with the file that a request brings.
+
+    Raises
+    ------
+    OverloadedError
+        If others bring files.
+    TooLargeError
+        If the file is too large.
+    DiskError
+        If it cannot be written.
+    """
+    if context.uploads >= _AT_ONCE:
+        raise OverloadedError(context.uploads, "files")
+    context.uploads += 1
+    try:
+        folder = TemporaryDirectory(prefix="gem-index-")
+        try:
+            await _write(request, Path(folder.name) / name, context.limits.file)
+        except BaseException:
+            folder.cleanup()
+            raise
+    except OSError as error:
+        raise DiskError(f"cannot store {quoted(name)} in a temporary folder: {error}") from error
+    finally:
+        context.uploads -= 1
+    return folder
+
+
+async def _write(request: Request, path: Path, most: int) -> None:
+    with path.open("wb") as file:
+        async for chunk in request.stream():
+            file.write(chunk)
+            if file.tell() > most:
+                raise TooLargeError(f"the file has more than {most} bytes; expected fewer")
+
+
+@contextmanager
+def _without(folder: str) -> Iterator[None]:
+    """Leave a folder out of the messages of errors: clients know only the file."""
+    try:
+        yield
+    except InputError as error:
+        error.args = (str(error).replace(folder, ""), *error.args[1:])
+        raise
+
+
+def _store(
+    home: Home,
+    collection: Collection,
+    path: Path,
+    id_field: str | None,
+    text_fields: list[str] | None,
+    progress: Progress,
+) -> IngestReport:
+    new = not collection.count()
+    if kind_of(path.name) in (None, "text"):
+        reader = _records(collection, path, id_field, text_fields, "auto" if new else "text")
+        with reader.naming_duplicates():
+            if new:
+                return home.build(collection.name, reader, progress=progress)
+            return collection.ingest(reader, progress=progress)
+    if id_field is not None or text_fields is not None:
+        raise InputError(
+            f"found id_field or text_field and {quoted(path.name)}; expected them with a file of records"
+        )
+    # taken one by one: the collection does not remember a folder that is gone tomorrow
+    documents = counted(_documents(path), "read", progress)
+    if new:
+        return home.build(collection.name, documents, progress=progress)
+    return collection.ingest(documents, progress=progress)
+
+
+def _records(
+    collection: Collection,
+    path: Path,
+    id_field: str | None,
+    text_fields: list[str] | None,
+    types: str,
+) -> DocumentReader:
+    choices: dict[str, Any] = {"types": types, **collection.reading}
+    if id_field is not None:
+        choices["id_field"] = id_field
+    if text_fields is not None:
+        choices["text_fields"] = text_fields
+    return DocumentReader([str(path)], max_record_bytes=load_settings().max_record_bytes, **choices)
+
+
+def _documents(path: Path) -> Iterator[Document]:
+    found = False
+    for document in FolderReader(path):
+        found = True
+        yield document
+    if not found:
+        raise InputError(f"{quoted(path.name)} holds no text; expected a document with text")

@@ -1,0 +1,119 @@
+"""Files that requests bring."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+
+import pytest
+from fastapi.testclient import TestClient
+
+from gem_index.server.app import create_app
+from gem_index.server.settings import Limits
+
+CSV = "key,body,year,open\n1,renew a passport,2020,true\n2,a bank account,2021,false\n"
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    """No temporary folder is left behind."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield
+    assert not any(place.iterdir())
+
+
+@pytest.fixture
+def faq(client):
+    client.post("/collections", json={"name": "faq"})
+    return "/collections/faq/files"
+
+
+class TestUpload:
+    def test_an_empty_collection_is_built_as_by_the_command(self, client, home, faq):
+        fields = {"file": "a.csv", "id_field": "key", "text_field": "body"}
+        report = client.post(faq, params=fields, content=CSV)
+        assert report.status_code == 200, report.text
+        assert (report.json()["added"], report.json()["documents"]) == (2, 2)
+        made = home.collection("faq")
+        assert made.status().fitted == 2
+        assert made.reading["id_field"] == "key"
+        assert [d.metadata for d in made.get(["1", "2"])] == [
+            {"year": 2020, "open": True},
+            {"year": 2021, "open": False},
+        ]
+        # what comes later is read in the same way, and the model stays
+        model = made.status().fingerprint
+        again = client.post(faq, params={"file": "b.csv"}, content="key,body,year\n3,ducks,2022\n")
+        assert again.json()["added"] == 1
+        assert made.get(["3"])[0].metadata == {"year": 2022}
+        assert home.collection("faq").status().fingerprint == model
+
+    def test_progress_comes_as_events(self, client, faq):
+        lines = "".join(f'{{"id": "{i}", "text": "text {i}"}}\n' for i in range(2000))
+        accept = {"accept": "text/event-stream"}
+        answer = client.post(faq, params={"file": "a.jsonl"}, content=lines, headers=accept)
+        events = [block.split("\n") for block in answer.text.split("\n\n") if block]
+        assert events[0][0] == "event: progress"
+        assert events[-1][0] == "event: done"
+        assert json.loads(events[-1][1].removeprefix("data: "))["added"] == 2000
+
+    def test_documents(self, client, home, faq):
+        for name, content in (("a b.md", "# One\n\ntext"), ("c.html", "<h1>Two</h1><p>words</p>")):
+            assert client.post(faq, params={"file": name}, content=content).status_code == 200
+        assert [d.id for d in home.collection("faq").documents()] == ["a b.md", "c.html"]
+        assert home.collection("faq").sources == {}
+
+    @pytest.mark.parametrize(
+        ("fields", "content", "status", "told"),
+        [
+            ({"file": "../a.csv"}, CSV, 400, "'../a.csv'"),
+            ({"file": ".a.csv"}, CSV, 400, "letter or a digit"),
+            ({"file": "a\n.csv"}, CSV, 400, "letters"),
+            ({"file": "a.zip:b.csv"}, CSV, 400, "letters"),
+            ({"file": "ä" * 120 + ".csv"}, CSV, 400, "at most 200 bytes"),
+            ({"file": "a.csv.gz"}, CSV, 400, "ends with .jsonl"),
+            ({"file": "a.mbox"}, CSV, 400, "ends with .jsonl"),
+            ({"file": "a.csv"}, CSV, 400, "a.csv line 2"),
+            ({"file": "a.csv", "text_field": "body"}, "", 400, "a.csv"),
+            ({"file": "a.jsonl"}, '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', 400, "line 2"),
+            ({"file": "a.jsonl"}, "no JSON\n", 400, "a.jsonl line 1"),
+            ({"file": "a.md"}, "", 400, "holds no text"),
+            ({"file": "a.md", "id_field": "key"}, "# x", 400, "id_field"),
+            ({"file": "a.docx"}, "no document", 400, "a.docx"),
+            ({}, CSV, 422, "file"),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong_is_told_and_nothing_stored(
+        self, client, home, faq, tmp_path, fields, content, status, told
+    ):
+        answer = client.post(faq, params=fields, content=content)
+        message = answer.json()["error"]["message"]
+        assert (answer.status_code, told in message) == (status, True), answer.text
+        assert str(tmp_path) not in message
+        assert home.collection("faq").count() == 0
+
+    def test_an_unknown_collection(self, client):
+        answer = client.post("/collections/none/files", params={"file": "a.csv"}, content=CSV)
+        assert answer.status_code == 404
+
+    def test_a_file_that_is_too_large(self, home):
+        with TestClient(create_app(home, limits=Limits(file=100_000, body=1000))) as client:
+            client.post("/collections", json={"name": "faq"})
+            address = "/collections/faq/files?file=a.txt"
+            assert client.post(address, content="a line\n" * 10_000).status_code == 200
+            answer = client.post(address, content="a line\n" * 20_000)
+            assert answer.status_code == 413
+            assert "more than 100000 bytes" in answer.json()["error"]["message"]
+
+    def test_few_arrive_at_once(self, client, faq):
+        client.app.state.context.uploads = 4
+        answer = client.post(faq, params={"file": "a.csv"}, content=CSV)
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+
+    def test_no_space_for_it(self, client, faq, monkeypatch):
+        monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+        answer = client.post(faq, params={"file": "a.csv"}, content=CSV)
+        assert answer.status_code == 507
+        assert "nowhere" not in answer.text
