@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     from gem_index.collection import Collection
     from gem_index.collection.corpus_results import (
+        DocumentMap,
         DuplicateGroup,
         DuplicateGroups,
+        MapColours,
         Topic,
         TopicExample,
         TopicMapPoint,
@@ -81,6 +83,7 @@ _HOMES = {
     "CorpusStatistics": "gem_index.gem.components",
     "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
+    "DocumentMap": "gem_index.collection.corpus_results",
     "Drift": "gem_index.collection.drift",
     "DuplicateGroup": "gem_index.collection.corpus_results",
     "DuplicateGroups": "gem_index.collection.corpus_results",
@@ -98,6 +101,7 @@ _HOMES = {
     "KeyLibrary": "gem_index.home.key_library",
     "KeyRecord": "gem_index.store.keys",
     "KeyedVectorsLike": "gem_index.vectors.formats",
+    "MapColours": "gem_index.collection.corpus_results",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
@@ -149,6 +153,7 @@ __all__ = [
     "Cutting",
     "DeleteReport",
     "Document",
+    "DocumentMap",
     "Drift",
     "DuplicateGroup",
     "DuplicateGroups",
@@ -167,6 +172,7 @@ __all__ = [
     "KeyLibrary",
     "KeyRecord",
     "KeyedVectorsLike",
+    "MapColours",
     "MatchExplanation",
     "MatchedPair",
     "MatchedWord",

@@ -83,6 +83,10 @@ class CollectionAccess:
         """The folder of the collection's snapshots."""
         return self.workspace.collection_folder(self.id)
 
+    def map_folder(self, record: CollectionRecord) -> Path:
+        """Return the folder of the map of the collection's present fit; it may be missing."""
+        return self.folder / f"map-{record.fitted_seq}-{record.fitted_documents}"
+
     @contextmanager
     def reading(self) -> Iterator[CollectionRows]:
         """Yield the rows as of one moment.

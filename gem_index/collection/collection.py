@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
-from gem_index.collection.corpus_results import DuplicateGroups, Topics
+from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
 from gem_index.collection.near import NEAR
@@ -529,6 +529,49 @@ class Collection:
 
         with reporting(progress, "read") as show:
             return topics_of(self._access, n, where, show)
+
+    def document_map(self) -> DocumentMap | None:
+        """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
+        from gem_index.collection.document_map import kept_map
+
+        return kept_map(self._access)
+
+    def map_colours(self, made: DocumentMap, name: str) -> MapColours:
+        """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
+
+        Parameters
+        ----------
+        made : DocumentMap
+        name : str
+            A field; one that no document has gives a single group.
+        """
+        from gem_index.collection.document_map import colours_of
+
+        return colours_of(self._access, made, name)
+
+    def make_map(self, progress: ProgressOption = None) -> DocumentMap:
+        """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
+
+        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
+        components; the same documents give the same places on one machine. Of a collection with more than 100,000
+        different texts that many have a place, at even intervals.
+
+        Parameters
+        ----------
+        progress : bool or callable, optional
+            As for :meth:`ingest`.
+
+        Raises
+        ------
+        InputError
+            If no document holds a word, or the collection is refitted meanwhile.
+        MissingExtraError
+            If openTSNE is not installed.
+        """
+        from gem_index.collection.document_map import make_map
+
+        with reporting(progress, "read") as show:
+            return make_map(self._access, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""

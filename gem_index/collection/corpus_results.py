@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, I32, I64
 from gem_index.notebook import html_table, shorten
 
 __all__ = [
+    "DocumentMap",
     "DuplicateGroup",
     "DuplicateGroups",
+    "MapColours",
     "Topic",
     "TopicExample",
     "TopicMapPoint",
@@ -147,3 +149,52 @@ class Topics(list[Topic]):
                 for topic in self
             ),
         )
+
+
+@dataclass(frozen=True)
+class DocumentMap:
+    """The places of documents; shown by the page of the server.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        The documents that have a place.
+    places : float32 array (n, 2)
+        From 0 to 1; the longer side is filled.
+    topics : int32 array (n,)
+        For each the place of its topic in ``words``.
+    words : tuple of tuple of str
+        Words of each topic, the largest topic first.
+    fields : tuple of str
+        Names of metadata fields, the most frequent first.
+    documents : int
+        How many the collection has now: some were added later, hold no word, or are beyond the 100,000 that have a place.
+    """
+
+    ids: tuple[str, ...]
+    places: F32
+    topics: I32
+    words: tuple[tuple[str, ...], ...]
+    fields: tuple[str, ...]
+    documents: int
+    seqs: I64 = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class MapColours:
+    """A group for each document of a map.
+
+    Attributes
+    ----------
+    codes : int32 array (n,)
+        The place of each document's group in ``names``.
+    names : tuple of str
+    counts : tuple of int
+    ordered : bool
+        Whether the groups are ranges of numbers, ascending.
+    """
+
+    codes: I32
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    ordered: bool

@@ -21,7 +21,7 @@ from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
 from gem_index.text import frequent_english, tokenize
 
-__all__ = ["topics_of"]
+__all__ = ["rows_with_words", "topics_in", "topics_of"]
 
 _FITTED = 10_000  # texts that the clusters are found with; all are then assigned to them
 _READ = 50_000  # texts that the words are counted in
@@ -46,8 +46,14 @@ def topics_of(
             f"the number of topics is {quoted(n)}; expected a whole number of at least 1"
         )
     _clustering()  # before minutes of encoding
-    corpus = read_corpus(access, where, show)
-    known = _rows_with_words(corpus.vectors)
+    return topics_in(access, read_corpus(access, where, show), n, show)
+
+
+def topics_in(
+    access: CollectionAccess, corpus: Corpus, n: int | None, show: Progress | None
+) -> Topics:
+    """Return the topics of documents that were read."""
+    known = rows_with_words(corpus.vectors)
     if n is not None and n > len(known):
         raise InputError(
             f"found {n} topics to divide {len(known)} different texts with words into; expected at most that many"
@@ -71,7 +77,7 @@ def _clustering() -> Any:
     return KMeans
 
 
-def _rows_with_words(vectors: F32) -> I64:
+def rows_with_words(vectors: F32) -> I64:
     """Return the rows that are not zero."""
     found = [
         begin + np.flatnonzero(np.any(vectors[begin : begin + _BLOCK], axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -105,6 +106,8 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.write_lock():
+        with access.reading() as rows:  # a map's topics are named by words of documents
+            shutil.rmtree(access.map_folder(rows.record), ignore_errors=True)
         publish(access, access.encoder(), progress=progress, reuse=False)
 
 

@@ -16,7 +16,7 @@ from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.kinds import IndexKind
 from gem_index.quoting import quoted_error
 
-__all__ = ["TRAINING_VECTORS", "DenseIndex", "spread"]
+__all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spread"]
 
 
 TRAINING_VECTORS = 65_536
@@ -45,7 +45,7 @@ class DenseIndex:
     """
 
     def __init__(self, index: Any) -> None:
-        faiss = _faiss()
+        faiss = load_faiss()
 
         self._index = index
         self._inner = faiss.downcast_index(index)
@@ -73,13 +73,13 @@ class DenseIndex:
         ConfigError
             If FAISS cannot make such an index for these vectors.
         """
-        faiss = _faiss()
+        faiss = load_faiss()
 
         try:
             index = faiss.index_factory(dimension, kind.factory, faiss.METRIC_INNER_PRODUCT)
             _prepare(index)
             if not index.is_trained:
-                with _threads():
+                with faiss_threads():
                     index.train(sample())
         except RuntimeError as error:
             raise ConfigError(
@@ -90,7 +90,7 @@ class DenseIndex:
 
     def add(self, vectors: F32) -> None:
         """Append vectors (b, dimension) to an index from :meth:`empty` or :meth:`read`, not from :meth:`open`."""
-        with _threads():
+        with faiss_threads():
             self._index.add(vectors)
 
     def keep(self, kept: Mask) -> bool:
@@ -101,7 +101,7 @@ class DenseIndex:
         bool
             False, with no change, if this kind of index does not store its vectors consecutively.
         """
-        faiss = _faiss()
+        faiss = load_faiss()
 
         if not isinstance(self._inner, faiss.IndexFlatCodes):
             return False
@@ -116,7 +116,7 @@ class DenseIndex:
 
     def take(self, positions: npt.NDArray[np.int64]) -> F32:
         """Return the vectors (p, dimension) at the given positions of an exact index."""
-        with _threads():
+        with faiss_threads():
             vectors: F32 = self._index.reconstruct_batch(positions)
         return vectors
 
@@ -128,7 +128,7 @@ class DenseIndex:
         GemIndexError
             If the file cannot be written.
         """
-        faiss = _faiss()
+        faiss = load_faiss()
 
         try:
             faiss.write_index(self._index, str(path))
@@ -146,7 +146,7 @@ class DenseIndex:
         CorruptionError
             If it is not an index.
         """
-        return cls._read(path, _faiss().IO_FLAG_MMAP_IFC)
+        return cls._read(path, load_faiss().IO_FLAG_MMAP_IFC)
 
     @classmethod
     def read(cls, path: Path) -> DenseIndex:
@@ -155,7 +155,7 @@ class DenseIndex:
 
     @classmethod
     def _read(cls, path: Path, flags: int) -> DenseIndex:
-        faiss = _faiss()
+        faiss = load_faiss()
 
         try:
             return cls(faiss.read_index(str(path), flags))
@@ -200,10 +200,10 @@ class DenseIndex:
         self, query: F32, k: int, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32, bool]:
         """Search once; also return whether the index itself applied the filter."""
-        faiss = _faiss()
+        faiss = load_faiss()
 
         # OpenMP cannot divide one query among threads, and waiting threads double the cost
-        with _threads(1):
+        with faiss_threads(1):
             if accepted is not None and not accepted.all():
                 bits = np.packbits(accepted, bitorder="little")
                 selector = faiss.IDSelectorBitmap(bits)
@@ -220,7 +220,7 @@ class DenseIndex:
         return positions[0], scores[0], accepted is None or bool(accepted.all())
 
     def _parameters(self, k: int, selector: Any) -> Any:
-        faiss = _faiss()
+        faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexIVF):
             # probe more lists for larger k: a search for all vectors probes all lists
@@ -243,7 +243,7 @@ def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
     return items[np.linspace(0, len(items) - 1, min(most, len(items)), dtype=np.int64)]
 
 
-def _faiss() -> Any:
+def load_faiss() -> Any:
     """Return the module FAISS, imported on first use; typed Any, because its stubs lack the Python constructors."""
     global _import_process
     import faiss
@@ -254,7 +254,7 @@ def _faiss() -> Any:
 
 def _prepare(index: Any) -> None:
     """Set what an index is built with where FAISS' defaults do not suit."""
-    faiss = _faiss()
+    faiss = load_faiss()
 
     inner = faiss.downcast_index(index)
     if isinstance(inner, faiss.IndexPreTransform):
@@ -271,12 +271,12 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _threads(count: int | None = None) -> Iterator[None]:
+def faiss_threads(count: int | None = None) -> Iterator[None]:
     """Limit the threads that FAISS uses for the calling thread; by default to one in a forked process.
 
     OpenMP's threads do not exist in a forked child, which would wait for them without end.
     """
-    faiss = _faiss()
+    faiss = load_faiss()
 
     before = faiss.omp_get_max_threads()
     if count is None:

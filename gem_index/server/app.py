@@ -15,7 +15,17 @@ from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
-from gem_index.server import collections, documents, files, openai, page, reranking, searching, tei
+from gem_index.server import (
+    collections,
+    documents,
+    files,
+    maps,
+    openai,
+    page,
+    reranking,
+    searching,
+    tei,
+)
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
@@ -97,7 +107,7 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, files, searching, page):
+    for module in (openai, collections, documents, files, maps, searching, page):
         app.include_router(module.router)
     app.include_router(reranking.router, responses=error_descriptions(RerankError))
     app.include_router(tei.router, responses=error_descriptions(TeiError))

@@ -13,6 +13,7 @@ from gem_index.server.responses import JsonResponse
 __all__ = [
     "ForbiddenError",
     "MissingDocumentError",
+    "MissingMapError",
     "OpenAIError",
     "OverloadedError",
     "RerankError",
@@ -44,6 +45,15 @@ class MissingDocumentError(errors.InputError):
         super().__init__(
             f"the collection {collection} has no document {quoted(document)}; expected one that GET "
             f"/collections/{collection}/documents lists"
+        )
+
+
+class MissingMapError(errors.InputError):
+    """A collection has no map of its present fit."""
+
+    def __init__(self, collection: str) -> None:
+        super().__init__(
+            f"the collection {collection} has no map since its last refit; expected POST /collections/{collection}/map first"
         )
 
 
@@ -100,6 +110,8 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ForbiddenError, 403),
     (errors.UnknownNameError, 404),
     (MissingDocumentError, 404),
+    (MissingMapError, 404),
+    (errors.MissingExtraError, 501),
     (errors.NameTakenError, 409),
     (errors.ExistingIdError, 409),
     (errors.FingerprintMismatchError, 409),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any
 
 from fastapi import Request, Response
@@ -30,21 +30,28 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 _EVERY = 10.0  # seconds after which a silent stream says that it is alive
 
 Work = Callable[[Collection, Progress], Mapping[str, Any]]
+Run = Callable[
+    [str, Callable[[Collection], Mapping[str, Any]]], Coroutine[Any, Any, Mapping[str, Any]]
+]
 
 
 async def answer_with_events(
-    request: Request, context: ServerContext, name: str, work: Work
+    request: Request, context: ServerContext, name: str, work: Work, run: Run | None = None
 ) -> Response:
-    """Run something that writes to a collection; it goes on if the client does not wait for its end."""
+    """Run something that takes long with a collection; it goes on if the client does not wait for its end.
+
+    ``run`` is a method of the context, by default the one for what writes.
+    """
+    run = run or context.change
     if "text/event-stream" not in request.headers.get("accept", ""):
-        return JsonResponse(await context.change(name, lambda c: work(c, _unheard)))
+        return JsonResponse(await run(name, lambda c: work(c, _unheard)))
     await context.ask(
         name, lambda collection: collection.name
     )  # an unknown name is an answer with a status
-    return StreamingResponse(_events(context, name, work), media_type="text/event-stream")
+    return StreamingResponse(_events(run, name, work), media_type="text/event-stream")
 
 
-async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterator[bytes]:
+async def _events(run: Run, name: str, work: Work) -> AsyncIterator[bytes]:
     loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
 
     def put(event: dict[str, Any]) -> None:
@@ -61,7 +68,7 @@ async def _events(context: ServerContext, name: str, work: Work) -> AsyncIterato
             ended.exception()  # asyncio would log it, with what it quotes, if the client has gone
         put({})
 
-    running = asyncio.ensure_future(context.change(name, lambda c: work(c, note)))
+    running = asyncio.ensure_future(run(name, lambda c: work(c, note)))
     running.add_done_callback(end)
     while True:
         try:

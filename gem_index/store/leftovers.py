@@ -19,6 +19,7 @@ _PARTIAL = r"\..+\.partial-\d+"
 _SOURCE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{{8}}|{_PARTIAL}")
 _COLLECTION = re.compile(r"[1-9]\d*")
 _SNAPSHOT = re.compile(rf"[0-9a-f]{{12}}|{_PARTIAL}")
+_MAP = re.compile(r"map-\d+-\d+")
 _ALL_UNFINISHED = re.compile("unfinished")
 _UNFINISHED = re.compile(rf"\d+-\d+-[0-9a-f]{{32}}|{_PARTIAL}")
 
@@ -27,7 +28,7 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
     """Return the unused folders of a home; the caller holds the write lock.
 
     These are word vectors and collections that were removed or never stored, replaced snapshots, partial folders of killed
-    processes, and checkpoints of an unfinished refit whose documents have changed since.
+    processes, maps of an earlier fit, and checkpoints of an unfinished refit whose documents have changed since.
     """
     sources = {record.location for record in SourceRepository(connection).all()}
     found = [path for path in _folders(root / "vectors", _SOURCE) if path.name not in sources]
@@ -35,7 +36,11 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
     for folder in _folders(root / "collections", _COLLECTION):
         record = collections.get(folder.name)
         if record is None:
-            ours = [*_folders(folder, _SNAPSHOT), *_folders(folder, _ALL_UNFINISHED)]
+            ours = [
+                path
+                for names in (_SNAPSHOT, _MAP, _ALL_UNFINISHED)
+                for path in _folders(folder, names)
+            ]
             # a folder that also holds other files stays, with those files
             found += ours if set(folder.iterdir()) - set(ours) else [folder]
         else:
@@ -46,6 +51,9 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
 def _unused(folder: Path, record: CollectionRecord) -> Iterator[Path]:
     for path in _folders(folder, _SNAPSHOT):
         if path.name != record.directory:
+            yield path
+    for path in _folders(folder, _MAP):
+        if path.name != f"map-{record.fitted_seq}-{record.fitted_documents}":
             yield path
     state = f"{record.last_seq}-{record.last_change}-"
     for path in _folders(folder / "unfinished", _UNFINISHED):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 from urllib.parse import quote, urlencode
 
 import httpx
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
@@ -147,6 +150,15 @@ def faults(page):
         for fault in found
         if fault["impact"] in ("serious", "critical")
     ]
+
+
+def until(page, condition):
+    """Wait for an expression: the page's policy forbids Playwright's own way."""
+    for _ in range(100):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(condition)
 
 
 def ids(page):
@@ -446,6 +458,119 @@ class TestHostileTexts:
         assert not any(tmp_path.iterdir())
 
 
+class TestMap:
+    @pytest.fixture(scope="module")
+    @staticmethod
+    def mapped(tmp_path_factory):
+        home = Home(tmp_path_factory.mktemp("map") / "home")
+        subjects = {
+            "travel": "passport visa flight",
+            "money": "bank loan account",
+            "<b>": "rice soup",
+        }
+        home.create_collection("faq").ingest(
+            Document(
+                id=f"{name} {i}",
+                text=f"{words} {i} <script>{RUNS}</script>",
+                metadata={"subject": name, "n": i},
+            )
+            for name, words in subjects.items()
+            for i in range(20)
+        )
+        with ServerProcess(home.root) as server:
+            yield home, server
+
+    def test_it_is_made_looked_at_and_reopened(self, browser, mapped):
+        home, server = mapped
+        visit = Visit(browser, server)
+        page = visit.go("faq", "map")
+        assert page.locator("canvas").count() == 0
+        page.get_by_role("button", name="Make the map").click()
+        expect(page.locator("canvas")).to_be_visible(timeout=60_000)
+        made = home.collection("faq").document_map()
+        expect(page.locator(".note").last).to_have_text("60 documents")
+        page.get_by_label("Colour by").select_option("subject")
+        expect(page.locator(".legend li")).to_have_text(["travel20", "money20", "<b>20"])
+        # what is drawn: the corners of the plane are empty, each document has the colour of its group
+        drawn = """() => { const c = document.querySelector('canvas');
+            const all = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);
+            return [all[0], new Set(all).size, all.filter((p) => p).length]; }"""
+        until(page, f"({drawn})()[1] === 4")
+        corner, _, pixels = page.evaluate(drawn)
+        assert corner == 0
+        page.get_by_role("button", name="money").click()  # alone
+        until(page, f"({drawn})()[1] === 2")
+        assert page.evaluate(drawn)[2] < pixels
+        page.get_by_role("button", name="money").click()
+        until(page, f"({drawn})()[1] === 4")
+
+        def point(name):
+            box = page.locator("canvas").bounding_box()
+            x, y = made.places[made.ids.index(name)].tolist()
+            scale = 0.92 * min(box["width"], box["height"])
+            return (
+                box["x"] + box["width"] / 2 + (x - 0.5) * scale,
+                box["y"] + box["height"] / 2 + (y - 0.5) * scale,
+            )
+
+        page.mouse.move(*point("money 3"))
+        expect(page.locator(".tip .id")).to_contain_text(re.compile("^(money|<b>|travel) "))
+        page.mouse.click(*point("money 3"))
+        expect(page.locator(".card .text")).to_contain_text(f"<script>{RUNS}</script>")
+        chosen = page.locator(".card h2").inner_text()
+        page.get_by_label("Find on the map").fill("soup 7")
+        page.keyboard.press("Enter")
+        expect(page.locator(".found li").first).to_contain_text("rice soup 7")
+        page.locator(".found button").first.click()
+        expect(page.locator(".card h2")).to_have_text("<b> 7")
+        expect(page).to_have_url(re.compile("at="))
+        assert chosen != "<b> 7"
+        expect(page.get_by_role("status")).to_contain_text("rice soup 7")
+        place = page.url
+        seen = page.evaluate(drawn)
+        page.reload()
+        expect(page.locator(".card h2")).to_have_text("<b> 7")
+        expect(page.locator(".found li").first).to_contain_text("rice soup 7")
+        until(page, f"({drawn})()[2] === {seen[2]}")
+        assert page.url == place
+        page.get_by_role("button", name="Show all").click()
+        page.locator("canvas").focus()
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowLeft")
+        expect(page).to_have_url(re.compile(r"at=0\.43\d+"))
+        assert faults(page) == []
+        assert page.evaluate("window.ran") is None
+        visit.end()
+
+    def test_a_hundred_thousand_points_are_no_list_of_nodes(self, browser, mapped):
+        _home, server = mapped
+        count = 100_000
+        places = np.random.default_rng(0).random((count, 2)).astype("<f4")
+        answer = {
+            "documents": count + 5,
+            "ids": [f"d{i}" for i in range(count)],
+            "places": base64.b64encode(places.tobytes()).decode(),
+            "topics": base64.b64encode(bytes(i % 3 for i in range(count))).decode(),
+            "words": [["a"], ["b"], ["c"]],
+            "fields": [],
+        }
+        visit = Visit(browser, server)
+        visit.page.route("**/collections/faq/map", lambda route: route.fulfill(json=answer))
+        page = visit.go("faq", "map")
+        expect(page.locator(".note").last).to_have_text("100,000 documents, 5 without a place")
+        measured = "performance.getEntriesByName('gem-index: map drawn').length"
+        until(page, f"{measured} > 0")
+        before = page.evaluate(measured)
+        page.locator("canvas").hover()
+        page.mouse.wheel(0, -300)
+        page.mouse.down()
+        page.mouse.move(400, 300, steps=5)
+        page.mouse.up()
+        until(page, f"{measured} > {before}")
+        assert page.evaluate("document.querySelectorAll('*').length") < 200
+        visit.end()
+
+
 VIEWS = [
     ("search", {"q": "renew passport", "open": "1", "where": '{"lang": "en"}'}),
     ("search", {"q": "?!"}),
@@ -453,6 +578,7 @@ VIEWS = [
     ("compare", {"a": "a passport", "b": "renew passports"}),
     ("care", {}),
     ("upload", {"id": "key"}),
+    ("map", {}),
 ]
 
 
@@ -464,7 +590,7 @@ def test_every_view_is_accessible_and_fits(browser, server, scheme, width):
     for view, params in VIEWS:
         page = visit.go("faq", view, **params)
         if view != "search" or "open" in params:
-            expect(page.locator(".weights table, .facts, .drop").first).to_be_visible()
+            expect(page.locator(".weights table, .facts, .drop, .empty").first).to_be_visible()
         else:
             expect(page.locator("main h1")).to_be_visible()
         page.locator("details.code summary, details.filters summary").evaluate_all(
@@ -565,6 +691,14 @@ class TestCare:
             page.get_by_role("button", name="Find").click()
             group = page.locator(".group").first
             expect(group).to_contain_text("How do I renew a passport?")
+            page.reload()  # the address holds what was looked for
+            expect(group).to_contain_text("How do I renew a passport?")
+            assert page.get_by_role("spinbutton").input_value() == "0.8"
+            page.get_by_role("button", name="Measure drift").click()
+            expect(page.locator("main").get_by_text("on average")).to_be_visible()
+            assert "drift=1" in page.url
+            page.locator(".code summary").click()
+            expect(page.locator(".code code")).to_contain_text("collection.duplicates(0.8)")
             group.get_by_role("button", name="Delete the others").click()
             page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
             assert home.collection("faq").count() == 5

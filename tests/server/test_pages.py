@@ -30,6 +30,7 @@ def test_its_requests_do_what_it_says(tmp_path):
     (tmp_path / "questions.jsonl").write_text(
         "".join(json.dumps({"id": row["id"], "text": row["text"]}) + "\n" for row in rows)
     )
+    (tmp_path / "posts.csv").write_text("id,subject,body\nducks,Ducks,They swim on the river.\n")
     [requests] = [block.text for block in blocks(PAGE.read_text()) if block.language == "bash"]
     with ServerProcess(tmp_path / "home") as server:
         lines = requests.replace("localhost:8080", server.url.removeprefix("http://")).splitlines()
@@ -39,11 +40,12 @@ def test_its_requests_do_what_it_says(tmp_path):
             ).stdout
             for line in lines
         ]
-        assert httpx.get(f"{server.url}/collections/notes", timeout=60).json()["fitted"] == 2
-    created, stored, found, refitted = answers
+        assert httpx.get(f"{server.url}/collections/notes", timeout=60).json()["fitted"] == 3
+    created, stored, found, filed, refitted = answers
     assert json.loads(created)["name"] == "notes"
     assert json.loads(stored)["added"] == 2
     assert json.loads(found)["results"][0]["id"] == "visa"
+    assert json.loads(filed)["added"] == 1
     assert refitted.strip().split("\n\n")[-1].startswith("event: done\ndata: {")
 
 

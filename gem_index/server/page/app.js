@@ -4,6 +4,7 @@ import { api, explained } from "./api.js";
 import { careView } from "./care.js";
 import { compareView } from "./compare.js";
 import { count, fill, h, own, problemPlace } from "./dom.js";
+import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
 import { format, go, onPlace, place } from "./router.js";
 import { searchView } from "./search.js";
@@ -14,6 +15,7 @@ const VIEWS = {
   search: ["Search", searchView],
   rerank: ["Re-rank", rerankView],
   compare: ["Compare", compareView],
+  map: ["Map", mapView],
   care: ["Care", careView],
   upload: ["Add", uploadView],
 };
@@ -57,8 +59,8 @@ function show({ collection, view, params }) {
   }
   const [title, make] = VIEWS[view] ?? VIEWS.search;
   select.value = collection ?? "";
-  fill(about, known ? [count(known.documents, "document"), h("br"),
-    known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet"] : null);
+  fill(about, known ? [h("span", null, count(known.documents, "document")),
+    h("span", null, known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet")] : null);
   fill(links, Object.entries(VIEWS).map(([name, [label]]) => h("li", null,
     h("a", { href: format({ collection, view: name, params: {} }), "aria-current": name === view ? "page" : null }, label))));
   document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;

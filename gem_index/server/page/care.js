@@ -1,8 +1,10 @@
 // Look after a collection: its state, drift and refit, near-duplicates.
 
 import { api, collectionPath, events, explained } from "./api.js";
+import { codePanel, command, curl, pythonOf } from "./code.js";
 import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
 import { confirmed } from "./key.js";
+import { setParams } from "./router.js";
 
 const MOST = 100; // groups on the screen
 
@@ -14,27 +16,31 @@ export function careView(root, { collection, refresh }) {
   const groups = h("div", null);
   const threshold = h("input", { type: "number", min: 0.5, max: 1, step: 0.01, value: "0.95", id: "threshold" });
   const [problem, tell] = problemPlace();
-  const button = (label, run) => {
-    const made = h("button", { type: "button", click: async () => {
-      made.disabled = true;
-      tell("");
-      try {
-        await run();
-      } catch (error) {
-        tell(explained(error));
-      } finally {
-        made.disabled = false;
-      }
-    } }, label);
-    return made;
-  };
+  const button = (label, run) => h("button", { type: "button", click: (event) => attempt(run, event.currentTarget) }, label);
+  const measuring = h("button", { type: "button", click: () => { asked.drift = null; setParams({ drift: 1 }); } }, "Measure drift");
+  const finding = h("button", { type: "button", click: () => { asked.near = null; setParams({ near: threshold.value }); } }, "Find");
+  const asked = { drift: null, near: null }; // what the view shows
+  const code = codePanel(() => snippets(collection, threshold.value));
   fill(root, problem,
     h("section", null, h("h2", null, "State"), facts),
     h("section", null, h("h2", null, "Model"), drift, work,
-      h("div", { class: "actions" }, button("Measure drift", measure), button("Refit", refit))),
+      h("div", { class: "actions" }, measuring, button("Refit", refit))),
     h("section", null, h("h2", null, "Near-duplicates"),
       field("Cosine from which two texts are nearly the same", threshold),
-      button("Find", find), groups));
+      finding, groups),
+    code.panel);
+
+  async function attempt(run, control) {
+    control.disabled = true;
+    tell("");
+    try {
+      await run();
+    } catch (error) {
+      tell(explained(error));
+    } finally {
+      control.disabled = false;
+    }
+  }
 
   async function state() {
     const found = await api("GET", collectionPath(collection));
@@ -76,6 +82,7 @@ export function careView(root, { collection, refresh }) {
       });
       announce("The model is fitted on the present texts.");
       fill(drift);
+      setParams({ drift: "" });
       await state();
       await refresh();
     } finally {
@@ -109,10 +116,36 @@ export function careView(root, { collection, refresh }) {
     return item;
   }
 
-  let read = false;
-  return function update() {
-    if (read) return;
-    read = true;
-    state().catch((error) => tell(explained(error)));
+  state().catch((error) => tell(explained(error)));
+  return function update({ drift: measured = "", near = "" }) {
+    if (near) threshold.value = near;
+    if (measured !== asked.drift) {
+      asked.drift = measured;
+      if (measured) attempt(measure, measuring);
+      else fill(drift);
+    }
+    if (near !== asked.near) {
+      asked.near = near;
+      if (near) attempt(find, finding);
+      else fill(groups);
+    }
+    code.refresh();
+  };
+}
+
+function snippets(collection, threshold) {
+  const lines = (path, method) => curl(collectionPath(collection, path), undefined, method);
+  return {
+    Python: pythonOf(collection, [
+      "print(collection.status())",
+      "if collection.drift().refit:",
+      "    collection.refit()",
+      `for group in collection.duplicates(${Number(threshold)}):`,
+      "    print(group.ids, group.text)",
+    ]),
+    curl: [lines("drift", "GET"), lines("refit", "POST"),
+      curl(collectionPath(collection, "duplicates"), { threshold: Number(threshold) })].join("\n"),
+    CLI: [command("status", [collection], {}), command("drift", [collection], {}), command("refit", [collection], {}),
+      command("duplicates", [collection], { "--threshold": threshold })].join("\n"),
   };
 }

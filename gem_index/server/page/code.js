@@ -38,10 +38,9 @@ export function python(value) {
 export function curl(path, body, method = "POST") {
   const url = new URL(path, document.baseURI).href;
   return [
-    `curl ${method === "POST" ? "" : `-X ${method} `}${shell(url)}`,
+    `curl ${method === "POST" && body !== undefined ? "" : `-X ${method} `}${shell(url)}`,
     "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"",
-    "  -H 'content-type: application/json'",
-    `  -d ${shell(json(body))}`,
+    ...(body === undefined ? [] : ["  -H 'content-type: application/json'", `  -d ${shell(json(body))}`]),
   ].join(" \\\n");
 }
 

@@ -106,7 +106,7 @@ function weightTable(explanation, title) {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Weights: ${title}` }, h("table", null,
     h("caption", null, title),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "word"),
-      [["alpha_n", "novelty"], ["alpha_s", "significance"], ["alpha_u", "uniqueness"], ["alpha", "sum"]].map(([name, means]) =>
+      [["alpha_n", "novelty"], ["alpha_s", "significance"], ["alpha_u", "uniqueness"], ["alpha", "weight"]].map(([name, means]) =>
         h("th", { scope: "col", title: means }, name)))),
     h("tbody", null, explanation.words.map((word) => h("tr", null,
       h("th", { scope: "row" }, own(word.token), word.known ? null : h("span", { class: "help" }, " unknown")),

@@ -1,0 +1,283 @@
+// A map of the collection: near documents say the like.
+
+import { api, ApiError, collectionPath, events, explained } from "./api.js";
+import { codePanel, command, curl, pythonOf } from "./code.js";
+import { announce, count, fill, h, own, problemPlace } from "./dom.js";
+import { format, place, setParams } from "./router.js";
+import { scatter } from "./scatter.js";
+
+// Seen on light and on dark; groups beyond them begin again.
+const COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#d37295", "#499894", "#b6992d", "#6b6ecf", "#8cb369", "#c2571a"];
+const RANGES = ["#3b5fb8", "#3f83bd", "#3fa3a9", "#58b47d", "#93b94f", "#c9b23c", "#e39b34", "#e2752f", "#cf4a36"];
+const NONE = "#8f9499";
+const SETTLED = 250; // ms without a movement after which the address tells the view
+const READ = 60; // ms over a point after which its text is read
+const FOUND = 20; // hits that are marked
+
+/** Make the view; returns what brings it to the present place. */
+export function mapView(root, { collection }) {
+  const [problem, tell] = problemPlace();
+  const body = h("div", null);
+  const code = codePanel(() => snippets(collection));
+  fill(root, problem, body, code.panel);
+  let map = null; // what the server says of it
+  let shown = null; // the plot with its parts
+
+  async function load() {
+    tell("");
+    try {
+      map = await api("GET", collectionPath(collection, "map"));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) {
+        tell(explained(error));
+        return;
+      }
+      fill(body, h("div", { class: "empty" },
+        h("p", null, "There is no map of this collection since its last refit. It takes seconds for a thousand documents, and some minutes for a hundred thousand; searches go on meanwhile."),
+        making("Make the map", "primary")));
+      return;
+    }
+    shown = plot(collection, map, tell, making("Make it again"));
+    fill(body, shown.element);
+    update(place.params);
+  }
+
+  function making(label, look) {
+    const work = h("div", null);
+    const button = h("button", { type: "button", class: look ?? null, click: async () => {
+      const bar = h("progress", { "aria-label": "Map" });
+      const stage = h("p", { class: "note" }, "Starting\u2026");
+      fill(work, bar, stage);
+      button.disabled = true;
+      tell("");
+      try {
+        await events(collectionPath(collection, "map"), undefined, ({ stage: what, done, total }) => {
+          bar.max = total || 1;
+          bar.value = done;
+          stage.textContent = { read: "Reading the vectors", name: "Naming topics", place: "Finding places" }[what] ?? what;
+        });
+        announce("The map is made.");
+        await load();
+      } catch (error) {
+        fill(work);
+        tell(explained(error));
+      } finally {
+        button.disabled = false;
+      }
+    } }, label);
+    return h("div", null, h("div", { class: "actions" }, button), work);
+  }
+
+  function update(params) {
+    shown?.update(params);
+    code.refresh();
+  }
+
+  load();
+  return update;
+}
+
+function plot(collection, map, tell, again) {
+  const places = new Float32Array(bytesOf(map.places).buffer);
+  const positions = new Map(map.ids.map((id, i) => [id, i]));
+  const texts = new Map(); // documents that were read
+  let groups = null;
+  let colouring = null; // the field that the groups are by
+  let only = -1; // the group that is shown alone
+  let asked = null; // the question whose hits are marked
+  let hits = [];
+  let selected = null;
+  let settling = 0;
+  let reading = 0;
+
+  const tip = h("div", { class: "tip", hidden: true });
+  const points = scatter({
+    label: `Map of ${collection}: ${count(map.ids.length, "document")}; arrow keys move, plus and minus zoom, 0 shows all. The list beside it names the groups, and Find names documents.`,
+    moved: (view) => {
+      clearTimeout(settling);
+      settling = setTimeout(() => setParams({ at: [view.x.toFixed(6), view.y.toFixed(6), view.zoom.toFixed(2)].join(" ") }, { replace: true }), SETTLED);
+    },
+    pointed: hover,
+    chosen: (i) => setParams({ doc: i < 0 ? "" : map.ids[i] }),
+  });
+  const by = h("select", { id: "colour", change: () => setParams({ by: by.value }) },
+    h("option", { value: "" }, "topic"), map.fields.map((name) => h("option", { value: name }, name)));
+  const find = h("input", { type: "search", id: "find", autocomplete: "off", placeholder: "Find on the map" , "aria-label": "Find on the map" });
+  const legend = h("ul", { class: "legend", "aria-label": "Groups" });
+  const list = h("ol", { class: "found", "aria-label": "Found" });
+  const card = h("section", { class: "card", "aria-label": "Document" });
+  const left = map.documents - map.ids.length;
+  const zoom = (label, name, run) => h("button", { type: "button", "aria-label": name, click: run }, label);
+  const element = h("div", { class: "atlas" },
+    h("div", { class: "plane" }, points.canvas, tip,
+      h("div", { class: "zoom" }, zoom("+", "Zoom in", () => points.zoom(1.6)), zoom("\u2212", "Zoom out", () => points.zoom(1 / 1.6)),
+        zoom("\u25cb", "Show all", () => { points.show({ x: 0.5, y: 0.5, zoom: 1 }); setParams({ at: "" }, { replace: true }); }))),
+    h("div", { class: "beside" },
+      h("form", { role: "search", submit: (event) => { event.preventDefault(); setParams({ q: find.value.trim() }); } }, find),
+      list, card,
+      h("label", { class: "small", for: "colour" }, "Colour by"), by, legend,
+      h("p", { class: "note" }, count(map.ids.length, "document"), left > 0 ? `, ${count(left)} without a place` : ""), left > 0 ? again : null));
+
+  function hover(i, event) {
+    clearTimeout(reading);
+    points.canvas.classList.toggle("over", i >= 0);
+    if (i < 0) {
+      tip.hidden = true;
+      return;
+    }
+    const id = map.ids[i];
+    const box = points.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    tip.style.setProperty("top", `${event.clientY - box.top + 14}px`);
+    tip.style.setProperty("left", x < box.width / 2 ? `${x}px` : "auto");
+    tip.style.setProperty("right", x < box.width / 2 ? "auto" : `${box.width - x}px`);
+    const put = (text) => {
+      fill(tip, own(id, { class: "id" }), h("span", { dir: "auto" }, Array.from(text).slice(0, 240).join("")));
+      tip.hidden = false;
+    };
+    if (texts.has(id)) put(texts.get(id).text);
+    else reading = setTimeout(() => read(id).then(({ text }) => put(text), () => { tip.hidden = true; }), READ);
+  }
+
+  async function read(id) {
+    if (!texts.has(id)) {
+      if (texts.size > 2000) texts.clear();
+      texts.set(id, await api("GET", collectionPath(collection, "documents", encodeURIComponent(id))));
+    }
+    return texts.get(id);
+  }
+
+  async function colour(field) {
+    colouring = field;
+    only = -1;
+    try {
+      const found = field ? await api("GET", `${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field })}`) : topicGroups();
+      if (colouring !== field) return;
+      const codes = field ? bytesOf(found.codes) : found.codes;
+      if (codes.length !== map.ids.length) {
+        tell("Documents were deleted meanwhile; load the page again.");
+        return;
+      }
+      groups = { ...found, codes, shades: shadesOf(found) };
+      paint();
+    } catch (error) {
+      tell(explained(error));
+    }
+  }
+
+  function topicGroups() {
+    const codes = bytesOf(map.topics);
+    const names = map.words.map((words) => words.join(" "));
+    const counts = names.map(() => 0);
+    let none = 0;
+    for (const code of codes) {
+      if (code < names.length) counts[code] += 1;
+      else none += 1;
+    }
+    return {
+      codes: none ? codes.map((code) => Math.min(code, names.length)) : codes,
+      names: none ? [...names, "none"] : names, counts: none ? [...counts, none] : counts, ordered: false,
+    };
+  }
+
+  function paint() {
+    const shades = groups.shades.map((shade, code) => (only < 0 || only === code ? number(shade) : 0));
+    points.set(places, Uint32Array.from(groups.codes, (code) => shades[code]));
+    fill(legend, groups.names.map((name, code) => groups.counts[code] ? h("li", null, h("button", {
+      type: "button", "aria-pressed": String(only === code),
+      click: () => { only = only === code ? -1 : code; paint(); legend.querySelectorAll("button")[shownPlace(code)]?.focus(); },
+    }, h("span", { class: "swatch", style: { "--c": groups.shades[code] } }), own(name), h("span", { class: "name" }, count(groups.counts[code])))) : null));
+  }
+
+  const shownPlace = (code) => groups.counts.slice(0, code).filter(Boolean).length;
+
+  function mark() {
+    const some = hits.map(({ id }) => positions.get(id)).filter((i) => i !== undefined);
+    if (positions.has(selected)) some.push(positions.get(selected));
+    points.mark(some);
+  }
+
+  async function seek(question) {
+    asked = question;
+    if (!question) {
+      hits = [];
+      fill(list);
+      mark();
+      return;
+    }
+    try {
+      const { results } = await api("POST", collectionPath(collection, "search"), { body: { query: question, k: FOUND } });
+      if (asked !== question) return;
+      hits = results;
+      fill(list, results.map(({ id, text }) => h("li", null, h("button", {
+        type: "button", title: id, click: () => { setParams({ doc: id }); if (positions.has(id)) points.centre(positions.get(id)); },
+      }, own(Array.from(text).slice(0, 120).join("")), positions.has(id) ? null : h("span", { class: "help" }, " no place")))));
+      announce(count(results.length, "document"));
+      mark();
+    } catch (error) {
+      tell(explained(error));
+    }
+  }
+
+  async function choose(id) {
+    selected = id;
+    mark();
+    if (id === null) {
+      fill(card);
+      return;
+    }
+    try {
+      const { text, metadata } = await read(id);
+      if (selected !== id) return;
+      fill(card, h("h2", null, own(id)), h("p", { class: "text", dir: "auto" }, Array.from(text).slice(0, 1000).join("")),
+        h("ul", { class: "labels", "aria-label": "Metadata" }, Object.entries(metadata).map(([name, value]) => h("li", null,
+          own(name, { class: "name" }), " ", own(typeof value === "string" ? value : JSON.stringify(value))))),
+        h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, "Search for the like")));
+      announce(text.slice(0, 200));
+    } catch (error) {
+      fill(card);
+      tell(explained(error));
+    }
+  }
+
+  return {
+    element,
+    update({ by: field = "", q = "", doc = null, at = "" }) {
+      by.value = field;
+      if (document.activeElement !== find) find.value = q;
+      if (field !== colouring) colour(field);
+      if (q !== asked) seek(q);
+      if (doc !== selected) choose(doc);
+      const [x, y, near] = at.split(" ").map(Number);
+      if (near > 0 && Number.isFinite(x) && Number.isFinite(y)) points.show({ x, y, zoom: near });
+    },
+  };
+}
+
+function shadesOf({ names, ordered }) {
+  const ranges = names.length - (names.at(-1) === "none" ? 1 : 0);
+  return names.map((name, code) => {
+    const last = code === names.length - 1;
+    if (last && name === "none") return NONE;
+    if (!ordered && name === "other" && code >= names.length - 2) return "#b3b7ba";
+    return ordered ? RANGES[Math.round(code * (RANGES.length - 1) / Math.max(1, ranges - 1))] : COLOURS[code % COLOURS.length];
+  });
+}
+
+/** Return a colour as the number that a pixel holds in memory (alpha, blue, green, red). */
+function number(shade) {
+  const value = parseInt(shade.slice(1), 16);
+  return (0xff000000 | ((value & 0xff) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
+function snippets(collection) {
+  return {
+    Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", "print(made.ids[0], made.places[0], made.words[made.topics[0]])"]),
+    curl: [curl(collectionPath(collection, "map"), undefined, "POST"), curl(collectionPath(collection, "map"), undefined, "GET")].join("\n"),
+    CLI: command("topics", [collection], { "--plot": "map.html" }),
+  };
+}

@@ -1,0 +1,171 @@
+"""Maps of collections: places of documents, kept until the next refit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gem_index import Document, Home
+from gem_index.errors import InputError
+
+THINGS = {
+    "travel": ["passport", "visa", "flight", "airport", "luggage", "border", "ticket", "hotel"],
+    "money": ["bank", "loan", "account", "credit", "interest", "savings", "payment", "mortgage"],
+    "food": ["bread", "cheese", "soup", "apple", "rice", "butter", "meat", "salad"],
+}
+
+
+@pytest.fixture
+def things(home: Home):
+    """96 documents about three things, with metadata of several kinds."""
+    made = home.create_collection("things")
+    rows = []
+    for subject, words in THINGS.items():
+        for i in range(32):
+            text = f"{words[i % 8]} {words[(i * 3 + i // 8 + 1) % 8]} {words[(i + 3) % 8]}"
+            metadata = {"subject": subject, "number": i, "open": i % 2 == 0}
+            if i % 4 == 0:
+                metadata["rare"] = ["list", i % 8]
+            rows.append(Document(id=f"{subject} {i}", text=text, metadata=metadata))
+    made.ingest(rows)
+    made.refit()
+    return made
+
+
+class TestPlaces:
+    def test_near_texts_have_near_places(self, things):
+        assert things.document_map() is None
+        made = things.make_map()
+        assert made.ids == tuple(d.id for d in things.documents())
+        assert made.places.dtype == np.float32
+        assert made.places.min() >= 0
+        assert made.places.max() <= 1
+        subjects = np.array([name.split()[0] for name in made.ids])
+        distances = np.linalg.norm(made.places[:, None] - made.places[None], axis=2)
+        np.fill_diagonal(distances, np.inf)
+        nearest = distances.argmin(axis=1)
+        assert (subjects[nearest] == subjects).mean() > 0.9
+        assert made.documents == 96
+        assert set(made.fields[:3]) == {"subject", "number", "open"}
+        assert made.fields[3] == "rare"
+        assert set(made.topics.tolist()) <= set(range(len(made.words)))
+
+    def test_equal_texts_have_one_place_and_the_same_come_again(self, home):
+        texts = [f"text {i % 20} about {'banks' if i % 2 else 'ducks'}" for i in range(60)]
+        for name in ("a", "b"):
+            made = home.create_collection(name)
+            made.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts))
+        first, second = (home.collection(name).make_map() for name in ("a", "b"))
+        np.testing.assert_array_equal(first.places, second.places)
+        np.testing.assert_array_equal(first.places[0], first.places[20])
+
+    @pytest.mark.parametrize("count", [1, 2, 7, 8, 9])
+    def test_few_documents(self, home, count):
+        made = home.create_collection("few")
+        words = ["bank", "duck", "visa", "loan", "tea", "milk", "road", "tree", "moon"]
+        made.ingest(Document(id=str(i), text=words[i]) for i in range(count))
+        places = made.make_map().places
+        assert places.shape == (count, 2)
+        assert np.isfinite(places).all()
+
+    @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+    def test_texts_of_the_same_vector(self, home):
+        made = home.create_collection("same")
+        made.ingest(Document(id=str(i), text="a bank" + " " * i) for i in range(30))
+        assert np.isfinite(made.make_map().places).all()
+
+    def test_a_collection_without_words(self, home):
+        made = home.create_collection("none")
+        made.ingest([Document(id="1", text="?!")])
+        with pytest.raises(InputError, match="holds no text with a word"):
+            made.make_map()
+
+    def test_progress(self, things):
+        heard = []
+        things.make_map(lambda *report: heard.append(report))
+        assert next(stage for stage, *_ in heard) == "read"
+        places = [(done, total) for stage, done, total in heard if stage == "place"]
+        assert places == sorted(places)
+        assert places[-1] == (750, 750)
+
+
+class TestKept:
+    def test_until_the_next_refit(self, things, home):
+        made = things.make_map()
+        kept = Home(home.root).collection("things").document_map()
+        assert kept.ids == made.ids
+        np.testing.assert_array_equal(kept.places, made.places)
+        things.delete(["food 0"])
+        things.ingest([Document(id="new", text="cheese soup")])
+        later = things.document_map()
+        assert later.ids == tuple(name for name in made.ids if name != "food 0")
+        assert later.documents == 96
+        things.refit()
+        assert things.document_map() is None
+        folder = home.root / "collections"
+        assert not list(folder.glob("*/map-*"))
+
+    def test_compact_forgets_it(self, things):
+        things.make_map()
+        things.compact()
+        assert things.document_map() is None
+
+    def test_nothing_is_left_of_a_dropped_collection(self, things, home):
+        things.make_map()
+        home.drop("things")
+        assert not any((home.root / "collections").iterdir())
+
+    def test_a_damaged_map_is_made_again(self, things, home):
+        made = things.make_map()
+        [file] = (home.root / "collections").glob("*/map-*/map.npz")
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 255
+        file.write_bytes(content)
+        assert things.document_map() is None
+        np.testing.assert_array_equal(things.make_map().places, made.places)
+
+    def test_a_refit_meanwhile(self, things):
+        def interfere(stage, done, _total):
+            if (stage, done) == ("place", 750):
+                things.ingest([Document(id="new", text="cheese soup")])
+                things.refit()
+
+        with pytest.raises(InputError, match="was refitted meanwhile"):
+            things.make_map(interfere)
+
+
+class TestColours:
+    def test_values(self, things):
+        made = things.make_map()
+        found = things.map_colours(made, "subject")
+        assert dict(zip(found.names, found.counts, strict=True)) == dict.fromkeys(THINGS, 32)
+        assert [found.names[code] for code in found.codes] == [n.split()[0] for n in made.ids]
+        assert not found.ordered
+        found = things.map_colours(made, "open")
+        assert dict(zip(found.names, found.counts, strict=True)) == {"true": 48, "false": 48}
+        found = things.map_colours(made, "rare")
+        assert found.names == ('["list", 0]', '["list", 4]', "none")
+        assert found.counts == (12, 12, 72)
+        assert things.map_colours(made, "nothing").names == ("none",)
+
+    def test_ranges_of_numbers(self, things):
+        made = things.make_map()
+        found = things.map_colours(made, "number")
+        assert found.ordered
+        assert found.names[0] == "0 to 3"
+        assert sum(found.counts) == 96
+        for name, code in zip(made.ids, found.codes, strict=True):
+            low, high = found.names[code].split(" to ")
+            assert int(low) <= int(name.split()[1]) <= int(high)
+
+    def test_many_values(self, home):
+        made = home.create_collection("many")
+        made.ingest(
+            Document(id=str(i), text=f"text {i}", metadata={"author": f"a{min(i, 20)}"})
+            for i in range(40)
+        )
+        found = made.map_colours(made.make_map(), "author")
+        assert found.names[0] == "a20"
+        assert found.names[-1] == "other"
+        assert len(found.names) == 10
+        assert sum(found.counts) == 40
