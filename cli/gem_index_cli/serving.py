@@ -29,7 +29,7 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
+        help="A file with a key a line, and what it allows: KEY read, KEY write or KEY admin, the default.",
         show_default=False,
     ),
 ]
