@@ -16,6 +16,7 @@ from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import collections, documents, openai, reranking, searching, tei
+from gem_index.server.bodies import problem_of
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
@@ -27,7 +28,7 @@ from gem_index.server.errors import (
     message_for,
     status_of,
 )
-from gem_index.server.guard import Guard, note_refusal
+from gem_index.server.guard import REQUEST_ID, Guard, note_refusal
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -87,6 +88,7 @@ def create_app(
         version=version("gem-index"),
         description=_ABOUT,
         lifespan=lifespan,
+        redirect_slashes=False,  # it would send clients to whatever address the header Host names
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -120,7 +122,14 @@ def create_app(
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     _handle_errors(app)
-    app.add_middleware(Guard, limits=bounds, hosts=hosts, metrics=metrics, streams=is_stream)
+    app.add_middleware(
+        Guard,
+        limits=bounds,
+        hosts=hosts,
+        metrics=metrics,
+        memory=context.memory,
+        streams=is_stream,
+    )
     return app
 
 
@@ -131,13 +140,12 @@ def _handle_errors(app: FastAPI) -> None:
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
         status = status_of(error)
         if status >= 500:
-            note_refusal(error)
+            note_refusal(error, request.scope[REQUEST_ID])
         return error_response(request.url.path, status, message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
@@ -145,10 +153,9 @@ def _handle_errors(app: FastAPI) -> None:
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
             return error_response(request.url.path, 400, problem)
-        problem = f"{place}: found {quoted(first.get('input'))}; expected: {first['msg']}"
         # OpenAI says 400 of whatever is wrong with a body, the others 422
         status = 400 if request.url.path.startswith("/v1/embeddings") else 422
-        return error_response(request.url.path, status, problem)
+        return error_response(request.url.path, status, problem_of(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:

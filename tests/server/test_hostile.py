@@ -322,8 +322,6 @@ def answers(client: httpx.Client, requests: Iterable[Request]) -> Iterator[httpx
         except httpx.HTTPError as error:
             raise AssertionError(f"{shown}: {error!r}") from error
         assert answer.status_code < 500, f"{shown}: {answer.text}"
-        if answer.is_redirect:  # of a path that ends with a slash
-            continue
         body = answer.json()
         if answer.status_code >= 400:
             assert_is_an_error(body, shown)

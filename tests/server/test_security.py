@@ -9,6 +9,7 @@ from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.home.key_library import digest_of
 from gem_index.server.app import create_app
 from gem_index.server.security import KeyRing
+from gem_index.server.settings import Limits
 
 
 def bearer(key):
@@ -101,6 +102,20 @@ class TestRights:
                         break
             for path in OPEN:
                 assert client.get(path).status_code == 200
+
+    def test_a_body_is_not_read_before_the_key(self, home, keys):
+        home.create_collection("faq")
+        with TestClient(create_app(home, limits=Limits(body=10))) as client:
+            for method, path, body, needed in ROUTES:
+                if body is None:
+                    continue
+                large = (b" " * 11 for _ in range(1))  # its length is not told beforehand
+                assert client.request(method, path, content=large).status_code == 401, path
+                if needed != "read":
+                    head = bearer(keys["read"])
+                    assert (
+                        client.request(method, path, content=b"{", headers=head).status_code == 403
+                    )
 
     def test_the_table_above_names_every_route(self, home):
         paths = create_app(home).openapi()["paths"]
@@ -211,6 +226,14 @@ class TestHeaders:
             assert headers["cache-control"] == "no-store"
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "access-control-allow-origin" not in headers
+
+    def test_no_redirect_to_what_the_header_host_names(self, home, client):
+        home.create_collection("faq")
+        for path in ("/v1/embeddings/", "/collections/", "/collections/faq/search/"):
+            head = {"Host": "elsewhere.example"}
+            answer = client.post(path, json={}, headers=head, follow_redirects=False)
+            assert answer.status_code == 404, path
+            assert "location" not in answer.headers
 
     def test_no_cross_origin_request_is_allowed(self, client):
         asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}

@@ -112,7 +112,7 @@ def mcp_server(
             return await _answer(kind, shared, call.arguments or {})
         except GemIndexError as error:
             if status_of(error) >= 500:
-                note_refusal(error)
+                note_refusal(error, str(asked.request_id))
             return _failure(message_for(error))
         except Exception as error:  # noqa: BLE001 - the server outlives its requests
             note_failure(error, str(asked.request_id))
