@@ -37,7 +37,7 @@ Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure",
-        help="Listen at other addresses than this machine's own without a key, and answer to any name.",
+        help="Listen at other addresses than this machine's own, or under a --name, without a key.",
     ),
 ]
 Names = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -78,9 +79,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
+        noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
         app.state.ready = False
+        noting.cancel()
         await context.close()
 
     app = FastAPI(
@@ -131,6 +134,13 @@ def create_app(
         streams=is_stream,
     )
     return app
+
+
+async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
+    """Tell the other processes each second what waits here: any of them may be asked for metrics."""
+    while metrics.shared:
+        metrics.note_waiting(context.encoding.waiting, context.waiting)
+        await asyncio.sleep(1)
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -62,6 +62,7 @@ def mcp_application(
         lifespan=lifespan,
         exception_handlers={GemIndexError: _refused, HTTPException: _unrouted},
     )
+    app.router.redirect_slashes = False  # to whatever address the header Host names
     app.state.keys = KeyRing(home, options.permissions, required=options.key_required)
     app.add_middleware(
         Guard,
