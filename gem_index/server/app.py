@@ -148,10 +148,8 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
-        status = status_of(error)
-        if status >= 500:
-            note_refusal(error, request.scope[REQUEST_ID])
-        return error_response(request.url.path, status, message_for(error))
+        note_refusal(error, request.scope[REQUEST_ID])
+        return error_response(request.url.path, status_of(error), message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:

@@ -113,11 +113,9 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
             if batch:
                 counts.update(await _ingest(batch, name, context))
     except GemIndexError as error:
-        status = status_of(error)
-        if status >= 500:
-            note_refusal(error, request.scope[REQUEST_ID])
+        note_refusal(error, request.scope[REQUEST_ID])
         stored = _stored(counts)
-        return error_response(request.url.path, status, message_for(error), stored=stored)
+        return error_response(request.url.path, status_of(error), message_for(error), stored=stored)
     return JsonResponse({"collection": name, **_stored(counts)})
 
 

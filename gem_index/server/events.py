@@ -71,10 +71,8 @@ async def _events(
     try:
         yield _event("done", running.result())
     except GemIndexError as error:
-        status = status_of(error)
-        if status >= 500:
-            note_refusal(error, request_id)
-        yield _event("error", {"message": message_for(error), "status": status})
+        note_refusal(error, request_id)
+        yield _event("error", {"message": message_for(error), "status": status_of(error)})
     except Exception as error:  # noqa: BLE001 - the answer has begun: its end is an event
         note_failure(error, request_id)
         yield _event("error", {"message": "the server failed; its log says where", "status": 500})

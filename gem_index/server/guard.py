@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from gem_index.errors import GemIndexError
 from gem_index.quoting import quoted
-from gem_index.server.errors import MemoryFullError, error_response
+from gem_index.server.errors import MemoryFullError, error_response, status_of
 from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
 from gem_index.server.settings import Limits
@@ -237,7 +237,9 @@ class _Exchange:
 
 
 def note_refusal(error: GemIndexError, request_id: str) -> None:
-    """Log an error that is no fault of a request, with what clients are not told."""
+    """Log an error that is no fault of a request, with what clients are not told; not one of load, which they are."""
+    if status_of(error) < 500 or isinstance(error, MemoryFullError):
+        return
     fields = {"request": request_id, "error": type(error).__name__, "detail": str(error)}
     _LOG.error("a request failed", extra={"fields": fields})
 

@@ -202,7 +202,7 @@ class TestStream:
         found = [client.get(f"{faq}/documents/{name}").json()["metadata"] for name in "567"]
         assert found == [{"lang": "en"}, {"lang": "de"}, {}]
 
-    def test_streams_share_the_memory_of_bodies(self, home):
+    def test_streams_share_the_memory_of_bodies(self, home, caplog):
         app = create_app(home, limits=Limits(memory=400, body=300))
         line = json.dumps({"id": "1", "text": "x" * 200}).encode()
         with TestClient(app) as client:
@@ -216,6 +216,7 @@ class TestStream:
                 answer = client.post(address, content=b" " * 100 + b"\n" + line + b"\n\n")
                 assert answer.status_code == 200
             assert app.state.context.memory.held == 0
+        assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
     def test_a_long_line_is_refused_while_it_arrives(self, home):
         home.create_collection("faq")

@@ -88,10 +88,8 @@ class _Endpoint:
 
 
 async def _refused(request: Request, error: Exception) -> JsonResponse:
-    status = status_of(error)
-    if status >= 500:
-        note_refusal(cast("GemIndexError", error), request.scope[REQUEST_ID])
-    return error_response(request.url.path, status, message_for(error))
+    note_refusal(cast("GemIndexError", error), request.scope[REQUEST_ID])
+    return error_response(request.url.path, status_of(error), message_for(error))
 
 
 async def _unrouted(request: Request, error: Exception) -> JsonResponse:
