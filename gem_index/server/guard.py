@@ -100,6 +100,9 @@ class Guard:
                 await exchange.refuse(error.status_code, error.detail)
             except ClientDisconnect:
                 exchange.status = _GONE
+            except asyncio.CancelledError:  # the time that requests have at shutdown is over
+                problem = "the server is ending before this is done; what was begun is finished, look at it when it is back"
+                await exchange.refuse(503, problem)
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
                 problem = "the server failed; its log says where, by the header X-Request-ID"

@@ -150,6 +150,41 @@ class TestFailures:
         assert "ZeroDivisionError" in "".join(logged)
         assert "a text" not in "".join(logged)
 
+    def test_what_takes_longer_than_the_shutdown_is_told_so(self, home, logged, monkeypatch):
+        home.create_collection("faq")
+        app, sent = create_app(home), []
+        begun, over, refitted = threading.Event(), threading.Event(), []
+
+        def refit(*_arguments, **_options):
+            begun.set()
+            refitted.append(over.wait(20))
+
+        monkeypatch.setattr(Collection, "refit", refit)
+
+        async def shut_down():
+            async def receive():
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message):
+                sent.append(message)
+
+            path = "/collections/faq/refit"
+            scope = {"type": "http", "method": "POST", "path": path}
+            scope |= {"headers": [(b"host", b"localhost")]}
+            scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                request = asyncio.create_task(app(scope, receive, send))
+                assert await asyncio.to_thread(begun.wait, 20)
+                request.cancel()  # as uvicorn does
+                await request
+                over.set()
+
+        asyncio.run(shut_down())
+        assert refitted == [True]
+        assert sent[0]["status"] == 503
+        assert "the server is ending" in json.loads(sent[1]["body"])["error"]["message"]
+        assert [json.loads(line)["level"] for line in logged] == ["info"]
+
     def test_an_aborted_upload_is_no_fault_of_the_server(self, home, logged):
         app = create_app(home)
         sent = []
