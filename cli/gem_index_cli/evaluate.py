@@ -146,7 +146,7 @@ def suite(
     file: Annotated[
         Path,
         typer.Argument(
-            help="TOML: [[set]] tables with task and path, [[configuration]] tables with a name and vectors, preset, config "
+            help="TOML: tables set with task and path, tables configuration with a name and vectors, preset, config "
             "or file; without one the default of build."
         ),
     ],

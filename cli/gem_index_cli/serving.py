@@ -29,7 +29,7 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file with a key a line, and what it allows: KEY [read|write|admin], by default admin.",
+        help="A file with a key a line, and what it allows: KEY read, KEY write or KEY admin, the default.",
         show_default=False,
     ),
 ]
@@ -37,7 +37,7 @@ Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure",
-        help="Listen at other addresses than this machine's own without a key, and answer to any name.",
+        help="Listen at other addresses than this machine's own, or under a --name, without a key.",
     ),
 ]
 Names = Annotated[

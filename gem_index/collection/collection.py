@@ -581,7 +581,9 @@ class Collection:
             found = rows.documents.by_seq(list(seqs.values()))
         return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
 
-    def documents(self, where: Mapping[str, Any] | None = None) -> Iterator[Document]:
+    def documents(
+        self, where: Mapping[str, Any] | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[Document]:
         """Iterate over the documents that a filter accepts, in the order of their last change.
 
         They are the documents of one moment, that of the first step; later writes are not seen.
@@ -590,6 +592,10 @@ class Collection:
         ----------
         where : mapping, optional
             A filter as for :meth:`search`; all documents without one.
+        offset : int
+            So many are left out at the beginning; their texts are not read.
+        limit : int, optional
+            At most so many; all by default.
 
         Raises
         ------
@@ -602,6 +608,7 @@ class Collection:
                 seqs = (
                     documents.seqs() if where is None or where == {} else documents.accepted(where)
                 )
+            seqs = seqs[offset : None if limit is None else offset + limit]
             for begin in range(0, len(seqs), _READ_AT_ONCE):
                 batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
                 with FORK_GATE.passing():

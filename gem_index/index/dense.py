@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32, Mask
-from gem_index.errors import ConfigError, CorruptionError, GemIndexError
+from gem_index.errors import ConfigError, CorruptionError, DiskError
 from gem_index.index.kinds import IndexKind
 from gem_index.quoting import quoted_error
 
@@ -125,7 +125,7 @@ class DenseIndex:
 
         Raises
         ------
-        GemIndexError
+        DiskError
             If the file cannot be written.
         """
         faiss = load_faiss()
@@ -133,9 +133,7 @@ class DenseIndex:
         try:
             faiss.write_index(self._index, str(path))
         except RuntimeError as error:
-            raise GemIndexError(
-                f"cannot write the index {path.name}: {quoted_error(error)}"
-            ) from error
+            raise DiskError(f"cannot write the index {path.name}: {quoted_error(error)}") from error
 
     @classmethod
     def open(cls, path: Path) -> DenseIndex:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import I64, Mask
-from gem_index.errors import CorruptionError, GemIndexError
+from gem_index.errors import CorruptionError, DiskError
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.quoting import quoted_error
 from gem_index.text import counted_tokens
@@ -169,13 +169,13 @@ class LexicalIndex:
 
         Raises
         ------
-        GemIndexError
+        DiskError
             If the files cannot be written.
         """
         try:
             return LexicalIndex._write(folder, blocks, old, dead)
         except ValueError as error:
-            raise GemIndexError(
+            raise DiskError(
                 f"cannot write the index of words: {quoted_error(error)}; make room on the disk and try again"
             ) from error
 

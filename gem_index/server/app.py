@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -26,6 +27,7 @@ from gem_index.server import (
     searching,
     tei,
 )
+from gem_index.server.bodies import problem_of
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
@@ -38,7 +40,7 @@ from gem_index.server.errors import (
     status_of,
 )
 from gem_index.server.files import is_upload
-from gem_index.server.guard import Guard, note_refusal
+from gem_index.server.guard import REQUEST_ID, Guard, note_refusal
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -88,9 +90,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
+        noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
         app.state.ready = False
+        noting.cancel()
         await context.close()
 
     app = FastAPI(
@@ -98,6 +102,7 @@ def create_app(
         version=version("gem-index"),
         description=_ABOUT,
         lifespan=lifespan,
+        redirect_slashes=False,  # it would send clients to whatever address the header Host names
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -107,10 +112,11 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, files, maps, searching, page):
+    for module in (openai, collections, documents, files, maps, searching):
         app.include_router(module.router)
     app.include_router(reranking.router, responses=error_descriptions(RerankError))
     app.include_router(tei.router, responses=error_descriptions(TeiError))
+    app.include_router(page.router)
 
     @app.get("/health/live", tags=["Health"])
     @app.get("/health", tags=["Health"])
@@ -136,9 +142,17 @@ def create_app(
         limits=bounds,
         hosts=hosts,
         metrics=metrics,
+        memory=context.memory,
         streams=lambda path: is_stream(path) or is_upload(path),
     )
     return app
+
+
+async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
+    """Tell the other processes each second what waits here: any of them may be asked for metrics."""
+    while metrics.shared:
+        metrics.note_waiting(context.encoding.waiting, context.waiting)
+        await asyncio.sleep(1)
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -146,15 +160,12 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
-        status = status_of(error)
-        if status >= 500:
-            note_refusal(error)
-        return error_response(request.url.path, status, message_for(error))
+        note_refusal(error, request.scope[REQUEST_ID])
+        return error_response(request.url.path, status_of(error), message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
@@ -162,10 +173,9 @@ def _handle_errors(app: FastAPI) -> None:
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
             return error_response(request.url.path, 400, problem)
-        problem = f"{place}: found {quoted(first.get('input'))}; expected: {first['msg']}"
         # OpenAI says 400 of whatever is wrong with a body, the others 422
         status = 400 if request.url.path.startswith("/v1/embeddings") else 422
-        return error_response(request.url.path, status, problem)
+        return error_response(request.url.path, status, problem_of(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:

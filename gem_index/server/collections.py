@@ -7,23 +7,24 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
 from gem_index.progress import Progress
+from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
 from gem_index.server.events import EVENTS, answer_with_events
 from gem_index.server.responses import JsonResponse
-from gem_index.server.routing import ADMIN, READ, Context
+from gem_index.server.routing import ADMIN, READ, Context, KeyedRoute
 from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/collections", tags=["Collections"])
+router = APIRouter(prefix="/collections", tags=["Collections"], route_class=KeyedRoute)
 
 
-class NewCollection(BaseModel):
+class NewCollection(StrictBody):
     """The body of a request for a new collection.
 
     ``vectors`` names registered or bundled word vectors, several joined by ``+``.
@@ -37,7 +38,7 @@ class NewCollection(BaseModel):
     index: str | None = None
 
 
-class PushBody(BaseModel):
+class PushBody(StrictBody):
     """The body of a request for a push: the name of a database that the server was started with."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"target": "shop"}]})
@@ -49,7 +50,7 @@ class PushBody(BaseModel):
     drop_unsupported: bool = False
 
 
-class DuplicatesBody(BaseModel):
+class DuplicatesBody(StrictBody):
     """The body of a request for groups of documents that say nearly the same."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"threshold": 0.95}]})

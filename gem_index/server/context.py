@@ -15,6 +15,7 @@ from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.server.encoding import EncodingQueue
 from gem_index.server.errors import OverloadedError, TooLargeError
+from gem_index.server.memory import Memory
 from gem_index.server.models import ServedModels
 from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
@@ -53,6 +54,7 @@ class ServerContext:
         self.targets = dict(targets)
         self.collections = OpenCollections(home)
         self.models = ServedModels(home, self._encoder_of, aliases)
+        self.memory = Memory(limits.memory)
         self.encoding = EncodingQueue(limits.waiting)
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
-from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from gem_index.documents import Document
 from gem_index.errors import FilterError, GemIndexError, InputError
-from gem_index.json_input import parse_json
+from gem_index.json_input import parse_json, read_json
 from gem_index.quoting import quoted, quoted_error
+from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import (
     MissingDocumentError,
@@ -23,17 +23,22 @@ from gem_index.server.errors import (
     message_for,
     status_of,
 )
+from gem_index.server.guard import REQUEST_ID, note_refusal
+from gem_index.server.memory import Share
 from gem_index.server.responses import JsonResponse
-from gem_index.server.routing import READ, WRITE, Context
+from gem_index.server.routing import READ, WRITE, Context, KeyedRoute
 
 __all__ = ["is_stream", "router"]
 
-router = APIRouter(prefix="/collections/{name}/documents", tags=["Documents"])
+router = APIRouter(
+    prefix="/collections/{name}/documents", tags=["Documents"], route_class=KeyedRoute
+)
 _BATCH = 1000  # documents of a stream that are stored at once
+_NAMED = ("id", "text", "metadata")  # fields of a line; any others are metadata
 _COUNTED = ("added", "updated", "unchanged")
 
 
-class DocumentBody(BaseModel):
+class DocumentBody(StrictBody):
     """A document."""
 
     id: str
@@ -41,7 +46,7 @@ class DocumentBody(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class DocumentsBody(BaseModel):
+class DocumentsBody(StrictBody):
     """The body of a request that stores documents."""
 
     model_config = ConfigDict(
@@ -53,7 +58,7 @@ class DocumentsBody(BaseModel):
     documents: list[DocumentBody]
 
 
-class DeleteBody(BaseModel):
+class DeleteBody(StrictBody):
     """The body of a request that deletes documents by id or by a filter."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["1"]}]})
@@ -97,15 +102,18 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
     batch: list[Document] = []
     size = 0
     try:
-        async for number, line in _lines(request, context.limits.body):
-            batch.append(_document(number, line, context))
-            size += len(line)
-            if len(batch) == _BATCH or size > context.limits.body:
+        with Share(context.memory) as share:
+            async for number, line in _lines(request, context.limits.body, share):
+                batch.append(_document(number, line, context))
+                size += len(line)
+                if len(batch) == _BATCH or size > context.limits.body:
+                    counts.update(await _ingest(batch, name, context))
+                    share.release(size)
+                    batch, size = [], 0
+            if batch:
                 counts.update(await _ingest(batch, name, context))
-                batch, size = [], 0
-        if batch:
-            counts.update(await _ingest(batch, name, context))
     except GemIndexError as error:
+        note_refusal(error, request.scope[REQUEST_ID])
         stored = _stored(counts)
         return error_response(request.url.path, status_of(error), message_for(error), stored=stored)
     return JsonResponse({"collection": name, **_stored(counts)})
@@ -120,19 +128,25 @@ async def _ingest(batch: list[Document], name: str, context: ServerContext) -> d
     return {name: getattr(report, name) for name in _COUNTED}
 
 
-async def _lines(request: Request, most: int) -> AsyncIterator[tuple[int, bytes]]:
-    """Iterate over the numbers and lines of a body that are not blank; no line may be longer than ``most`` bytes."""
+async def _lines(request: Request, most: int, share: Share) -> AsyncIterator[tuple[int, bytes]]:
+    """Iterate over the numbers and lines of a body that are not blank; no line may be longer than ``most`` bytes.
+
+    What is read is held; who takes a line releases it.
+    """
     held, number = bytearray(), 0
     async for chunk in request.stream():
+        share.hold(len(chunk))
         searched = len(held)
         held += chunk
         begin = 0
         while (end := held.find(b"\n", max(begin, searched))) >= 0:
             number += 1
-            line = bytes(held[begin:end])
+            line = bytes(held[begin : end + 1])
             begin = end + 1
             if line.strip():
                 yield number, line
+            else:
+                share.release(len(line))
         del held[:begin]
         if len(held) > most:
             raise TooLargeError(f"line {number + 1} has more than {most} bytes; expected fewer")
@@ -141,23 +155,30 @@ async def _lines(request: Request, most: int) -> AsyncIterator[tuple[int, bytes]
 
 
 def _document(number: int, line: bytes, context: ServerContext) -> Document:
-    try:
-        fields = parse_json(line.decode())
-    except ValueError as error:
-        raise InputError(
-            f"line {number} is not JSON: {quoted_error(error)}; expected an object"
-        ) from error
+    """Return the document of a line: its metadata are an object, or, as in files, all other fields.
+
+    Raises
+    ------
+    InputError
+        If it is not of that form.
+    """
+    fields = read_json(line, f"line {number}")
     if (
         not isinstance(fields, Mapping)
         or not isinstance(fields.get("text"), str)
         or "id" not in fields
     ):
         raise InputError(f"line {number} is {quoted(fields)}; expected an object with id and text")
+    others = {name: value for name, value in fields.items() if name not in _NAMED}
+    metadata = fields.get("metadata")
+    if metadata is not None and others:
+        raise InputError(
+            f"line {number} has the field {quoted(next(iter(others)))} beside metadata; expected it in there"
+        )
     try:
         context.check_texts([fields["text"]])
-        metadata = fields.get("metadata")
         return Document(
-            id=fields["id"], text=fields["text"], metadata={} if metadata is None else metadata
+            id=fields["id"], text=fields["text"], metadata=others if metadata is None else metadata
         )
     except TooLargeError as error:
         raise TooLargeError(f"line {number}: {error}") from error
@@ -187,7 +208,7 @@ async def list_documents(
 
     def work() -> dict[str, Any]:
         def listed(collection: Any) -> dict[str, Any]:
-            found = islice(collection.documents(accepted), offset, offset + limit)
+            found = collection.documents(accepted, offset, limit)
             rows = [_fields(document) for document in found]
             return {"documents": rows, "total": collection.count(accepted)}
 

@@ -12,6 +12,7 @@ from gem_index.server.responses import JsonResponse
 
 __all__ = [
     "ForbiddenError",
+    "MemoryFullError",
     "MissingDocumentError",
     "MissingMapError",
     "OpenAIError",
@@ -32,6 +33,15 @@ class OverloadedError(errors.GemIndexError):
 
     def __init__(self, waiting: int, what: str) -> None:
         super().__init__(f"{waiting} {what} wait already; try again in a second")
+
+
+class MemoryFullError(errors.GemIndexError):
+    """The bodies of other requests fill the memory that they may have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the bodies of other requests fill the server's memory; try again in a second"
+        )
 
 
 class TooLargeError(errors.InputError):
@@ -118,6 +128,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.TargetChangedError, 409),
     (TooLargeError, 413),
     (OverloadedError, 429),
+    (MemoryFullError, 503),
     (errors.EmptyTextError, 422),
     (errors.HomeNotWritableError, 503),
     (errors.HomeBusyError, 503),
@@ -143,6 +154,7 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
         "the disk failed or is full; the server's log says more",
     ),
     (errors.CorruptionError, "a file of the home is damaged; the server's log says which"),
+    (errors.DatabaseVersionError, "the home is of another version; the server's log says more"),
 )
 """What clients are told where an error names files and processes of the server's machine."""
 

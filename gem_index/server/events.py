@@ -14,6 +14,7 @@ from gem_index.errors import GemIndexError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import message_for, status_of
+from gem_index.server.guard import REQUEST_ID, note_failure, note_refusal
 from gem_index.server.responses import JsonResponse, to_json
 
 __all__ = ["EVENTS", "answer_with_events"]
@@ -48,10 +49,11 @@ async def answer_with_events(
     await context.ask(
         name, lambda collection: collection.name
     )  # an unknown name is an answer with a status
-    return StreamingResponse(_events(run, name, work), media_type="text/event-stream")
+    events = _events(run, name, work, request.scope[REQUEST_ID])
+    return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _events(run: Run, name: str, work: Work) -> AsyncIterator[bytes]:
+async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIterator[bytes]:
     loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
 
     def put(event: dict[str, Any]) -> None:
@@ -83,7 +85,11 @@ async def _events(run: Run, name: str, work: Work) -> AsyncIterator[bytes]:
     try:
         yield _event("done", running.result())
     except GemIndexError as error:
+        note_refusal(error, request_id)
         yield _event("error", {"message": message_for(error), "status": status_of(error)})
+    except Exception as error:  # noqa: BLE001 - the answer has begun: its end is an event
+        note_failure(error, request_id)
+        yield _event("error", {"message": "the server failed; its log says where", "status": 500})
 
 
 def _event(kind: str, values: Mapping[str, Any]) -> bytes:

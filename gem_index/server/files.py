@@ -24,12 +24,12 @@ from gem_index.reading import DocumentReader, FolderReader
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
-from gem_index.server.routing import WRITE, Context
+from gem_index.server.routing import WRITE, Context, KeyedRoute
 from gem_index.settings import load_settings
 
 __all__ = ["is_upload", "router"]
 
-router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"])
+router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"], route_class=KeyedRoute)
 
 _AT_ONCE = 4  # files that are on the disk
 _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".txt")

@@ -9,18 +9,19 @@ import secrets
 import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fastapi import HTTPException
+from starlette.requests import ClientDisconnect
 
 from gem_index.errors import GemIndexError
 from gem_index.quoting import quoted
-from gem_index.server.errors import error_response
+from gem_index.server.errors import MemoryFullError, error_response, status_of
+from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
 from gem_index.server.settings import Limits
 
-__all__ = ["ACCESS", "Guard", "note_failure", "note_refusal"]
+__all__ = ["ACCESS", "REQUEST_ID", "Guard", "note_failure", "note_refusal"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -31,6 +32,9 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 ACCESS = logging.getLogger("gem_index.server.access")
 """A record a request, whose fields are in the attribute ``fields``; never a text or a key."""
 
+REQUEST_ID = "gem_index.request"
+"""Where the scope of a request has its id."""
+
 _LOG = logging.getLogger("gem_index.server")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -39,6 +43,7 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_GONE = 499  # as nginx says it: the client left before its body was here
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
@@ -57,8 +62,10 @@ class Guard:
         Names that the header Host may hold, so that a page of another site cannot reach a local server under its own name
         (DNS rebinding); None for any.
     metrics : Metrics
+    memory : Memory
+        For the bodies of all requests.
     streams : callable
-        Tells of a path whether its body is a stream, which is bounded line by line instead.
+        Tells of a path whether its body is a stream, which is bounded line by line instead, by the route.
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Guard:
         limits: Limits,
         hosts: frozenset[str] | None,
         metrics: Metrics,
+        memory: Memory,
         streams: Callable[[str], bool],
     ) -> None:
         self._app = app
@@ -74,14 +82,15 @@ class Guard:
         self._hosts = hosts
         self._metrics = metrics
         self._streams = streams
-        self._memory = _Memory()
+        self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; no error leaves here, so that none is logged with what it quotes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self._limits, self._memory)
+        exchange = _Exchange(scope, receive, send, self._limits, Share(self._memory))
+        scope[REQUEST_ID] = exchange.request_id.decode()
         try:
             try:
                 self._check_host(exchange.headers)
@@ -89,12 +98,17 @@ class Guard:
                 await self._app(scope, exchange.take, exchange.answer)
             except _RefusedError as error:
                 await exchange.refuse(error.status_code, error.detail)
+            except ClientDisconnect:
+                exchange.status = _GONE
+            except asyncio.CancelledError:  # the time that requests have at shutdown is over
+                problem = "the server is ending before this is done; what was begun is finished, look at it when it is back"
+                await exchange.refuse(503, problem)
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
                 problem = "the server failed; its log says where, by the header X-Request-ID"
                 await exchange.refuse(500, problem)
         finally:
-            self._memory.held -= exchange.held
+            exchange.share.release(exchange.share.held)
             self._note(exchange)
 
     def _note(self, exchange: _Exchange) -> None:
@@ -143,18 +157,11 @@ def _name_in(host: str) -> str:
     return (name if port.isdigit() else host).lower()
 
 
-@dataclass
-class _Memory:
-    """Bytes of bodies that are held, of all requests."""
-
-    held: int = 0
-
-
 class _Exchange:
     """A request with the answer to it: its body is bounded in size and time, its answer gets further headers."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, limits: Limits, memory: _Memory
+        self, scope: Scope, receive: Receive, send: Send, limits: Limits, share: Share
     ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -162,11 +169,10 @@ class _Exchange:
         self.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16).encode()
         self.started = time.perf_counter()
         self.status = 500
-        self.held = 0
         self._receive = receive
         self._send = send
         self._limits = limits
-        self._memory = memory
+        self.share = share
         self._stream = False
         self._begun = False
         self._stop = time.monotonic() + limits.seconds
@@ -176,6 +182,11 @@ class _Exchange:
     def check_length(self, *, stream: bool) -> None:
         """Refuse a body that is too large by what its header says; one that is a stream is bounded line by line."""
         self._stream = stream
+        if (coding := self.headers.get(b"content-encoding")) not in (None, b"", b"identity"):
+            problem = (
+                f"the header Content-Encoding is {quoted(coding.decode('latin-1'))}; expected none"
+            )
+            raise _RefusedError(415, problem)
         declared = self.headers.get(b"content-length", b"0")
         if not stream and declared.isdigit() and int(declared) > self._limits.body:
             raise _RefusedError(
@@ -221,21 +232,21 @@ class _Exchange:
             await response(self.scope, self._receive, self.answer)
 
     def _hold(self, size: int) -> None:
-        self.held += size
-        self._memory.held += size
-        if self.held > self._limits.body:
+        if self.share.held + size > self._limits.body:
             raise _RefusedError(
                 413, f"the body has more than {self._limits.body} bytes; expected fewer"
             )
-        if self._memory.held > self._limits.memory:
-            raise _RefusedError(
-                503, "the bodies of other requests fill the server's memory; try again in a second"
-            )
+        try:
+            self.share.hold(size)
+        except MemoryFullError as error:
+            raise _RefusedError(503, str(error)) from error
 
 
-def note_refusal(error: GemIndexError) -> None:
-    """Log an error that is no fault of a request, with what clients are not told."""
-    fields = {"error": type(error).__name__, "detail": str(error)}
+def note_refusal(error: GemIndexError, request_id: str) -> None:
+    """Log an error that is no fault of a request, with what clients are not told; not one of load, which they are."""
+    if status_of(error) < 500 or isinstance(error, MemoryFullError):
+        return
+    fields = {"request": request_id, "error": type(error).__name__, "detail": str(error)}
     _LOG.error("a request failed", extra={"fields": fields})
 
 

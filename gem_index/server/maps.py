@@ -16,11 +16,11 @@ from gem_index.progress import Progress
 from gem_index.server.errors import MissingMapError
 from gem_index.server.events import EVENTS, answer_with_events
 from gem_index.server.responses import JsonResponse
-from gem_index.server.routing import READ, WRITE, Context
+from gem_index.server.routing import READ, WRITE, Context, KeyedRoute
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/collections/{name}/map", tags=["Collections"])
+router = APIRouter(prefix="/collections/{name}/map", tags=["Collections"], route_class=KeyedRoute)
 
 
 @router.post("", dependencies=WRITE, responses=EVENTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,9 +21,16 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """The metrics of a server; of all its processes, if they share a folder."""
+    """The metrics of a server; of all its processes, if they share a folder.
+
+    Attributes
+    ----------
+    shared : bool
+        Whether they do.
+    """
 
     def __init__(self) -> None:
+        self.shared = MULTIPROCESS in os.environ
         self._registry = CollectorRegistry()
         labels = ["method", "route", "status"]
         self._requests = Counter(
@@ -54,11 +62,25 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
-        if MULTIPROCESS not in os.environ:
+        if not self.shared:
             return generate_latest(self._registry)
         shared = CollectorRegistry()
+        for path in Path(os.environ[MULTIPROCESS]).glob("gauge_live*_*.db"):
+            process = int(path.stem.rpartition("_")[2])
+            if not _is_running(process):  # it was killed: nothing waits there
+                multiprocess.mark_process_dead(process)  # type: ignore[no-untyped-call]
         multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
         return generate_latest(shared)
 
     def _gauge(self, name: str, description: str) -> Gauge:
         return Gauge(name, description, registry=self._registry, multiprocess_mode="livesum")
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

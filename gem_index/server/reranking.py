@@ -14,11 +14,11 @@ from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
-from gem_index.server.routing import READ, Context
+from gem_index.server.routing import READ, Context, KeyedRoute
 
 __all__ = ["cosines", "rank", "router"]
 
-router = APIRouter(tags=["Cohere and Jina"])
+router = APIRouter(tags=["Cohere and Jina"], route_class=KeyedRoute)
 
 
 class RerankRequest(BaseModel):

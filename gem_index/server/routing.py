@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
@@ -21,6 +21,7 @@ __all__ = [
     "WRITE",
     "Context",
     "Direct",
+    "KeyedRoute",
     "body_of",
     "context_of",
     "may_read",
@@ -50,6 +51,22 @@ class _DirectRoute(APIRoute):
     def __init__(self, path: str, endpoint: Endpoint, **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         self.app = request_response(endpoint)
+
+
+class KeyedRoute(APIRoute):
+    """A route that checks the key before it reads the body, which FastAPI does first: nobody else's is parsed."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+        checks = [each.dependency for each in self.dependencies if each.dependency is not None]
+
+        async def check_and_answer(request: Request) -> Response:
+            for check in checks:
+                await check(request)
+            return await answer(request)
+
+        return check_and_answer
 
 
 @dataclass(frozen=True)

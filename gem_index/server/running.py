@@ -54,7 +54,7 @@ class ServeOptions:
     keys : mapping of str to Permission
         Beside those of the home: what the keys with these SHA-256, in hexadecimal digits, allow.
     insecure : bool
-        Listen at other addresses than this machine's own without a key, and answer to any name.
+        Listen at other addresses than this machine's own, or under a name, without a key; without names answer to any.
     names : tuple of str
         By which clients reach the server, beside the address.
     aliases, targets : mapping of str to str
@@ -81,8 +81,11 @@ class ServeOptions:
 
     @property
     def key_required(self) -> bool:
-        """Whether requests need a key also where there is none yet."""
-        return not self.local and not self.insecure
+        """Whether requests need a key also where there is none yet.
+
+        A name is that of a proxy that other machines reach, though the server itself listens at this one's address.
+        """
+        return (not self.local or bool(self.names)) and not self.insecure
 
     @property
     def permissions(self) -> dict[bytes, Permission]:
@@ -122,10 +125,11 @@ def serve(
         If it would be open to other machines, or cannot listen at the address.
     """
     home, limits = Home(options.home), Limits.of_environment()
-    if not options.local and not options.insecure and not options.keys and not home.keys.list():
+    if options.key_required and not options.keys and not home.keys.list():
+        reached = options.names[0] if options.local else options.host
         raise ConfigError(
-            f"the address {quoted(options.host)} is reached from other machines, and there is no key; expected one: make "
-            "it with gem-index keys add NAME, or say --insecure"
+            f"{quoted(reached)} is reached from other machines, and there is no key; expected one: make it with gem-index "
+            "keys add NAME, or say --insecure"
         )
     # what is wrong with the options is said here, once
     built = (build or application_of)(options, home)

@@ -7,14 +7,15 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from gem_index.collection import Collection
 from gem_index.collection.results import SearchResults
 from gem_index.errors import InputError
+from gem_index.server.bodies import StrictBody
 from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
-from gem_index.server.routing import READ, Context
+from gem_index.server.routing import READ, Context, KeyedRoute
 
 __all__ = ["router"]
 
@@ -25,10 +26,10 @@ _EXPLAINED_QUERY = (
 _MOST_EXPLAINED = 100  # hits
 _MOST_HITS = 10_000  # of all queries of a request
 
-router = APIRouter(prefix="/collections/{name}", tags=["Search"])
+router = APIRouter(prefix="/collections/{name}", tags=["Search"], route_class=KeyedRoute)
 
 
-class SearchBody(BaseModel):
+class SearchBody(StrictBody):
     """The body of a search, for one query or several."""
 
     model_config = ConfigDict(
@@ -51,7 +52,7 @@ class SearchBody(BaseModel):
     exact: bool = False
 
 
-class RerankBody(BaseModel):
+class RerankBody(StrictBody):
     """The body of a request for a re-ranking with a collection's model."""
 
     model_config = ConfigDict(
@@ -65,7 +66,7 @@ class RerankBody(BaseModel):
     top_n: Annotated[int, Field(ge=1)] | None = None
 
 
-class ExplainBody(BaseModel):
+class ExplainBody(StrictBody):
     """The body of a request that explains a text, or why two match."""
 
     model_config = ConfigDict(
@@ -77,7 +78,7 @@ class ExplainBody(BaseModel):
     other: str | None = Field(default=None, alias="with")
 
 
-class NeighboursBody(BaseModel):
+class NeighboursBody(StrictBody):
     """The body of a request for the documents nearest to one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "1", "k": 5}]})

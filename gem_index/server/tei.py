@@ -17,6 +17,7 @@ from gem_index.server.routing import (
     READ,
     Context,
     Direct,
+    KeyedRoute,
     body_of,
     context_of,
     may_read,
@@ -24,7 +25,7 @@ from gem_index.server.routing import (
 
 __all__ = ["DIRECT", "router"]
 
-router = APIRouter(tags=["Text Embeddings Inference"])
+router = APIRouter(tags=["Text Embeddings Inference"], route_class=KeyedRoute)
 
 
 class EmbedRequest(BaseModel):

@@ -72,6 +72,7 @@ class Database:
     ) -> None:
         self.path = path
         self._make_private(path)
+        self._file = self._identity()
         self.read_only = path.is_file() and not _is_writable(path)
         self._engine = (
             _read_only_engine(path, busy_timeout)
@@ -90,6 +91,14 @@ class Database:
         """Create the file, readable by its owner only; SQLite gives the files beside it the same mode."""
         with suppress(OSError):  # it exists or cannot be created: SQLite reports that
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Return what tells the file from another one at its path; None if there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @property
     def revision(self) -> str | None:
@@ -156,7 +165,18 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that holds SQLite's write lock from its start; durable when it closes."""
+        """Open a transaction that holds SQLite's write lock from its start; durable when it closes.
+
+        Raises
+        ------
+        HomeNotWritableError
+            If the file was removed or replaced since it was opened: SQLite would go on with one that nobody else finds.
+        """
+        if self._identity() != self._file:
+            raise HomeNotWritableError(
+                f"{self.path} was removed or replaced while it was open; expected the file that was opened: stop the "
+                "processes that use the home, and start them again"
+            )
         with self._transaction(self._engine.execution_options(writes=True)) as connection:
             yield connection
 
@@ -170,7 +190,7 @@ class Database:
                 whole = True
         except DatabaseError as error:
             explained = self._explain(error)
-            if whole and isinstance(explained, DiskError):
+            if whole and _code(error) == sqlite3.SQLITE_IOERR:
                 # SQLite may recover the transaction from its log; our open connections would not see it
                 self.close()
                 raise CommitError(
@@ -195,7 +215,7 @@ class Database:
         return found.st_mtime_ns, found.st_size
 
     def _explain(self, error: DatabaseError) -> GemIndexError:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return HomeBusyError(f"{self.path} is being written by another process; try again")
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
@@ -203,8 +223,7 @@ class Database:
                 f"cannot write {self.path}; expected a writable home: choose another with GEM_INDEX_HOME"
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
-            kind = DiskError if code == sqlite3.SQLITE_IOERR else GemIndexError
-            return kind(
+            return DiskError(
                 f"writing {self.path} failed ({error.orig}); nothing of this step was kept: "
                 "make room on the disk and try again"
             )
@@ -289,6 +308,12 @@ def _close_idle_connections() -> None:
 
 FORK_GATE = ForkGate(_close_idle_connections)
 """SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""
+
+
+def _code(error: DatabaseError) -> int:
+    """Return SQLite's code of an error without its extension."""
+    code: int = getattr(error.orig, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _is_writable(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import shlex
 
 import pytest
+from rich.text import Text
 
 from command_tree import ALL
 from gem_index_cli.examples import EXAMPLES
@@ -39,7 +40,9 @@ def test_has_help_and_a_page_with_an_example_that_runs(path):
     assert command.help
     for parameter in command.params:
         if parameter.name not in ("name", "help"):
-            assert getattr(parameter, "help", None), f"{' '.join(path)}: {parameter.name}"
+            told = getattr(parameter, "help", None)
+            assert told, f"{' '.join(path)}: {parameter.name}"
+            assert Text.from_markup(told).plain == told  # rich leaves out what it takes for markup
     assert EXAMPLES[" ".join(path)]
     left_out = {path_of(command)[0] for command in NOT_RUN}
     assert path in RUN | left_out

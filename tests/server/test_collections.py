@@ -12,6 +12,7 @@ from gem_index import Home
 from gem_index.errors import GemIndexError
 from gem_index.server.app import create_app
 from gem_index.server.settings import Limits
+from gem_index.store.documents import DocumentRepository
 
 ROWS = [
     {"id": "1", "text": "renew a passport", "metadata": {"lang": "en", "year": 2020}},
@@ -103,6 +104,38 @@ class TestDocuments:
         for bad in ("{", "[]", '{"year": {"$near": 1}}'):
             assert client.get(f"{faq}/documents", params={"where": bad}).status_code == 400
 
+    def test_a_page_reads_no_other_texts(self, client, faq, monkeypatch):
+        read: list[int] = []
+        by_seq = DocumentRepository.by_seq
+
+        def noting(documents, seqs):
+            read.extend(seqs)
+            return by_seq(documents, seqs)
+
+        monkeypatch.setattr(DocumentRepository, "by_seq", noting)
+        page = client.get(f"{faq}/documents", params={"offset": 1, "limit": 2}).json()
+        assert page["documents"] == ROWS[1:3]
+        assert len(read) == 2
+
+    def test_a_field_of_another_name_is_refused(self, client, faq):
+        for path, body in (
+            ("search", {"query": "bank", "filter": {"lang": "de"}}),
+            ("explain", {"text": "bank", "whit": "river"}),
+            ("push", {"target": "x", "dryrun": True}),
+            ("documents/delete", {"ids": ["1"], "limit": 0}),
+            ("duplicates", {"treshold": 1}),
+        ):
+            answer = client.post(f"{faq}/{path}", json=body)
+            assert answer.status_code == 422, path
+            name = list(body)[-1]
+            told = f"found the field '{name}'; expected none of that name"
+            assert answer.json()["error"]["message"] == told
+        rows = [{"id": "9", "text": "x", "lang": "en"}]
+        answer = client.put(f"{faq}/documents", json={"documents": rows})
+        assert answer.status_code == 422
+        told = "found the field 'documents.0.lang'; expected none of that name"
+        assert answer.json()["error"]["message"] == told
+
     def test_delete_by_id_and_by_filter(self, client, faq):
         body = client.post(f"{faq}/documents/delete", json={"ids": ["1", "nope"]}).json()
         assert body == {"deleted": 1, "missing": ["nope"]}
@@ -144,7 +177,11 @@ class TestStream:
             (b'{"id": [], "text": "x"}', "line 1502"),
             (b'{"id": "1", "text": "x", "metadata": [1]}', "line 1502"),
             (b'{"id": "1", "text": "x", "metadata": []}', "line 1502"),
-            (b"\xff", "line 1502 is not JSON"),
+            (b"\xff", "line 1502 is not UTF-8 at byte 1; expected JSON in UTF-8"),
+            (
+                b'{"id": "1", "text": "x", "lang": "en", "metadata": {}}',
+                "line 1502 has the field 'lang' beside metadata; expected it in there",
+            ),
         ],
     )
     def test_an_error_names_its_line_and_what_is_stored(self, client, faq, home, line, told):
@@ -155,6 +192,31 @@ class TestStream:
         assert told in body["error"]["message"]
         assert body["stored"] == {"added": 1000, "updated": 0, "unchanged": 0}
         assert len(home.collection("faq")) == 1004
+
+    def test_other_fields_are_metadata_as_in_files(self, client, faq, tmp_path):
+        lines = b'\xef\xbb\xbf{"id": "5", "text": "a visa", "lang": "en"}\n' + (
+            b'{"id": "6", "text": "a visa", "metadata": {"lang": "de"}}\n{"id": "7", "text": "x", "metadata": null}'
+        )
+        answer = client.post(f"{faq}/documents/stream", content=lines)
+        assert answer.json()["added"] == 3
+        found = [client.get(f"{faq}/documents/{name}").json()["metadata"] for name in "567"]
+        assert found == [{"lang": "en"}, {"lang": "de"}, {}]
+
+    def test_streams_share_the_memory_of_bodies(self, home, caplog):
+        app = create_app(home, limits=Limits(memory=400, body=300))
+        line = json.dumps({"id": "1", "text": "x" * 200}).encode()
+        with TestClient(app) as client:
+            client.post("/collections", json={"name": "faq"})
+            address = "/collections/faq/documents/stream"
+            answer = client.post(address, content=b"\n".join([line, b" " * 250]))
+            assert answer.status_code == 503
+            assert answer.headers["retry-after"] == "1"
+            assert answer.json()["stored"] == {"added": 0, "updated": 0, "unchanged": 0}
+            for _ in range(3):  # what was refused is free again, and what was passed over or stored
+                answer = client.post(address, content=b" " * 100 + b"\n" + line + b"\n\n")
+                assert answer.status_code == 200
+            assert app.state.context.memory.held == 0
+        assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
     def test_a_long_line_is_refused_while_it_arrives(self, home):
         home.create_collection("faq")

@@ -11,6 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home
+from gem_index.collection import Collection
+from gem_index.errors import DiskError
 from gem_index.server.app import create_app
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import OverloadedError
@@ -23,6 +25,14 @@ def limited(home, **limits):
 
 
 class TestBodies:
+    def test_compressed_ones_are_refused(self, home):
+        with limited(home) as client:
+            for path in ("/v1/embeddings", "/collections/faq/documents/stream"):
+                answer = client.post(path, content=b"x", headers={"Content-Encoding": "gzip"})
+                assert answer.status_code == 415
+                told = "the header Content-Encoding is 'gzip'; expected none"
+                assert answer.json()["error"]["message"] == told
+
     def test_too_large_by_its_length(self, home):
         with limited(home, body=100) as client:
             answer = client.post("/v1/embeddings", content=b" " * 101)
@@ -97,6 +107,106 @@ def logged(monkeypatch):
 
 
 class TestFailures:
+    def test_what_clients_are_not_told_is_logged_with_the_id(self, home, logged, monkeypatch):
+        home.create_collection("faq")
+
+        def fail(*_arguments, **_options):
+            raise DiskError("writing /secret/place failed")
+
+        monkeypatch.setattr(Collection, "ingest", fail)
+        monkeypatch.setattr(Collection, "refit", fail)
+        told = "the disk failed or is full; the server's log says more"
+        with TestClient(create_app(home)) as client:
+            row = {"id": "1", "text": "a"}
+            for method, path, body, accepted in (
+                ("PUT", "documents", {"documents": [row]}, "*/*"),
+                ("POST", "documents/stream", row, "*/*"),
+                ("POST", "refit", None, "*/*"),
+                ("POST", "refit", None, "text/event-stream"),
+            ):
+                head = {"X-Request-ID": f"id-{len(path)}", "Accept": accepted}
+                logged.clear()
+                answer = client.request(method, f"/collections/faq/{path}", json=body, headers=head)
+                assert told in answer.text
+                assert "/secret" not in answer.text
+                assert answer.status_code == (507 if accepted == "*/*" else 200)
+                lines = [json.loads(line) for line in logged]
+                found = [line for line in lines if line["level"] == "error"]
+                assert [line["request"] for line in found] == [f"id-{len(path)}"]
+                assert found[0]["detail"] == "writing /secret/place failed"
+
+    def test_a_fault_while_events_are_sent_is_the_last_one(self, home, logged, monkeypatch):
+        home.create_collection("faq")
+
+        def fail(*_arguments, **_options):
+            raise ZeroDivisionError("a text")
+
+        monkeypatch.setattr(Collection, "refit", fail)
+        with TestClient(create_app(home)) as client:
+            head = {"Accept": "text/event-stream"}
+            answer = client.post("/collections/faq/refit", headers=head)
+        assert answer.text.startswith("event: error\ndata: ")
+        assert json.loads(answer.text.partition("data: ")[2])["status"] == 500
+        assert "ZeroDivisionError" in "".join(logged)
+        assert "a text" not in "".join(logged)
+
+    def test_what_takes_longer_than_the_shutdown_is_told_so(self, home, logged, monkeypatch):
+        home.create_collection("faq")
+        app, sent = create_app(home), []
+        begun, over, refitted = threading.Event(), threading.Event(), []
+
+        def refit(*_arguments, **_options):
+            begun.set()
+            refitted.append(over.wait(20))
+
+        monkeypatch.setattr(Collection, "refit", refit)
+
+        async def shut_down():
+            async def receive():
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message):
+                sent.append(message)
+
+            path = "/collections/faq/refit"
+            scope = {"type": "http", "method": "POST", "path": path}
+            scope |= {"headers": [(b"host", b"localhost")]}
+            scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                request = asyncio.create_task(app(scope, receive, send))
+                assert await asyncio.to_thread(begun.wait, 20)
+                request.cancel()  # as uvicorn does
+                await request
+                over.set()
+
+        asyncio.run(shut_down())
+        assert refitted == [True]
+        assert sent[0]["status"] == 503
+        assert "the server is ending" in json.loads(sent[1]["body"])["error"]["message"]
+        assert [json.loads(line)["level"] for line in logged] == ["info"]
+
+    def test_an_aborted_upload_is_no_fault_of_the_server(self, home, logged):
+        app = create_app(home)
+        sent = []
+
+        async def abort():
+            async def receive():
+                return {"type": "http.disconnect"}
+
+            async def send(message):
+                sent.append(message)
+
+            headers = [(b"content-length", b"10"), (b"host", b"localhost")]
+            scope = {"type": "http", "method": "POST", "path": "/embed", "headers": headers}
+            scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                await app(scope, receive, send)
+
+        asyncio.run(abort())
+        assert not sent
+        [line] = map(json.loads, logged)
+        assert (line["level"], line["status"], line["route"]) == ("info", 499, "/embed")
+
     def test_a_failure_is_500_and_quotes_nothing(self, home, monkeypatch, logged):
         def broken(self, texts):
             raise RuntimeError(f"cannot encode {texts}")

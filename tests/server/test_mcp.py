@@ -393,7 +393,10 @@ class TestHttp:
         assert told in answer.text
 
     def test_other_methods_and_paths(self, served):
-        for method, path in (("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/"), ("GET", "/docs")):
+        for method, path in (
+            *(("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/")),
+            *(("POST", "/mcp/"), ("GET", "/docs")),
+        ):
             address = served.url.removesuffix("/mcp") + path
             answer = httpx.request(method, address, headers=HEADERS, timeout=60)
             assert answer.status_code == (405 if path == "/mcp" else 404)

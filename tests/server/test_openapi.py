@@ -86,10 +86,16 @@ BODIES = {
 }
 """Values of parameters and bodies that mean something, so that not all requests end at an unknown name."""
 NEVER_WRONG = {
-    *(label for label in OPERATIONS if label.startswith("GET ") and "documents" not in label),
+    *(
+        label
+        for label in OPERATIONS
+        if label.startswith("GET ")
+        and not label.endswith(("/documents", "/{document}", "/colours"))
+    ),
     "GET /collections/{name}/documents/{document}",
     "DELETE /collections/{name}",
     "POST /collections/{name}/refit",
+    "POST /collections/{name}/map",
 }
 """Operations that take nothing but names in their path: no request is of a wrong form."""
 

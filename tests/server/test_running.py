@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +15,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 
 from gem_index import Home
 from gem_index.errors import ConfigError
-from gem_index.server.running import ServeOptions, open_listener, serve
+from gem_index.server.running import ServeOptions, application_of, open_listener, serve
 from server_process import ServerProcess
 
 
@@ -192,6 +196,43 @@ class TestEnd:
 
 
 class TestWorkers:
+    def test_what_waits_is_told_by_every_process_until_it_ends(self, home, tmp_path):
+        script = """
+import asyncio, os, time
+from gem_index import Home
+from gem_index.server.app import create_app, _note_waiting
+from gem_index.server.metrics import Metrics
+
+reading, writing = os.pipe()
+child = os.fork()
+if not child:
+    app = create_app(Home(os.environ["HOME_FOLDER"]))
+    app.state.context._waiting = 3
+    async def main():
+        noting = asyncio.create_task(_note_waiting(app.state.context, Metrics()))
+        await asyncio.sleep(0.1)
+        os.write(writing, b"x")
+        await noting
+    asyncio.run(main())
+os.read(reading, 1)
+metrics = Metrics()
+print(metrics.text().decode())
+os.kill(child, 9)
+os.waitpid(child, 0)
+print("killed", metrics.text().decode())
+"""
+        environment = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "HOME_FOLDER": str(home.root)}
+        told = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, **environment},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        before, after = told.split("killed")
+        assert "gem_index_requests_waiting 3.0" in before
+        assert "gem_index_requests_waiting 3.0" not in after
+
     def test_several_processes_serve_one_home(self, tmp_path):
         with ServerProcess(tmp_path / "home", "--workers", "2") as server:
             with httpx.Client(base_url=server.url, timeout=30) as client:
@@ -221,6 +262,18 @@ class TestRefusals:
         for host in ("0.0.0.0", "::", "192.168.0.1", "shop.example"):
             with pytest.raises(ConfigError, match="there is no key"):
                 serve(ServeOptions(home=str(home.root), host=host, port=0), print)
+
+    def test_a_name_for_others_needs_a_key(self, home):
+        """A proxy passes their requests on, so that the address alone protects nothing."""
+        options = ServeOptions(home=str(home.root), port=0, names=("search.example.org",))
+        with pytest.raises(ConfigError, match="'search.example.org' is .* there is no key"):
+            serve(options, print)
+        with TestClient(application_of(options, home)) as client:
+            head = {"Host": "search.example.org"}
+            assert client.get("/collections", headers=head).status_code == 401
+            head["Authorization"] = f"Bearer {home.keys.add('shop', 'read')}"
+            client.app.state.keys._read_at = -1.0  # as after a second
+            assert client.get("/collections", headers=head).status_code == 200
 
     def test_a_port_that_is_taken(self, home):
         with (

@@ -9,12 +9,15 @@ import sys
 from contextlib import closing
 
 import pytest
+from sqlalchemy import event
 
 from brute_force import TEXTS, documents
 from gem_index import Home
 from gem_index.collection.filters import FilterCache
 from gem_index.errors import (
+    CommitError,
     CorruptionError,
+    DiskError,
     GemIndexError,
     HomeBusyError,
     HomeNotWritableError,
@@ -534,3 +537,37 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
     assert "new" not in home
     assert [info.name for info in home.vectors.list()] == ["wordllama-gem", "wordllama"]
     home.build("new", documents(3), vectors=str(vectors_folder))
+
+
+class TestWhileItIsOpen:
+    def test_nothing_is_written_to_a_home_that_is_gone(self, home, faq):
+        faq.ingest(documents(3))
+        home.root.rename(home.root.with_name("elsewhere"))
+        with pytest.raises(HomeNotWritableError, match="removed or replaced while it was open"):
+            faq.ingest([("new", "a text")])
+
+    def test_nothing_is_written_beside_a_restored_backup(self, home, faq, tmp_path):
+        faq.ingest(documents(3))
+        home.backup(tmp_path / "backup")
+        home.root.rename(home.root.with_name("elsewhere"))
+        (tmp_path / "backup").rename(home.root)
+        with pytest.raises(HomeNotWritableError, match="start them again"):
+            faq.ingest([("new", "a text")])
+        assert Home(home.root).collection("faq").ingest([("new", "a text")]).added == 1
+
+    def test_a_full_disk_is_an_error_of_the_disk(self, home, faq):
+        """Not of a commit: SQLite rolls back."""
+        faq.ingest(documents(3))
+        database = home._workspace.database
+
+        def fill(connection, _record):
+            connection.execute("PRAGMA max_page_count = 1")  # that is, as many as there are
+
+        database.close()
+        event.listen(database._engine, "connect", fill)
+        with pytest.raises(DiskError, match="is full.*make room") as caught:
+            faq.ingest([("new", "a text " * 10_000)])
+        assert not isinstance(caught.value, CommitError)
+        event.remove(database._engine, "connect", fill)
+        database.close()
+        assert faq.ingest([("new", "a text")]).added == 1

@@ -59,7 +59,6 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
-    "_Memory",
     "_PartialFile",
 }
 """Dataclasses that count or collect; all others are values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -15,9 +15,10 @@ from starlette.routing import Route
 from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.quoting import quoted
-from gem_index.server.errors import error_response, status_of
-from gem_index.server.guard import Guard, Receive, Send
+from gem_index.server.errors import error_response, message_for, status_of
+from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, note_refusal
 from gem_index.server.mcp.server import mcp_server
+from gem_index.server.memory import Memory
 from gem_index.server.metrics import Metrics
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import may_read
@@ -61,9 +62,15 @@ def mcp_application(
         lifespan=lifespan,
         exception_handlers={GemIndexError: _refused, HTTPException: _unrouted},
     )
+    app.router.redirect_slashes = False  # to whatever address the header Host names
     app.state.keys = KeyRing(home, options.permissions, required=options.key_required)
     app.add_middleware(
-        Guard, limits=limits, hosts=hosts, metrics=Metrics(), streams=lambda _path: False
+        Guard,
+        limits=limits,
+        hosts=hosts,
+        metrics=Metrics(),
+        memory=Memory(limits.memory),
+        streams=lambda _path: False,
     )
     return app
 
@@ -81,7 +88,8 @@ class _Endpoint:
 
 
 async def _refused(request: Request, error: Exception) -> JsonResponse:
-    return error_response(request.url.path, status_of(error), str(error))
+    note_refusal(cast("GemIndexError", error), request.scope[REQUEST_ID])
+    return error_response(request.url.path, status_of(error), message_for(error))
 
 
 async def _unrouted(request: Request, error: Exception) -> JsonResponse:

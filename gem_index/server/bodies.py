@@ -1,0 +1,44 @@
+"""Bodies of requests, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from gem_index.quoting import quoted
+
+__all__ = ["StrictBody", "problem_of"]
+
+_ALTERNATIVE = re.compile(r"str|bool|float|(list|dict)\[.*|[A-Z]\w*Request")
+"""What pydantic puts into a place for each type that a value could have had."""
+
+
+class StrictBody(BaseModel):
+    """A body that may hold only the documented fields: a misspelled one would change what a request does.
+
+    The imitated interfaces take others too, as their clients send more than is used here.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def problem_of(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is wrong with a request, on a line, from what pydantic says."""
+    first = errors[0]
+    # of a list that may be of several types, the item that is wrong rather than the list
+    first = next((each for each in errors if _is_deeper(each, first)), first)
+    place = ".".join(
+        str(part) for part in first["loc"][1:] if not _ALTERNATIVE.fullmatch(str(part))
+    )
+    if first["type"] == "missing":
+        return f"found no {f'field {quoted(place)}' if place else 'body'}; expected one"
+    if first["type"] == "extra_forbidden":
+        return f"found the field {quoted(place)}; expected none of that name"
+    return f"{place or 'the body'}: found {quoted(first.get('input'))}; expected: {first['msg']}"
+
+
+def _is_deeper(error: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return error["loc"][:2] == other["loc"][:2] and len(error["loc"]) > len(other["loc"])
