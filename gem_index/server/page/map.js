@@ -101,7 +101,7 @@ function plot(collection, map, tell, again) {
     chosen: (i) => setParams({ doc: i < 0 ? "" : map.ids[i] }),
   });
   const by = h("select", { id: "colour", change: () => setParams({ by: by.value }) },
-    h("option", { value: "" }, "topic"), map.fields.map((name) => h("option", { value: name }, name)));
+    h("option", { value: "" }, "topics of the texts"), map.fields.map((name) => h("option", { value: name }, name)));
   const find = h("input", { type: "search", id: "find", autocomplete: "off", placeholder: "Find on the map" , "aria-label": "Find on the map" });
   const legend = h("ul", { class: "legend", "aria-label": "Groups" });
   const list = h("ol", { class: "found", "aria-label": "Found" });
