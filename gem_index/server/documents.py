@@ -14,7 +14,7 @@ from gem_index.documents import Document
 from gem_index.errors import FilterError, GemIndexError, InputError
 from gem_index.json_input import parse_json, read_json
 from gem_index.quoting import quoted, quoted_error
-from gem_index.server.bodies import StrictBody
+from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import (
     MissingDocumentError,
@@ -55,7 +55,7 @@ class DocumentsBody(StrictBody):
         }
     )
 
-    documents: list[DocumentBody]
+    documents: Several[DocumentBody]
 
 
 class DeleteBody(StrictBody):
@@ -63,7 +63,7 @@ class DeleteBody(StrictBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["1"]}]})
 
-    ids: list[str] | None = None
+    ids: Several[str] | None = None
     where: dict[str, Any] | None = None
 
 

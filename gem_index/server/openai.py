@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_index.arrays import F32
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
+from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT, ModelCard
 from gem_index.server.responses import JsonResponse
@@ -35,7 +36,7 @@ class EmbeddingsRequest(BaseModel):
         json_schema_extra={"examples": [{"model": "gem-index", "input": ["renew a passport"]}]}
     )
 
-    input: str | list[str] | list[int] | list[list[int]]
+    input: str | Several[str] | Several[int] | Several[Several[int]]
     model: str = DEFAULT
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Field(ge=1)] | None = None

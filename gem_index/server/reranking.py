@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
+from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -31,11 +32,11 @@ class RerankRequest(BaseModel):
     )
 
     query: str
-    documents: list[str | dict[str, Any]]
+    documents: Several[str | dict[str, Any]]
     model: str = DEFAULT
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = False
-    rank_fields: list[str] | None = None
+    rank_fields: Several[str] | None = None
 
 
 class RerankHit(BaseModel):

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from gem_index.collection import Collection
 from gem_index.collection.results import SearchResults
 from gem_index.errors import InputError
-from gem_index.server.bodies import StrictBody
+from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context, KeyedRoute
@@ -39,7 +39,7 @@ class SearchBody(StrictBody):
     )
 
     query: str | None = None
-    queries: list[str] | None = None
+    queries: Several[str] | None = None
     k: Annotated[int, Field(ge=1, le=10_000)] = 10
     mode: str | None = None
     fusion: str = "weighted"
@@ -62,7 +62,7 @@ class RerankBody(StrictBody):
     )
 
     query: str
-    candidates: list[str]
+    candidates: Several[str]
     top_n: Annotated[int, Field(ge=1)] | None = None
 
 

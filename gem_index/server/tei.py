@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
 from gem_index.server.openai import check_dimensions
@@ -33,7 +34,7 @@ class EmbedRequest(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["renew a passport"]}]})
 
-    inputs: str | list[str]
+    inputs: str | Several[str]
     dimensions: Annotated[int, Field(ge=1)] | None = None
     model: str = DEFAULT
 
@@ -48,7 +49,7 @@ class TextRerankRequest(BaseModel):
     )
 
     query: str
-    texts: list[str]
+    texts: Several[str]
     return_text: bool = False
     model: str = DEFAULT
 
@@ -65,7 +66,7 @@ class SimilarityInputs(BaseModel):
     """A sentence, and those it is compared with."""
 
     source_sentence: str
-    sentences: list[str]
+    sentences: Several[str]
 
 
 class SimilarityRequest(BaseModel):

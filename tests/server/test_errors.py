@@ -12,10 +12,17 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import ValidationError
 
 from gem_index import Home
 from gem_index.server.app import create_app
+from gem_index.server.documents import DeleteBody, DocumentsBody
+from gem_index.server.mcp.documents import AddArguments, ReadArguments
+from gem_index.server.openai import EmbeddingsRequest
+from gem_index.server.reranking import RerankRequest
+from gem_index.server.searching import RerankBody, SearchBody
 from gem_index.server.settings import Limits
+from gem_index.server.tei import EmbedRequest, SimilarityRequest, TextRerankRequest
 
 KINDS = {
     400: "invalid_request_error",
@@ -254,6 +261,46 @@ def crowded(stored: Home) -> Iterator[TestClient]:
     """A server that keeps no bodies of more than 100 bytes in memory."""
     with TestClient(create_app(Home(stored.root), limits=Limits(memory=100))) as client:
         yield client
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize("item", [1, {}, "x"], ids=json.dumps)
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (EmbeddingsRequest, ("input",)),
+        (EmbedRequest, ("inputs",)),
+        (RerankRequest, ("documents", "rank_fields")),
+        (TextRerankRequest, ("texts",)),
+        (SimilarityRequest, ("inputs",)),
+        (DocumentsBody, ("documents",)),
+        (DeleteBody, ("ids",)),
+        (SearchBody, ("queries",)),
+        (RerankBody, ("candidates",)),
+        (ReadArguments, ("ids",)),
+        (AddArguments, ("documents",)),
+    ],
+)
+def test_a_body_that_is_wrong_in_many_places_is_described_in_few(model, fields, item):
+    """A description takes a thousand bytes, an item three: the memory of the machine would not hold them."""
+    many = [item] * MANY
+    other = {f"other{place}": 1 for place in range(MANY)}
+    counts = []
+    for found in (
+        *({field: many} for field in fields),
+        *({field: {"source_sentence": "a", "sentences": many}} for field in fields),
+        *({field: [{"id": "1", "text": "a", **other}]} for field in fields),
+        *({field: [many, many]} for field in fields),
+        other,
+    ):
+        try:
+            model.model_validate(found)
+        except ValidationError as error:
+            counts.append(error.error_count())
+    assert counts
+    assert max(counts) < 20
 
 
 @each_route

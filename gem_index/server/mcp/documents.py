@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from gem_index.documents import Document
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 from gem_index.reading import documents_from
+from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.mcp.shared import (
     Answer,
     Arguments,
@@ -26,7 +27,7 @@ class ReadArguments(Arguments):
     """Ids."""
 
     collection: CollectionName
-    ids: list[Identifier] = Field(
+    ids: Several[Identifier] = Field(
         description="Ids of documents, as search returns them.", min_length=1, max_length=20
     )
 
@@ -73,10 +74,8 @@ async def read(shared: SharedCollections, asked: ReadArguments) -> ReadAnswer:
     )
 
 
-class NewDocument(BaseModel):
+class NewDocument(StrictBody):
     """A document to store."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: Identifier | None = Field(
         default=None, description="Unique in the collection; made from the text if it is left out."
@@ -91,7 +90,7 @@ class AddArguments(Arguments):
     """Documents."""
 
     collection: CollectionName
-    documents: list[NewDocument] = Field(min_length=1, max_length=100)
+    documents: Several[NewDocument] = Field(min_length=1, max_length=100)
 
 
 class AddAnswer(Answer):

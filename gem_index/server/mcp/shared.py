@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, Field, PlainSerializer
 
 from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
+from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
 
 __all__ = [
@@ -65,10 +66,8 @@ class SharedCollections:
         return name
 
 
-class Arguments(BaseModel):
+class Arguments(StrictBody):
     """What a tool takes; a misspelled name is an error."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class Answer(BaseModel, ABC):
