@@ -104,7 +104,10 @@ def main() -> None:
 
 
 def measured(texts: list[str], folder: Path, seconds: int) -> Iterator[Load]:
-    servers = {"gem-index": ours(folder)}
+    servers = {
+        "gem-index": ours(folder),
+        "gem-index, 2 processes": ours(folder, "--workers", "2"),
+    }
     if peer_is_installed():
         servers["txtai, model2vec"] = txtai(folder, texts)
     else:
@@ -164,7 +167,7 @@ def sent(url: str, script: Path, connections: int, seconds: float) -> dict[str, 
 
 
 @contextmanager
-def ours(folder: Path) -> Iterator[str]:
+def ours(folder: Path, *options: str) -> Iterator[str]:
     command = [
         sys.executable,
         "-c",
@@ -172,7 +175,7 @@ def ours(folder: Path) -> Iterator[str]:
         "--home",
         str(folder / "home"),
     ]
-    with process([*command, "serve", "--port", "9917"], 9917, {}) as started:
+    with process([*command, "serve", "--port", "9917", *options], 9917, {}) as started:
         yield started
 
 

@@ -212,6 +212,11 @@ class Home:
         """Tell whether there is a collection of that name."""
         return is_name(name) and self._find(str(name)) is not None
 
+    @property
+    def replaced(self) -> bool:
+        """Whether the folder was removed or replaced since it was opened: what holds it open is to be started again."""
+        return self._workspace.database.replaced
+
     def collections(self) -> list[CollectionStatus]:
         """Return the status of every collection, by name."""
         return self._of_each(Collection.status)

@@ -124,9 +124,11 @@ def create_app(
         """Tell that the process answers."""
         return {"status": "ok"}
 
-    @app.get("/health/ready", tags=["Health"], responses={503: {"description": "Not yet."}})
+    @app.get("/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}})
     async def ready() -> JsonResponse:
-        """Tell whether requests are answered: the word vectors are read."""
+        """Tell whether requests are answered: the word vectors are read, and the home is there."""
+        if home.replaced:
+            return JsonResponse({"status": "the home was removed or replaced"}, 503)
         done = bool(app.state.ready)
         return JsonResponse({"status": "ready" if done else "starting"}, 200 if done else 503)
 

@@ -38,7 +38,7 @@ class EmbeddingsRequest(BaseModel):
 
     input: str | Several[str] | Several[int] | Several[Several[int]]
     model: str = DEFAULT
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Field(ge=1)] | None = None
     user: str | None = None
 
@@ -132,8 +132,8 @@ async def check_dimensions(context: ServerContext, model: str, dimensions: int |
         )
 
 
-def _shown(vectors: F32, form: str) -> list[str] | list[F32]:
-    if form == "float":
+def _shown(vectors: F32, form: str | None) -> list[str] | list[F32]:
+    if form != "base64":
         return list(vectors)
     return [base64.b64encode(row).decode() for row in vectors.astype("<f4", copy=False)]
 

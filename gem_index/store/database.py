@@ -92,6 +92,11 @@ class Database:
         with suppress(OSError):  # it exists or cannot be created: SQLite reports that
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
+    @property
+    def replaced(self) -> bool:
+        """Whether the file was removed or replaced since it was opened."""
+        return self._identity() != self._file
+
     def _identity(self) -> tuple[int, int] | None:
         """Return what tells the file from another one at its path; None if there is none."""
         try:
@@ -172,7 +177,7 @@ class Database:
         HomeNotWritableError
             If the file was removed or replaced since it was opened: SQLite would go on with one that nobody else finds.
         """
-        if self._identity() != self._file:
+        if self.replaced:
             raise HomeNotWritableError(
                 f"{self.path} was removed or replaced while it was open; expected the file that was opened: stop the "
                 "processes that use the home, and start them again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 
 import pytest
@@ -351,3 +352,11 @@ def test_a_home_is_shared_with_the_command_line(client, faq, home: Home):
     home.collection("faq").ingest([("z", "a zebra crossing")])
     [hit] = client.post(f"{faq}/search", json={"query": "zebra", "k": 1}).json()["results"]
     assert hit["id"] == "z"
+
+
+def test_a_server_without_its_home_is_not_ready(client, home):
+    assert client.get("/health/ready").json() == {"status": "ready"}
+    shutil.rmtree(home.root)
+    answer = client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "the home was removed or replaced"}

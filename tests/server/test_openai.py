@@ -31,6 +31,8 @@ class TestEmbeddings:
 
     def test_base64_holds_the_same_bytes(self, client, expected):
         asked = {"input": TEXTS, "model": "gem-index", "encoding_format": "base64"}
+        plain = client.post("/v1/embeddings", json={**asked, "encoding_format": None})
+        assert isinstance(plain.json()["data"][0]["embedding"][0], float)
         rows = client.post("/v1/embeddings", json=asked).json()["data"]
         found = [np.frombuffer(base64.b64decode(row["embedding"]), "<f4") for row in rows]
         assert np.array_equal(found, expected)
