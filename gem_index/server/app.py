@@ -124,7 +124,9 @@ def create_app(
         """Tell that the process answers."""
         return {"status": "ok"}
 
-    @app.get("/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}})
+    @app.get(
+        "/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}}
+    )
     async def ready() -> JsonResponse:
         """Tell whether requests are answered: the word vectors are read, and the home is there."""
         if home.replaced:
