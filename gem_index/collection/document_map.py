@@ -36,6 +36,7 @@ _FEWEST = 8  # texts that have neighbourhoods
 _NAMES_READ = 2_000  # documents that fields are looked for in
 _COLOURS = 10  # values of a field that have a colour of their own
 _BLOCK = 4096
+_PATIENCE = 3600.0  # seconds
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -77,7 +78,8 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     numbers[known] = np.arange(len(known))
     shown = numbers[corpus.texts] >= 0
     places = _placed(np.ascontiguousarray(corpus.vectors[known], np.float32), show)
-    with access.workspace.write_lock(), access.reading() as rows:
+    # a refit that is running ends first: places that took minutes are not thrown away for its sake
+    with access.workspace.write_lock(timeout=_PATIENCE), access.reading() as rows:
         here = shown & np.isin(corpus.seqs, rows.documents.seqs())
         seqs = corpus.seqs[here]
         ids = rows.documents.ids_of(seqs)

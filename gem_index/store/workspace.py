@@ -136,8 +136,9 @@ class Workspace:
         try:
             lock.acquire(timeout=timeout)
         except Timeout as error:
+            waited = self.settings.lock_timeout if timeout is None else timeout
             raise HomeBusyError(
-                f"{self._writer()} has been writing to {self.root} for {self.settings.lock_timeout:g} s; "
+                f"{self._writer()} has been writing to {self.root} for {waited:g} s; "
                 "wait for it, or raise GEM_INDEX_LOCK_TIMEOUT"
             ) from error
         except OSError as error:
