@@ -1,0 +1,10 @@
+"""The same work on the workers of a Dask cluster: fit, encode, embed. Needs the extra ``dask``."""
+
+from __future__ import annotations
+
+from gem_index.distributed.cluster import connected
+from gem_index.distributed.encoding import EncodeReport, encode
+from gem_index.distributed.fitting import FitReport, fit
+from gem_index.distributed.inputs import PartitionOptions
+
+__all__ = ["EncodeReport", "FitReport", "PartitionOptions", "connected", "encode", "fit"]
