@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import importlib.metadata
 import logging
 import uuid
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "Task", "attempt", "connected"]
 
 _LOG = logging.getLogger("gem_index.distributed")
+
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 _POLL = 1.0  # seconds after which workers are looked at
 _ATTEMPTS = 4
@@ -290,8 +294,21 @@ class Cluster:
         results: list[Any] = [None] * len(calls)
         tasks = iter([Task(str(call[0]), function, call, i) for i, call in enumerate(calls)])
         for task, future in self.run(lambda: next(tasks, None)):
-            results[task.tag] = future.result()
+            results[task.tag] = self.result(future)
         return results
+
+    def result(self, future: Future) -> Any:
+        """Return the result of a finished task; it is computed again if the worker that held it has died.
+
+        Raises
+        ------
+        SchedulerUnavailableError
+            If the scheduler is lost.
+        """
+        try:
+            return future.result()
+        except (OSError, *_CANCELLED) as error:
+            raise self._lost(quoted_error(error)) from error
 
     def submit(self, task: Task, workers: list[str] | None = None) -> Future:
         """Start a task."""
@@ -349,9 +366,10 @@ class Cluster:
                     task = running.pop(future)
                     if future.status == "finished":
                         yield task, future
-                        continue
-                    again = self._retried(task, future, failures, avoided)
-                    running[again] = task
+                    elif future.status == "error":
+                        running[self._retried(task, future, failures, avoided)] = task
+                    else:  # the worker that held the result has died meanwhile
+                        running[future] = task
         finally:
             if running and self.client.status == "running":
                 self.client.cancel(list(running), force=True)
@@ -366,9 +384,7 @@ class Cluster:
             pass
         except (OSError, RuntimeError) as error:
             raise self._lost(quoted_error(error)) from error
-        except BaseException as error:
-            if type(error).__name__ != "CancelledError":
-                raise
+        except _CANCELLED as error:
             raise self._lost("its tasks are gone") from error
         if self.client.status != "running":
             raise self._lost("the connection is closed")
@@ -395,6 +411,7 @@ class Cluster:
             reason = f"worker {name}: {reason}"
         elif type(error).__name__ == "KilledWorker":
             others = []
+            failures[id(task)] += 1  # Dask has tried it several times itself
             reason = "its workers died, perhaps for lack of memory"
         else:
             raise PartitionError(

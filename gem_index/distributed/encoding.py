@@ -15,7 +15,7 @@ from gem_index.distributed.inputs import Partition, PartitionOptions, partitions
 from gem_index.distributed.manifest import Manifest, part_name
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder, StorageOptions
-from gem_index.distributed.shipping import open_encoder
+from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
@@ -126,7 +126,7 @@ def encode(
         )
         reports: dict[int, PartReport] = {}
         for task, future in cluster.run(lambda: next(tasks, None)):
-            reports[task.tag] = future.result()
+            reports[task.tag] = cluster.result(future)
             if report is not None:
                 report("encode", len(reports), len(partitions))
     found = [reports[i] for i in range(len(partitions))]
@@ -190,7 +190,7 @@ def _encode(job: _Job, partition: Partition, data: Any) -> PartReport:
         return done
     report = PartReport()
     pa, pq = require_pyarrow()
-    encoder = open_encoder(job.fingerprint)
+    encoder = wait_for_encoder(job.fingerprint)
     dimension = encoder.dimension
     fields = [("id", pa.string()), ("vector", pa.list_(pa.float32(), dimension))]
     fields += [("text", pa.string())] if job.texts else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
-from gem_index.distributed.shipping import open_encoder
+from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
@@ -104,7 +104,7 @@ def fit(
                 done += 1
                 if report is not None:
                     report("fit", done, len(leaves))
-        sums: _Sums = tree.root.result()
+        sums: _Sums = cluster.result(tree.root)
     if not sums.report.rows:
         raise InputError(f"found no text in {len(partitions)} partitions; expected at least one")
     for part, statistics in zip(encoder.encoders, sums.statistics, strict=True):
@@ -158,7 +158,7 @@ class _Tree:
 
 def _summarise(fingerprint: str, partition: Partition, data: Any) -> _Sums:
     """Return the statistics of a partition."""
-    encoder = open_encoder(fingerprint)
+    encoder = wait_for_encoder(fingerprint)
     sums = _Sums([CorpusStatistics(part.dimension) for part in encoder.encoders], PartReport())
     for block in blocks_for_fit(partition.texts(data, sums.report)):
         sums.report.rows += len(block)

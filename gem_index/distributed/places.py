@@ -81,6 +81,9 @@ class InputFile:
     version: str
     options: StorageOptions = field(default_factory=dict, repr=False)
 
+    def __str__(self) -> str:
+        return self.name
+
     @contextmanager
     def opened(self, unpack: bool = True) -> Iterator[io.BufferedReader]:
         """Open it for reading bytes, unpacked where it is compressed.

@@ -6,6 +6,7 @@ import io
 import pickle
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,9 +43,12 @@ __all__ = [
     "open_encoder",
     "pack",
     "receive",
+    "wait_for_encoder",
 ]
 
 _CHUNK = 32 << 20
+_PATIENCE = 600  # seconds for word vectors to arrive
+_POLL = 0.2
 _KEPT = 2  # encoders that a worker keeps open
 
 
@@ -221,6 +225,16 @@ def open_encoder(fingerprint: str) -> Encoder:
                 del _OPEN[old]
             _OPEN[fingerprint] = encoder
         return _OPEN[fingerprint]
+
+
+def wait_for_encoder(fingerprint: str, seconds: float = _PATIENCE) -> Encoder:
+    """Return an installed encoder for a task; on a machine that joined late its word vectors may still arrive."""
+    if fingerprint in _OPEN:
+        return open_encoder(fingerprint)
+    end = time.monotonic() + seconds
+    while missing_sources(_INSTALLED[fingerprint].sources) and time.monotonic() < end:
+        time.sleep(_POLL)
+    return open_encoder(fingerprint)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,20 @@ def test_files_arrive_once_and_are_mapped(encoder, cache, monkeypatch):
     assert isinstance(found.vectors.rows.matrix, np.memmap)
     texts = ["open a bank account", "two ducks", ""]
     assert found.encode(texts).tobytes() == encoder.encode(texts).tobytes()
+
+
+def test_a_task_waits_for_vectors_that_are_on_their_way(encoder, cache):
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+        (reference,) = shipped.sources
+        elsewhere = replace(reference, folder="/nowhere")
+        shipping.install(replace(shipped, sources=(elsewhere,)))
+        with pytest.raises(InputError, match="not on this machine"):
+            shipping.wait_for_encoder(encoder.fingerprint, 0)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(shipping.wait_for_encoder, encoder.fingerprint)
+            send(reference, elsewhere)
+            assert waiting.result(30).fingerprint == encoder.fingerprint
 
 
 def test_a_worker_with_other_bundled_vectors(encoder, cache):
