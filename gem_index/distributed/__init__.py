@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from gem_index.distributed.cluster import connected
+from gem_index.distributed.embedding import EmbedReport, embed
 from gem_index.distributed.encoding import EncodeReport, encode
 from gem_index.distributed.fitting import FitReport, fit
 from gem_index.distributed.inputs import PartitionOptions
 
-__all__ = ["EncodeReport", "FitReport", "PartitionOptions", "connected", "encode", "fit"]
+__all__ = [
+    "EmbedReport",
+    "EncodeReport",
+    "FitReport",
+    "PartitionOptions",
+    "connected",
+    "embed",
+    "encode",
+    "fit",
+]

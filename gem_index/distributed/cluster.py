@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import importlib.metadata
 import logging
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -277,15 +278,17 @@ class Cluster:
         }
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a method of the client."""
-        try:
-            return function(*arguments, **options)
-        except (OSError, RuntimeError) as error:
-            if isinstance(error, GemIndexError):
-                raise
-            raise SchedulerUnavailableError(
-                self._address, quoted_error(error) or "no answer"
-            ) from error
+        """Call a method of the client; a scheduler hangs up if a worker dies while it is asked, so several times."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                return function(*arguments, **options)
+            except (OSError, RuntimeError) as error:
+                if isinstance(error, GemIndexError):
+                    raise
+                if not left or self.client.status != "running":
+                    raise self._lost(quoted_error(error) or "no answer") from error
+                time.sleep(_POLL)
+        raise AssertionError
 
     # ------------------------------------------------------------------ tasks
 

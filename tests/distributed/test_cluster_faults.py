@@ -7,6 +7,7 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import dask.config
 import pyarrow.dataset as dataset
 import pytest
 
@@ -109,6 +110,7 @@ def test_a_lost_scheduler(corpus, encoder, tmp_path):
         return sorted(out.glob("part-*")) if out.exists() else []
 
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "4s"}),
         scheduler_and_workers(tmp_path, port) as (address, processes),
         ThreadPoolExecutor(1) as pool,
     ):
