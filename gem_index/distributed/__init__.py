@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gem_index.distributed.callables import TableEncoder
 from gem_index.distributed.cluster import connected
 from gem_index.distributed.embedding import EmbedReport, embed
 from gem_index.distributed.encoding import EncodeReport, encode
@@ -13,6 +14,7 @@ __all__ = [
     "EncodeReport",
     "FitReport",
     "PartitionOptions",
+    "TableEncoder",
     "connected",
     "embed",
     "encode",
