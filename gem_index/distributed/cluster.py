@@ -262,6 +262,12 @@ class Cluster:
                     "make room there",
                 )
 
+    def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Return what a function returns or raises in each worker process, by name and address."""
+        workers = self._workers()
+        found = self._on(list(workers), function, *arguments)
+        return {f"{workers[each].get('name')} ({each})": result for each, result in found.items()}
+
     def _on(
         self, workers: list[str], function: Callable[..., Any], *arguments: Any
     ) -> dict[str, Any]:

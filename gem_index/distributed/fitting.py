@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gem_index.collection.pieces import PieceEncoder
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
@@ -16,6 +17,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
 from gem_index.progress import ProgressOption, reporting
+from gem_index.reading import Cutting
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -91,10 +93,31 @@ def fit(
     """
     cluster = Cluster(client)
     partitions, data = partitions_of(inputs, options or PartitionOptions(), cluster)
+    found = fit_partitions(cluster, encoder, partitions, data, progress)
+    return FitReport(encoder, found.rows, found.skipped, found.problems, len(partitions))
+
+
+def fit_partitions(
+    cluster: Cluster,
+    encoder: Encoder,
+    partitions: Sequence[Partition],
+    data: Sequence[Any],
+    progress: ProgressOption,
+    cutting: Cutting | None = None,
+) -> PartReport:
+    """Fit an encoder on the texts of partitions, or on the pieces of their documents if it is said how they are cut.
+
+    Raises
+    ------
+    InputError
+        If there is no text.
+    """
     with cluster.having(encoder.unfitted()) as shipped, reporting(progress, "fit") as report:
         tree = _Tree(len(partitions))
         leaves = [
-            Task(str(partition), _summarise, (shipped.fingerprint, partition, part), (0, i))
+            Task(
+                str(partition), _summarise, (shipped.fingerprint, partition, part, cutting), (0, i)
+            )
             for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
         ]
         done = 0
@@ -109,8 +132,7 @@ def fit(
         raise InputError(f"found no text in {len(partitions)} partitions; expected at least one")
     for part, statistics in zip(encoder.encoders, sums.statistics, strict=True):
         part.fit_statistics(statistics)
-    found = sums.report
-    return FitReport(encoder, found.rows, found.skipped, found.problems, len(partitions))
+    return sums.report
 
 
 class _Tree:
@@ -156,11 +178,15 @@ class _Tree:
             )
 
 
-def _summarise(fingerprint: str, partition: Partition, data: Any) -> _Sums:
+def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutting | None) -> _Sums:
     """Return the statistics of a partition."""
     encoder = wait_for_encoder(fingerprint)
     sums = _Sums([CorpusStatistics(part.dimension) for part in encoder.encoders], PartReport())
-    for block in blocks_for_fit(partition.texts(data, sums.report)):
+    texts = partition.texts(data, sums.report)
+    if cutting is not None:
+        documents = partition.documents(data, sums.report)
+        texts = iter(PieceEncoder(encoder, cutting).of_all(each.text for each in documents))
+    for block in blocks_for_fit(texts):
         sums.report.rows += len(block)
         for part, statistics in zip(encoder.encoders, sums.statistics, strict=True):
             part.add_to(statistics, block)

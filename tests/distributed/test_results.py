@@ -15,8 +15,14 @@ import pytest
 
 from cluster_inputs import sentences
 from gem_index import CombinedEncoder, GemConfig, GemEncoder, SourceOptions, open_vectors
-from gem_index.distributed import PartitionOptions, encode, fit
-from gem_index.errors import ConfigError, CorruptionError, InputError, RecordError
+from gem_index.distributed import PartitionOptions, encode, fit, manifest
+from gem_index.errors import (
+    ConfigError,
+    CorruptionError,
+    InputError,
+    RecordError,
+    WorkerMismatchError,
+)
 from gem_index.reading import DocumentReader
 from gem_index.vectors.combined import CombinedVectors
 
@@ -224,3 +230,11 @@ def test_inputs_without_a_text(client, encoder, tmp_path):
     path.write_text("\n" * 3000)
     with pytest.raises(InputError, match="found no text in 3 partitions; expected at least one"):
         fit(client, encoder.unfitted(), [str(path)], options=SMALL)
+
+
+def test_a_folder_that_workers_do_not_share(client, inputs, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest, "MANIFEST", "_renamed.json")  # here alone
+    with pytest.raises(
+        WorkerMismatchError, match=r"does not see the folder .*; expected one that all"
+    ):
+        encode(client, encoder, inputs, tmp_path / "out")
