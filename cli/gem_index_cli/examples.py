@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index build faq big.csv --on-error skip --report problems.jsonl",
         "gem-index build notes ~/notes --exclude drafts/",
         "gem-index build manuals ~/manuals --chunk 200 --overlap 40",
+        "gem-index build faq 'questions/*.jsonl' --scheduler local",
         "gem-index build faq sql:postgresql://me@host/db --query 'SELECT id, text FROM faq'",
     ),
     "add": (

@@ -260,8 +260,10 @@ def skipped_in(inputs: Inputs) -> int:
     return sum(getattr(reader, "skipped", 0) for reader in inputs.readers)
 
 
-def print_unread(inputs: Inputs) -> None:
+def print_unread(inputs: Inputs, as_json: bool = False) -> None:
     """Say which files hold no text."""
+    if as_json:
+        return
     empty = [path for reader in inputs.readers for path in getattr(reader, "empty", ())]
     if empty:
         more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""

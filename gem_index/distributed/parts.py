@@ -6,6 +6,7 @@ import errno
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from gem_index.distributed.cluster import Cluster, Task
@@ -18,7 +19,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_path
 
-__all__ = ["PartJob", "make_parts", "part_request", "require_pyarrow", "write_part"]
+__all__ = ["PartJob", "clear_parts", "make_parts", "part_request", "require_pyarrow", "write_part"]
 
 _FINGERPRINT, _PART = b"gem_fingerprint", b"gem_part"
 
@@ -127,6 +128,17 @@ def make_parts(
     Manifest(request, found).write(folder)
     folder.remove_leftovers()
     return found
+
+
+def clear_parts(folder: OutputFolder) -> None:
+    """Remove the files of partitions and their manifest, and the folder if it is a local one and empty then."""
+    names = folder.names()
+    for name in names:
+        if name == MANIFEST or (name.startswith("part-") and name.endswith(".parquet")):
+            folder.remove(name)
+    folder.remove_leftovers()
+    if not is_url(folder.place) and not folder.names():
+        Path(folder.place).rmdir()
 
 
 # ------------------------------------------------------------------ in the process of a worker

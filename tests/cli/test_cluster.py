@@ -44,6 +44,30 @@ def test_fit_and_encode(gem, corpus):
     assert "out holds vectors of another request, which differs in texts; expected" in refused.err
 
 
+def test_build(gem, corpus):
+    local = gem("build", "here", "a.jsonl", "b.txt", "--types", "text", "--json").json
+    (corpus / "parts").mkdir()
+    line = ("build", "there", "a.jsonl", "b.*", "--scheduler", "local", "--parts", "parts")
+    found = gem(*line, "--json").json
+    different = ("collection", "fingerprint", "seconds")
+    assert {key: value for key, value in found.items() if key not in different} == {
+        key: value for key, value in local.items() if key not in different
+    }
+    hits = gem("search", "there", "renew a visa", "--json").json
+    assert [hit["id"] for hit in hits] == [
+        hit["id"] for hit in gem("search", "here", "renew a visa", "--json").json
+    ]
+    assert not (corpus / "parts").exists()
+    again = gem(*line)
+    assert again.status == 2
+    assert "the collection there holds documents; expected a new one" in again.err
+    said = gem("build", "third", "b.txt", "--scheduler", "local").out
+    assert "third: 45 added, 0 updated, 0 unchanged, 0 skipped; 45 documents now." in said
+    (corpus / "c.jsonl").write_text('{"id": 1, "text": "tea"}\n{"id": 1, "text": "cup"}\n')
+    twice = gem("build", "fourth", "c.jsonl", "--scheduler", "local")
+    assert "c.jsonl line 2: the id '1' came before in c.jsonl line 1; expected" in twice.err
+
+
 def test_bad_records(gem, corpus):
     with (corpus / "a.jsonl").open("a") as file:
         file.write('{"text": 1}\nnothing\n')
@@ -59,11 +83,16 @@ def test_bad_records(gem, corpus):
 
 
 LOCAL = ("--scheduler", "local")
+BUILD = ("build", "x", "a.jsonl")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ((*BUILD, "--prune", *LOCAL), "found --prune with --scheduler; expected files of records"),
+        ((*BUILD, "--parts", "y"), "found --parts without --scheduler; expected both"),
+        ((*BUILD, "--duplicates", "last", *LOCAL), "duplicates is 'last'; expected 'stop'"),
+        (("build", "x", "no*.txt", *LOCAL), "found no file like no*.txt; expected at least one"),
         (("fit", "m", "a.jsonl", "--scheduler", "here"), "the scheduler is 'here'; expected local"),
         (
             ("encode", "a.jsonl", "-o", "out", "--scheduler", "nosuch://x:1"),

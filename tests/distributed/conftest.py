@@ -33,3 +33,15 @@ def cluster(tmp_path_factory):
 def client(cluster):
     with Client(cluster, set_as_default=False) as found:
         yield found
+
+
+@pytest.fixture
+def own_cluster():
+    """A cluster that a test may harm."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster, set_as_default=False) as found,
+    ):
+        yield found

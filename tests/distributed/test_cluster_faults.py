@@ -23,7 +23,7 @@ from cluster_processes import (
     wait_for,
     worker,
 )
-from distributed import Client, LocalCluster
+from distributed import Client
 from gem_index.distributed import PartitionOptions, encode, fit
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.errors import PartitionError, SchedulerUnavailableError, WorkerMismatchError
@@ -39,18 +39,6 @@ def corpus(tmp_path):
     return [str(path)]
 
 
-@pytest.fixture
-def own(tmp_path):
-    """A cluster that a test may harm."""
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
 def check_rows(folder, corpus, encoder):
     """Each row once, in order, with the vectors of one machine."""
     table = dataset.dataset(folder, format="parquet").to_table()
@@ -61,41 +49,41 @@ def check_rows(folder, corpus, encoder):
     assert not [path for path in folder.iterdir() if path.name.endswith(".partial")]
 
 
-def test_workers_killed_at_random(own, corpus, encoder, tmp_path):
+def test_workers_killed_at_random(own_cluster, corpus, encoder, tmp_path):
     calm = encoder.unfitted()
-    fit(own, calm, corpus, options=SMALL)
+    fit(own_cluster, calm, corpus, options=SMALL)
     shaken = encoder.unfitted()
-    with killing(own, every=0.3, times=3) as killed:
-        fit(own, shaken, corpus, options=SMALL)
+    with killing(own_cluster, every=0.3, times=3) as killed:
+        fit(own_cluster, shaken, corpus, options=SMALL)
         wait_for(lambda: len(killed) == 3)
     assert shaken.fingerprint == calm.fingerprint  # the same bytes
-    with killing(own, every=0.3, times=4, seed=1) as killed:
-        encode(own, encoder, corpus, tmp_path / "out", options=SMALL)
+    with killing(own_cluster, every=0.3, times=4, seed=1) as killed:
+        encode(own_cluster, encoder, corpus, tmp_path / "out", options=SMALL)
         wait_for(lambda: len(killed) == 4)
     check_rows(tmp_path / "out", corpus, encoder)
 
 
-def test_a_part_that_kills_its_workers_is_named(own):
+def test_a_part_that_kills_its_workers_is_named(own_cluster):
     tasks = iter([Task("corpus.txt from line 70", die, ())])
     with pytest.raises(
         PartitionError, match=r"corpus\.txt from line 70 failed .*: its workers died"
     ):
-        list(Cluster(own).run(lambda: next(tasks, None)))
+        list(Cluster(own_cluster).run(lambda: next(tasks, None)))
 
 
-def test_a_full_disk_and_a_slow_worker(own, corpus, encoder, tmp_path):
-    first, second = own.scheduler_info()["workers"]
-    slow = own.run(os.getpid, workers=[second])[second]
-    own.run(limit_files, 2000, workers=[first])
+def test_a_full_disk_and_a_slow_worker(own_cluster, corpus, encoder, tmp_path):
+    first, second = own_cluster.scheduler_info()["workers"]
+    slow = own_cluster.run(os.getpid, workers=[second])[second]
+    own_cluster.run(limit_files, 2000, workers=[first])
     os.kill(slow, signal.SIGSTOP)
     again = threading.Timer(1.0, os.kill, (slow, signal.SIGCONT))
     again.start()
-    encode(own, encoder, corpus, tmp_path / "out", options=SMALL)
+    encode(own_cluster, encoder, corpus, tmp_path / "out", options=SMALL)
     again.join()
     check_rows(tmp_path / "out", corpus, encoder)
-    own.run(limit_files, 2000)
+    own_cluster.run(limit_files, 2000)
     with pytest.raises(PartitionError, match=r"corpus\.txt.* failed .*: worker .*: file too large"):
-        encode(own, encoder, corpus, tmp_path / "full", options=SMALL)
+        encode(own_cluster, encoder, corpus, tmp_path / "full", options=SMALL)
     assert not list((tmp_path / "full").glob("part-*"))
 
 
