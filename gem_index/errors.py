@@ -22,12 +22,15 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     │   ├── DatabaseVersionError   the database was written by a newer gem-index
     │   ├── MissingExtraError      an optional dependency is not installed
     │   ├── MissingTargetError     the package for a vector database is not installed
-    │   └── TargetChangedError     a vector database is not as the last push left it
+    │   ├── TargetChangedError     a vector database is not as the last push left it
+    │   └── WorkerMismatchError    a Dask worker has another version of gem-index, or other word vectors
     ├── CorruptionError            a stored file is not what was written
     ├── DiskError                  reading or writing the home failed
     │   └── CommitError            the same during a commit: it is not known yet whether the transaction was kept
     ├── DownloadError              a server sent an error, or not the expected file
     ├── HomeBusyError              another process kept the write lock for too long
+    ├── PartitionError             a part of the inputs failed on several Dask workers
+    ├── SchedulerUnavailableError  a Dask scheduler cannot be reached, or was lost
     ├── TargetUnavailableError     a vector database cannot be reached, or is overloaded
     ├── RejectedDocumentsError     a vector database refused some documents
     └── NotIndexedError            documents are stored and found, but fitting or indexing them failed
@@ -61,13 +64,16 @@ __all__ = [
     "MissingTargetError",
     "NameTakenError",
     "NotIndexedError",
+    "PartitionError",
     "RecordError",
     "RejectedDocumentsError",
+    "SchedulerUnavailableError",
     "TargetChangedError",
     "TargetUnavailableError",
     "UnknownNameError",
     "UnreadableFileError",
     "VectorFormatError",
+    "WorkerMismatchError",
 ]
 
 
@@ -266,6 +272,64 @@ class TargetChangedError(InputError):
         super().__init__(
             f"the target {target} is not as the last push left it: {problem}; expected no other writer: "
             "choose another table, or push in full to replace it"
+        )
+
+
+class WorkerMismatchError(InputError):
+    """A Dask worker has another version of gem-index, or other word vectors; no work was given to it.
+
+    Parameters
+    ----------
+    worker : str
+        Its name and address.
+    problem : str
+        What was found there.
+    advice : str
+        What to do.
+    """
+
+    def __init__(self, worker: str, problem: str, advice: str) -> None:
+        self.worker = worker
+        super().__init__(f"the worker {worker} {problem}; {advice}")
+
+
+class PartitionError(GemIndexError):
+    """A part of the inputs failed on several Dask workers.
+
+    Parameters
+    ----------
+    partition : str
+        The input, and where the part begins.
+    reason : str
+        What happened last.
+    """
+
+    def __init__(self, partition: str, reason: str) -> None:
+        self.partition = partition
+        self.reason = reason
+        super().__init__(
+            f"{quoted_path(partition)} failed on several workers: {reason}; expected one that can work on it: mend the "
+            "workers, and run it again, which goes on where it stopped"
+        )
+
+
+class SchedulerUnavailableError(GemIndexError):
+    """A Dask scheduler cannot be reached, or was lost.
+
+    Parameters
+    ----------
+    scheduler : str
+        Its address.
+    reason : str
+        What happened.
+    """
+
+    def __init__(self, scheduler: str, reason: str) -> None:
+        self.scheduler = scheduler
+        self.reason = reason
+        super().__init__(
+            f"the Dask scheduler {quoted_path(scheduler)} cannot be used: {reason}; expected a running one with workers: "
+            "start it, and run it again"
         )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "is_compressed",
     "make_directory",
     "open_input",
+    "open_stream",
     "publish_directory",
     "publish_file",
     "recoded",
@@ -78,6 +79,13 @@ def open_input(name: str) -> Iterator[io.BufferedReader]:
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         raise _read_error(name, error) from error
     with packed, _decompress(packed, name, member) as file:
+        yield file
+
+
+@contextmanager
+def open_stream(stream: IO[bytes], name: str) -> Iterator[io.BufferedReader]:
+    """Read a seekable stream of bytes from elsewhere as :func:`open_input` reads a file; ``name`` is for messages."""
+    with _buffer(stream, name) as packed, _decompress(packed, name, None) as file:
         yield file
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gem_index.errors import ConfigError
+from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions
 from gem_index_cli.input_options import InputOptions
@@ -29,12 +31,13 @@ from gem_index_cli.sources import (
     naming_duplicates,
     print_unread,
     readers_of,
+    records_on_cluster,
     skipped_in,
 )
 
 if TYPE_CHECKING:
-    from gem_index import IngestReport
-    from gem_index.reading import Inputs as ReaderInputs
+    from gem_index import Home, IngestReport
+    from gem_index.reading import DocumentReader
 
 __all__ = ["register"]
 
@@ -52,6 +55,7 @@ Prune = Annotated[
     queries=QueryOptions,
     pieces=PieceOptions,
     config=ConfigOptions,
+    cluster=ClusterOptions,
 )
 def build(
     context: typer.Context,
@@ -62,6 +66,7 @@ def build(
     queries: QueryOptions,
     pieces: PieceOptions,
     config: ConfigOptions,
+    cluster: ClusterOptions,
     vectors: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +83,14 @@ def build(
     ] = None,
     whole: Whole = None,
     prune: Prune = False,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            help="With --scheduler, a folder or the URL of one that workers write to and this machine reads; emptied at "
+            "the end. Default: in the home.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a searchable collection of the texts in some files, with a model fitted on them.
@@ -85,6 +98,22 @@ def build(
     A collection that exists takes the texts in by id and is fitted again.
     """
     home = home_of(context)
+    settings: dict[str, Any] = {
+        "vectors": vectors or config.vectors,
+        "config": config.config(),
+        "index": index,
+        "cutting": pieces.cutting(),
+    }
+    if cluster.scheduler is not None:
+        if prune:
+            raise ConfigError("found --prune with --scheduler; expected files of records alone")
+        reader = records_on_cluster(inputs, options, folders, queries, whole)
+        report, skipped = _build_on(cluster, home, collection, reader, options, parts, settings)
+        _print_ingest(report, skipped, as_json)
+        _print_built(home, collection, as_json)
+        return
+    if parts is not None:
+        raise ConfigError("found --parts without --scheduler; expected both")
     found = home.collection(collection) if collection in home else None
     readers = readers_of(
         inputs,
@@ -99,15 +128,48 @@ def build(
         report = home.build(
             collection,
             readers,
-            vectors=vectors or config.vectors,
-            config=config.config(),
-            index=index,
-            cutting=pieces.cutting(),
             prune=prune,
             progress=progress,
+            **settings,
         )
     options.log.end()
-    _print_ingest(report, readers, as_json)
+    _print_ingest(report, skipped_in(readers), as_json)
+    print_unread(readers, as_json)
+    _print_built(home, collection, as_json)
+
+
+def _build_on(
+    cluster: ClusterOptions,
+    home: Home,
+    collection: str,
+    reader: DocumentReader,
+    options: InputOptions,
+    parts: str | None,
+    settings: dict[str, Any],
+) -> tuple[IngestReport, int]:
+    """Build a collection on a cluster; return what it holds, and how many records were skipped."""
+    from gem_index.distributed import build as build_on
+
+    with (
+        cluster.connected() as client,
+        progress_bar("fit") as progress,
+        reader.naming_duplicates(),
+    ):
+        found = build_on(
+            client,
+            home,
+            collection,
+            reader,
+            parts=parts,
+            options=cluster.partitions(options),
+            progress=progress,
+            **settings,
+        )
+    cluster.tell(options, found.problems, found.skipped)
+    return found.ingest, found.skipped
+
+
+def _print_built(home: Home, collection: str, as_json: bool) -> None:
     if not as_json:
         status = home.collection(collection).status()
         unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
@@ -142,11 +204,11 @@ def add(
     with progress_bar("store") as progress, naming_duplicates(readers):
         report = found.ingest(readers, prune=prune, progress=progress)
     options.log.end()
-    _print_ingest(report, readers, as_json)
+    _print_ingest(report, skipped_in(readers), as_json)
+    print_unread(readers, as_json)
 
 
-def _print_ingest(report: IngestReport, readers: ReaderInputs, as_json: bool) -> None:
-    skipped = skipped_in(readers)
+def _print_ingest(report: IngestReport, skipped: int, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -167,7 +229,6 @@ def _print_ingest(report: IngestReport, readers: ReaderInputs, as_json: bool) ->
         f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
-    print_unread(readers)
 
 
 def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:

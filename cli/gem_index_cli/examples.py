@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index build faq big.csv --on-error skip --report problems.jsonl",
         "gem-index build notes ~/notes --exclude drafts/",
         "gem-index build manuals ~/manuals --chunk 200 --overlap 40",
+        "gem-index build faq 'questions/*.jsonl' --scheduler local",
         "gem-index build faq sql:postgresql://me@host/db --query 'SELECT id, text FROM faq'",
     ),
     "add": (
@@ -73,6 +74,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "embed": (
         "gem-index embed questions.jsonl --to parquet://./questions",
         "gem-index embed ~/manuals --to parquet://./manuals --chunk 200 --overlap 40 --headings",
+        "gem-index embed 'faq/*.jsonl' --to postgresql://me@host/db?table=faq --scheduler local",
     ),
     "targets": ("gem-index targets",),
     "serve": (
@@ -87,10 +89,15 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index mcp --collection faq",
         "gem-index mcp --http --port 8081 --allow-add",
     ),
-    "fit": ("gem-index fit my-model texts.txt", "gem-index fit my-model texts.txt --preset cqa"),
+    "fit": (
+        "gem-index fit my-model texts.txt",
+        "gem-index fit my-model texts.txt --preset cqa",
+        "gem-index fit my-model 's3://corpus/*.jsonl' --scheduler tcp://host:8786",
+    ),
     "encode": (
         "gem-index encode texts.txt -o vectors.npy --fit",
         "gem-index encode more.txt -o more.npy --model my-model",
+        "gem-index encode 'logs/*.jsonl' -o vectors --model my-model --scheduler local",
     ),
     "explain": (
         'gem-index explain "There are two ducks swimming in the river."',

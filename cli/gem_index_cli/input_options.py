@@ -150,8 +150,12 @@ class InputOptions:
         ConfigError
             If an option is none of its values, or is about ids or metadata.
         """
+        return self._logged(self.text_reader(names).texts())
+
+    def text_reader(self, names: list[str]) -> DocumentReader:
+        """Return the reader of some files for such a command; errors as for :meth:`texts`."""
         self._refuse("this command takes texts alone", types=self.types, duplicates=self.duplicates)
-        return self._logged(self.reader(names).texts())
+        return self.reader(names)
 
     def check_report(self, names: list[str]) -> None:
         """Check that the report does not overwrite what is read.

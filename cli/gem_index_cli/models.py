@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
 from gem_index_cli.input_options import InputOptions
@@ -26,18 +27,24 @@ from gem_index_cli.output import (
 from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
 
+if TYPE_CHECKING:
+    from distributed import Client
+    from gem_index.gem.combined import Encoder
+    from gem_index.reading import DocumentReader
+
 __all__ = ["app", "register"]
 
 app = typer.Typer(help="The fitted models.", no_args_is_help=True)
 
 
-@takes(options=InputOptions, config=ConfigOptions)
+@takes(options=InputOptions, config=ConfigOptions, cluster=ClusterOptions)
 def fit(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the model to make.")],
     inputs: Inputs,
     options: InputOptions,
     config: ConfigOptions,
+    cluster: ClusterOptions,
     vectors: Annotated[
         str | None,
         typer.Option(
@@ -50,13 +57,19 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model on the texts in some files and keep it under a name."""
-    encoder = home_of(context).models.fit(
-        name,
-        options.texts(inputs),
-        vectors=vectors or config.vectors,
-        config=config.config(),
-        overwrite=overwrite,
-    )
+    settings: dict[str, Any] = {
+        "vectors": vectors or config.vectors,
+        "config": config.config(),
+        "overwrite": overwrite,
+    }
+    if cluster.scheduler is None:
+        encoder = home_of(context).models.fit(name, options.texts(inputs), **settings)
+    else:
+        reader = options.text_reader(inputs)
+        with cluster.connected() as client:
+            encoder = home_of(context).models.make(
+                name, lambda model: _fit_on(client, model, reader, options), **settings
+            )
     components = [part.components for part in encoder.encoders]
     result = {
         "model": name,
@@ -74,14 +87,36 @@ def fit(
         )
 
 
-@takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions)
+def _fit_on(
+    client: Client, encoder: Encoder, reader: DocumentReader, options: InputOptions
+) -> None:
+    """Fit an encoder on a cluster."""
+    from gem_index.distributed import fit as fit_on
+
+    with progress_bar("fit") as progress:
+        found = fit_on(
+            client, encoder, reader, options=ClusterOptions.partitions(options), progress=progress
+        )
+    ClusterOptions.tell(options, found.problems, found.skipped)
+
+
+@takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions, cluster=ClusterOptions)
 def encode(
     context: typer.Context,
     inputs: Inputs,
     options: InputOptions,
     config: ConfigOptions,
     encoder: EncoderOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help=".npy or .parquet")],
+    cluster: ClusterOptions,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help=".npy or .parquet; with --scheduler a folder or the URL of one"
+        ),
+    ],
+    texts: Annotated[
+        bool, typer.Option("--texts", help="With --scheduler, write the texts too.")
+    ] = False,
     fit: Annotated[
         bool, typer.Option("--fit", help="Fit on the input itself first, with --vectors.")
     ] = False,
@@ -93,13 +128,29 @@ def encode(
 
     if fit and (encoder.model or encoder.collection):
         raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")
+    if cluster.scheduler is not None:
+        _encode_on(
+            cluster,
+            encoder.encoder(context, config),
+            options.text_reader(inputs),
+            options,
+            output,
+            fit=fit,
+            texts=texts,
+            as_json=as_json,
+        )
+        return
+    if texts:
+        raise ConfigError(
+            "found --texts without --scheduler; expected both: a .parquet file always holds the texts"
+        )
     with readable_twice(inputs) if fit else nullcontext(inputs) as names:
         found = encoder.encoder(context, config)
         if fit:
             found.fit(options.texts(names))
         with progress_bar("encode") as progress:
             rows, empty = write_vectors(
-                output,
+                Path(output),
                 found,
                 options.texts(names),
                 lambda done: progress("encode", done, 0),
@@ -114,6 +165,47 @@ def encode(
         print_json(result)
     else:
         say(f"{output}: {rows} rows of {found.dimension} dimensions, {empty} without words.")
+
+
+def _encode_on(
+    cluster: ClusterOptions,
+    encoder: Encoder,
+    reader: DocumentReader,
+    options: InputOptions,
+    output: str,
+    *,
+    fit: bool,
+    texts: bool,
+    as_json: bool,
+) -> None:
+    """Encode on a cluster, and print what was written."""
+    from gem_index.distributed import encode as encode_on
+
+    if output.lower().endswith((".npy", ".parquet")):
+        raise ConfigError(
+            f"--output is {output!r:.200} with --scheduler; expected a folder or the URL of one, for a file of each part"
+        )
+    with cluster.connected() as client:
+        if fit:
+            _fit_on(client, encoder, reader, options)
+        with progress_bar("encode") as progress:
+            found = encode_on(
+                client,
+                encoder,
+                reader,
+                output,
+                texts=texts,
+                options=cluster.partitions(options),
+                progress=progress,
+            )
+    cluster.tell(options, found.problems, found.skipped)
+    if as_json:
+        print_json({key: value for key, value in asdict(found).items() if key != "problems"})
+    else:
+        say(
+            f"{output}: {found.rows} rows of {found.dimension} dimensions in {found.parts} files, "
+            f"{found.empty} without words."
+        )
 
 
 @takes(config=ConfigOptions, encoder=EncoderOptions)

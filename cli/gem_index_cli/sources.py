@@ -17,7 +17,7 @@ from gem_index_cli.output import say, visible
 
 if TYPE_CHECKING:
     from gem_index import Collection
-    from gem_index.reading import FolderReader, Inputs, QueryReader
+    from gem_index.reading import DocumentReader, FolderReader, Inputs, QueryReader
 
 __all__ = [
     "FolderOptions",
@@ -27,6 +27,7 @@ __all__ = [
     "naming_duplicates",
     "print_unread",
     "readers_of",
+    "records_on_cluster",
     "skipped_in",
 ]
 
@@ -183,6 +184,17 @@ def readers_of(
             found.add(FolderOptions)
         else:
             records.append(name)
+    _check_taken(folders, queries, found)
+    if records:
+        kept = None if collection is None else collection.reading
+        readers.insert(0, options.reader(records, kept, types))
+    else:
+        options.check_no_records()
+    return Inputs(readers)
+
+
+def _check_taken(folders: FolderOptions, queries: QueryOptions, found: set[type]) -> None:
+    """Refuse options of folders or databases where no input is one."""
     for group, wanted in ((folders, "a folder"), (queries, "sql:URL")):
         for option in fields(group):
             value = getattr(group, option.name)
@@ -190,12 +202,28 @@ def readers_of(
                 raise ConfigError(
                     f"found {_flag(option.name, value)} and no input that takes it; expected {wanted}"
                 )
-    if records:
-        kept = None if collection is None else collection.reading
-        readers.insert(0, options.reader(records, kept, types))
-    else:
-        options.check_no_records()
-    return Inputs(readers)
+
+
+def records_on_cluster(
+    names: list[str],
+    options: InputOptions,
+    folders: FolderOptions,
+    queries: QueryOptions,
+    whole: bool | None,
+) -> DocumentReader:
+    """Return the reader of files of records, which are what a cluster reads.
+
+    Raises
+    ------
+    ConfigError
+        If an option of other inputs is given.
+    """
+    _check_taken(folders, queries, set())
+    if whole:
+        raise ConfigError(
+            "found --whole with --scheduler; expected files of records: a cluster reads no others"
+        )
+    return options.reader(names)
 
 
 def _flag(option: str, value: object) -> str:
@@ -232,8 +260,10 @@ def skipped_in(inputs: Inputs) -> int:
     return sum(getattr(reader, "skipped", 0) for reader in inputs.readers)
 
 
-def print_unread(inputs: Inputs) -> None:
+def print_unread(inputs: Inputs, as_json: bool = False) -> None:
     """Say which files hold no text."""
+    if as_json:
+        return
     empty = [path for reader in inputs.readers for path in getattr(reader, "empty", ())]
     if empty:
         more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
 from gem_index_cli.input_options import InputOptions
@@ -15,7 +16,14 @@ from gem_index_cli.output import print_json, print_table, say
 from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.pieces import PieceOptions
 from gem_index_cli.progress import progress_bar
-from gem_index_cli.sources import FolderOptions, QueryOptions, Sources, Whole, readers_of
+from gem_index_cli.sources import (
+    FolderOptions,
+    QueryOptions,
+    Sources,
+    Whole,
+    readers_of,
+    records_on_cluster,
+)
 
 if TYPE_CHECKING:
     from gem_index import PushReport
@@ -107,6 +115,7 @@ def pull(
     config=ConfigOptions,
     pieces=PieceOptions,
     encoder=EncoderOptions,
+    cluster=ClusterOptions,
 )
 def embed(
     context: typer.Context,
@@ -117,6 +126,7 @@ def embed(
     pieces: PieceOptions,
     config: ConfigOptions,
     encoder: EncoderOptions,
+    cluster: ClusterOptions,
     to: Annotated[
         str, typer.Option("--to", metavar="URL", help="The table, such as parquet:///folder.")
     ],
@@ -132,10 +142,28 @@ def embed(
     """
     from gem_index.collection.embedding import embed_into
     from gem_index.collection.sending import PushOptions
+    from gem_index.distributed import embed as embed_on
 
+    asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
+    if cluster.scheduler is not None:
+        reader = records_on_cluster(inputs, options, folders, queries, whole)
+        found = encoder.encoder(context, config)
+        with cluster.connected() as client, progress_bar("embed") as progress:
+            done = embed_on(
+                client,
+                found,
+                reader,
+                to,
+                cutting=pieces.cutting(),
+                push=asked,
+                options=cluster.partitions(options),
+                progress=progress,
+            )
+        cluster.tell(options, done.problems, done.skipped)
+        _print(done.push, as_json)
+        return
     readers = readers_of(inputs, options, folders, queries, whole=whole)
     found = encoder.encoder(context, config)
-    asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     with progress_bar("embed") as progress:
         report = embed_into(to, found, readers, asked, progress, cutting=pieces.cutting())
     options.log.end()

@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.arrays import F32
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
+from gem_index.collection.adopting import adopt
 from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
 from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
@@ -180,6 +182,38 @@ class Collection:
             If the filter is not of the documented form.
         """
         return writing.delete(self._access, ids, where)
+
+    def adopt(
+        self,
+        encoder: Encoder,
+        documents: Iterable[Document],
+        vectors: Iterable[tuple[str, F32]],
+        reading: Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> IngestReport:
+        """Fill an empty collection with documents whose vectors were made elsewhere, such as on a cluster.
+
+        Parameters
+        ----------
+        encoder : GemEncoder or CombinedEncoder
+            That of the collection, fitted on these documents.
+        documents : iterable of Document
+            Stored in one transaction.
+        vectors : iterable of (str, float32 array (p, d))
+            The texts in the same order, and the vectors of their pieces; a text that differs is encoded here.
+        reading : mapping, optional
+            How files are read that are added later: arguments of a DocumentReader.
+        progress : bool or callable, optional
+
+        Raises
+        ------
+        InputError
+            If the collection holds documents.
+        ConfigError
+            If the encoder is not a fit of the collection's.
+        """
+        with reporting(progress, "store") as show:
+            return adopt(self._access, encoder, documents, vectors, reading, show)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -19,13 +20,13 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.reading import Cutting
-from gem_index.targets.protocol import TargetSchema, TargetTable
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
 from gem_index.text import check_texts
 
-__all__ = ["embed_into"]
+__all__ = ["OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
 
 _COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
 
@@ -77,46 +78,99 @@ def embed_into(
     try:
         ids, _, metadata = _columns(first)
         storable(target, ids, metadata, options.drop_unsupported)
-        table = target.live()
-        cut = _cutting(str(parsed), None if table is None else table.schema.token, cutting)
-        schema = TargetSchema(
-            fingerprint=encoder.fingerprint,
-            dimension=encoder.dimension,
-            token=f"{_TOKEN} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else _TOKEN,
-            texts=options.texts,
-        )
-        filled = table is not None
-        if table is None:
-            table = target.create(schema)
-        else:
-            _check(str(parsed), table.schema, schema)
-        before, total, added = table.count(), 0, 0
-        batch = first
-        while batch:
-            ids, texts, metadata = _columns(batch)
-            pieces = piece_rows(cut, ids, texts, metadata)
-            earlier = {} if cut.chunk is None else earlier_rows(table, ids, pieces)
-            vectors = encoder.encode(pieces.embedded)
-            send(table, batch_of(target, pieces, vectors, options), list(chain(*earlier.values())))
-            total += len(ids)
-            added += len(ids) - len(earlier)
-            if progress is not None:
-                progress("embed", total, 0)
-            batch = list(islice(rows, options.batch))
-        count = with_retries(table.count)
-        table.finish()
-        held: int | None = count
-        if cut.chunk is None:
-            added = count - before
-        elif not filled:
-            held = added
-        else:  # rows are not documents
-            held = with_retries(_documents_in, table) if count <= _COUNTED else None
+        opened = open_table(target, encoder, options, cutting)
+        total, added = fill_table(opened, encoder, chain(first, rows), options, progress)
+        return finish_table(opened, encoder, total, added, started)
     finally:
         target.close()
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table that documents are embedded into.
+
+    Attributes
+    ----------
+    target : Target
+    table : TargetTable
+    cutting : Cutting
+        How its texts are cut.
+    before : int
+        Its rows when it was opened.
+    filled : bool
+        Whether it was there before.
+    """
+
+    target: Target
+    table: TargetTable
+    cutting: Cutting
+    before: int
+    filled: bool
+
+
+def open_table(
+    target: Target, encoder: Encoder, options: PushOptions, cutting: Cutting | None
+) -> OpenTable:
+    """Open the table of a target, or create it; the arguments and errors are those of :func:`embed_into`."""
+    name = str(target.url)
+    table = target.live()
+    cut = _cutting(name, None if table is None else table.schema.token, cutting)
+    schema = TargetSchema(
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        token=f"{_TOKEN} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else _TOKEN,
+        texts=options.texts,
+    )
+    filled = table is not None
+    if table is None:
+        table = target.create(schema)
+    else:
+        _check(name, table.schema, schema)
+    return OpenTable(target, table, cut, table.count(), filled)
+
+
+def fill_table(
+    opened: OpenTable,
+    encoder: Encoder,
+    documents: Iterable[Document],
+    options: PushOptions,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Encode documents and upsert them, a batch at a time; return how many, and how many of texts in pieces are new."""
+    table, cut = opened.table, opened.cutting
+    rows = iter(documents)
+    total = added = 0
+    while batch := list(islice(rows, options.batch)):
+        ids, texts, metadata = _columns(batch)
+        pieces = piece_rows(cut, ids, texts, metadata)
+        earlier = {} if cut.chunk is None else earlier_rows(table, ids, pieces)
+        vectors = encoder.encode(pieces.embedded)
+        made = batch_of(opened.target, pieces, vectors, options)
+        send(table, made, list(chain(*earlier.values())))
+        total += len(ids)
+        added += len(ids) - len(earlier)
+        if progress is not None:
+            progress("embed", total, 0)
+    return total, added
+
+
+def finish_table(
+    opened: OpenTable, encoder: Encoder, total: int, added: int, started: float
+) -> PushReport:
+    """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
+    table = opened.table
+    count = with_retries(table.count)
+    table.finish()
+    held: int | None = count
+    if opened.cutting.chunk is None:
+        added = count - opened.before
+    elif not opened.filled:
+        held = added
+    else:  # rows are not documents
+        held = with_retries(_documents_in, table) if count <= _COUNTED else None
     return PushReport(
         collection=None,
-        target=str(parsed),
+        target=str(opened.target.url),
         added=added,
         updated=max(0, total - added),
         deleted=0,

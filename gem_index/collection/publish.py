@@ -7,12 +7,15 @@ import logging
 import shutil
 import time
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.arrays import F32, I64
 from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.pieces import PieceEncoder, expected_pieces
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
@@ -27,6 +30,8 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
 
 __all__ = ["publish"]
+
+Encode: TypeAlias = Callable[[Sequence[str]], tuple[F32, I64]]
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,6 +67,7 @@ def publish(
     *,
     reuse: bool = True,
     unfinished: RefitCheckpoint | None = None,
+    given: Encode | None = None,
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
@@ -80,10 +86,13 @@ def publish(
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
         Resume from its checkpoints, and write new ones in case this process is killed.
+    given : callable, optional
+        Returns the vectors of the pieces of blocks of texts, and how many each has, where they were made before; called with
+        all texts, in their order.
     """
     started = time.monotonic()
     with access.reading() as rows:
-        plan = _plan(access, rows, encoder, progress, reuse, unfinished)
+        plan = _plan(access, rows, encoder, progress, reuse, unfinished, given)
         kind, files = _write(plan)
     snapshot = SnapshotRecord(
         collection_id=access.id,
@@ -107,6 +116,7 @@ def _plan(
     progress: Progress | None,
     reuse: bool,
     unfinished: RefitCheckpoint | None,
+    given: Encode | None,
 ) -> _Plan:
     """Decide what to write, of which texts, and what to copy."""
     texts = CollectionTexts(rows.documents)
@@ -127,7 +137,7 @@ def _plan(
         dimension=encoder.dimension,
         fingerprint=pieces.fingerprint,
         texts=texts.blocks,
-        encode=pieces.rows,
+        encode=given or pieces.rows,
         parts=pieces.parts,
         metadata=texts.metadata,
         sample=sample,

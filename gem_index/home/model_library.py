@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gem_index.collection.models import open_encoder, open_vectors, record_of
@@ -87,6 +87,38 @@ class ModelLibrary:
         NameTakenError
             If a model of that name exists and ``overwrite`` is False.
         """
+        return self.make(
+            name,
+            lambda encoder: encoder.fit(corpus),
+            vectors=vectors,
+            config=config,
+            overwrite=overwrite,
+        )
+
+    def make(
+        self,
+        name: str,
+        fit: Callable[[Encoder], object],
+        *,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        overwrite: bool = False,
+    ) -> Encoder:
+        """Fit an encoder by a function, such as one that fits it on a cluster, and keep it under a name.
+
+        Parameters
+        ----------
+        name : str
+        fit : callable
+            Called with an encoder that was not fitted, which it fits.
+        vectors, config, overwrite
+            As for :meth:`fit`.
+
+        Raises
+        ------
+        NameTakenError
+            If a model of that name exists and ``overwrite`` is False.
+        """
         check_name("model", name)
         with self._workspace.write_lock():
             old = self._records().get(name)
@@ -97,7 +129,7 @@ class ModelLibrary:
             specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
             with register_paths(self._workspace, self._vectors, specs) as named:
                 encoder = make_encoder(named, lambda spec: open_vectors(self._workspace, spec))
-                encoder.fit(corpus)
+                fit(encoder)
                 record = record_of(encoder, [str(spec.vectors) for spec in named], name)
                 with self._workspace.database.writing() as connection:
                     models = ModelRepository(connection)

@@ -6,16 +6,19 @@ from gem_index.reading.folders import FolderReader
 from gem_index.reading.formats import FORMATS, read_json_lines, read_objects
 from gem_index.reading.inputs import Inputs
 from gem_index.reading.objects import documents_from
+from gem_index.reading.parts import WHOLE, Part
 from gem_index.reading.queries import QueryReader
 from gem_index.reading.records import DocumentReader, readable_twice
 
 __all__ = [
     "FORMATS",
     "LINE",
+    "WHOLE",
     "Cutting",
     "DocumentReader",
     "FolderReader",
     "Inputs",
+    "Part",
     "Piece",
     "QueryReader",
     "documents_from",

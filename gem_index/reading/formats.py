@@ -17,6 +17,7 @@ from gem_index.files import open_input
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.reading.fields import LINE, Fields
+from gem_index.reading.parts import WHOLE, Part
 
 __all__ = [
     "FORMATS",
@@ -84,20 +85,24 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
 
 
 def _lines(
-    file: io.BufferedReader, limit: int, encoding: str = "UTF-8"
+    file: io.BufferedReader, limit: int, encoding: str = "UTF-8", part: Part = WHOLE
 ) -> Iterator[tuple[int, str | None, str]]:
-    """Yield (line, text, problem) for each line; text is None if the line is too long.
+    """Yield (line, text, problem) for each line of a part; text is None if the line is too long.
 
     Zero bytes and bytes that are not UTF-8 are reported as a problem; the latter become lone surrogates in the text, so that
     the quotes and delimiters around them are still found.
     """
-    number = 0
-    while raw := file.readline(limit + 1):
+    number, place = part.before, part.begin
+    if place:
+        file.seek(place)
+    while (part.end is None or place < part.end) and (raw := file.readline(limit + 1)):
         number += 1
+        place += len(raw)
         if len(raw) > limit:
             length = len(raw)
             while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
                 length += len(raw)
+                place += len(raw)
             problem = (
                 f"the line has {length} bytes; expected at most {limit}: "
                 "split it, or raise GEM_INDEX_MAX_RECORD_BYTES"
@@ -120,15 +125,17 @@ def _lines(
             yield number, raw.decode(codec, "surrogateescape"), problem
 
 
-def _read_text(_name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit, encoding):
+def _read_text(
+    _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
+) -> Iterator[Record]:
+    for number, text, problem in _lines(file, limit, encoding, part):
         yield number, problem if problem or text is None else {LINE: text.strip()}
 
 
 def _read_json_lines(
-    _name: str, file: io.BufferedReader, limit: int, encoding: str
+    _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
 ) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit, encoding):
+    for number, text, problem in _lines(file, limit, encoding, part):
         if problem or text is None:
             yield number, problem
         elif text.strip():
@@ -146,7 +153,9 @@ def _json_object(text: str) -> Fields | str:
 
 
 def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
-    def read(name: str, file: io.BufferedReader, limit: int, encoding: str) -> Iterator[Record]:
+    def read(
+        name: str, file: io.BufferedReader, limit: int, encoding: str, _part: Part
+    ) -> Iterator[Record]:
         problems: list[str] = []
         last = 0
 
@@ -205,7 +214,7 @@ def _row_problem(error: csv.Error) -> str:
 
 
 def _read_parquet(
-    name: str, file: io.BufferedReader, _limit: int, _encoding: str
+    name: str, file: io.BufferedReader, _limit: int, _encoding: str, part: Part
 ) -> Iterator[Record]:
     try:
         import pyarrow as pa
@@ -215,8 +224,9 @@ def _read_parquet(
     try:
         # Parquet is read from its end; a stream must be read completely first.
         table = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
-        row = 0
-        for batch in table.iter_batches(batch_size=4096):
+        row = part.before
+        groups = range(table.num_row_groups)[part.begin : part.end]
+        for batch in table.iter_batches(batch_size=4096, row_groups=groups):
             for place in range(batch.num_rows):
                 row += 1
                 yield row, _parquet_row(batch, place)
@@ -281,7 +291,7 @@ _Address: TypeAlias = (
 )  # fmt: skip
 
 
-FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str], Iterable[Record]]] = {
+FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str, Part], Iterable[Record]]] = {
     "jsonl": _read_json_lines,
     "csv": _read_separated(",", csv.QUOTE_MINIMAL),
     "tsv": _read_separated("\t", csv.QUOTE_NONE),

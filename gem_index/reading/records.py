@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
@@ -21,11 +22,14 @@ from gem_index.reading.encodings import AUTO, UTF8, as_utf8
 from gem_index.reading.fields import LINE, FieldNames, Fields
 from gem_index.reading.findings import Findings
 from gem_index.reading.formats import FORMATS, Record
+from gem_index.reading.parts import WHOLE, Part
 
 __all__ = ["DUPLICATES", "DocumentReader", "readable_twice"]
 
 DUPLICATES = ("stop", "first", "last")
 """What to do with records of one id."""
+
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -67,6 +71,10 @@ class DocumentReader:
     all_columns : bool
         Whether each column that ``types`` names has to be in one of the files; otherwise it may be missing, as in the next
         file of a collection.
+    part : Part, optional
+        Read only this part of the one input. CSV and TSV are read whole.
+    open_file : callable, optional
+        Opens an input by its name for reading bytes, unpacked; by default as a file.
 
     Attributes
     ----------
@@ -94,10 +102,13 @@ class DocumentReader:
     duplicates: str = "stop"
     on_end: Callable[[list[str]], None] | None = None
     all_columns: bool = False
+    part: Part = WHOLE
+    open_file: Callable[[str], AbstractContextManager[io.BufferedReader]] = open_input
     skipped: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._fields = FieldNames(self.id_field, tuple(self.text_fields))
+        self._bare = FieldNames(self.id_field, tuple(self.text_fields), ())
         self._text_names = [name for name, _ in self._fields.weighted]
         self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
         self._clean = cleaning_of(self.clean)
@@ -150,7 +161,7 @@ class DocumentReader:
             if last:
                 raise _changed(", ".join(self.names))
         self._end()
-        if not good:
+        if not good and self.part.whole:
             raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
 
     def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
@@ -171,7 +182,7 @@ class DocumentReader:
                     self._report(problem)
                     continue
                 yield number, document
-            if empty:
+            if empty and self.part.whole:
                 raise InputError(f"{name} holds no documents; expected at least one")
 
     def _last_records(self) -> dict[str, int]:
@@ -231,20 +242,35 @@ class DocumentReader:
 
     def texts(self) -> Iterator[str]:
         """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
+        return self._each(self._text)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
+        return self._each(self._row)
+
+    def _each(self, taken: Callable[[str, int, Fields | str], Item]) -> Iterator[Item]:
+        """Iterate over what a function takes from the records; bad ones are reported."""
         self._findings = Findings()
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
                 empty = False
                 try:
-                    if isinstance(fields, str):
-                        raise RecordError(name, line, fields)  # noqa: TRY301 - reported like any other below
-                    yield self._fields.text_of(name, line, fields)
+                    yield taken(name, line, fields)
                 except RecordError as problem:
                     self._report(problem)
-            if empty:
+            if empty and self.part.whole:
                 raise InputError(f"{name} is empty; expected at least one text")
         self._end()
+
+    def _text(self, name: str, line: int, fields: Fields | str) -> str:
+        if isinstance(fields, str):
+            raise RecordError(name, line, fields)
+        return self._fields.text_of(name, line, fields)
+
+    def _row(self, name: str, line: int, fields: Fields | str) -> tuple[str, str]:
+        document = self._document(name, line, fields, self._bare)
+        return document.id, document.text
 
     def _end(self) -> None:
         if self.on_end is not None:
@@ -259,9 +285,9 @@ class DocumentReader:
 
     def _records(self, name: str) -> Iterator[Record]:
         """Iterate over the records of an input, with values of their types and cleaned texts."""
-        kind = self._format_of(name)
+        kind = self.format_of(name)
         before = _state(name)
-        with open_input(self._copy if name == "-" and self._copy is not None else name) as file:
+        with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
             encoding = UTF8
             if kind != "parquet":
                 file, encoding = as_utf8(file, self.encoding, name)
@@ -269,7 +295,9 @@ class DocumentReader:
                     self._findings.encodings[name] = encoding
             if kind is None:
                 kind = "jsonl" if file.peek(1)[:1] == b"{" else "txt"
-            records: Iterable[Record] = FORMATS[kind](name, file, self.max_record_bytes, encoding)
+            records: Iterable[Record] = FORMATS[kind](
+                name, file, self.max_record_bytes, encoding, self.part
+            )
             if kind in ("csv", "tsv"):
                 self._begun.add(name)
                 checks = self.all_columns and self._begun.issuperset(self._tables())
@@ -282,7 +310,7 @@ class DocumentReader:
             raise _changed(name)
 
     def _tables(self) -> set[str]:
-        return {name for name in self.names if self._format_of(name) in ("csv", "tsv")}
+        return {name for name in self.names if self.format_of(name) in ("csv", "tsv")}
 
     def _clean_texts(self, fields: Fields) -> None:
         """Clean the text fields of a record, and count it."""
@@ -301,8 +329,14 @@ class DocumentReader:
         findings.cleaned += changed
         findings.markup += markup
 
-    def _format_of(self, name: str) -> str | None:
-        """Return the format of an input, None for standard input, whose first byte tells it."""
+    def format_of(self, name: str) -> str | None:
+        """Return the format of an input, None for standard input, whose first byte tells it.
+
+        Raises
+        ------
+        InputError
+            If its name does not tell it, and none was given.
+        """
         if self.format is not None:
             if self.format not in FORMATS:
                 raise InputError(
@@ -316,7 +350,7 @@ class DocumentReader:
         suffix = plain.suffix.lower().removeprefix(".")
         suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
         if suffix not in FORMATS:
-            with open_input(name):
+            with self.open_file(name):
                 pass  # a missing file and a folder have errors of their own
             raise InputError(
                 f"{name} is not of a known format; expected a name ending in "
@@ -325,10 +359,13 @@ class DocumentReader:
             )
         return suffix
 
-    def _document(self, name: str, line: int, fields: Fields | str) -> Document:
+    def _document(
+        self, name: str, line: int, fields: Fields | str, names: FieldNames | None = None
+    ) -> Document:
         if isinstance(fields, str):
             raise RecordError(name, line, fields)
-        return self._fields.document(name, line, fields, f"{Path(name).name}:{line}")
+        names = names or self._fields
+        return names.document(name, line, fields, f"{Path(name).name}:{line}")
 
 
 def _state(name: str) -> tuple[int, ...] | None:

@@ -8,16 +8,24 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from types import MappingProxyType
 from typing import cast
 
-from gem_index.errors import MissingTargetError, UnknownNameError
+from gem_index.errors import ConfigError, MissingTargetError, UnknownNameError
 from gem_index.targets.protocol import Target
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["ENTRY_POINTS", "TargetInfo", "list_targets", "open_target"]
+__all__ = [
+    "ENTRY_POINTS",
+    "TargetInfo",
+    "check_many_writers",
+    "check_target",
+    "list_targets",
+    "open_target",
+]
 
 ENTRY_POINTS = "gem_index.targets"
 """Installed packages offer engines in this group: a scheme, and a callable from a TargetUrl to a Target."""
 
 _JSON, _JSON_64 = "any JSON", "64-bit JSON"
+_MANY = "many"
 _AT_ONCE, _RENAMED = "one step", "two renames"
 
 
@@ -29,6 +37,7 @@ class _Engine:
     search: str
     metadata: str
     replacement: str = _AT_ONCE
+    writers: str = "one"
 
 
 def _known() -> Mapping[str, _Engine]:
@@ -38,20 +47,21 @@ def _known() -> Mapping[str, _Engine]:
         "flat values",
         _RENAMED,
     )
+    chroma_server = replace(chroma, writers=_MANY)
     elastic = "gem-index-elasticsearch"
     opensearch = f"{elastic}[opensearch]"
-    server = _Engine("", "HNSW", _JSON_64)
+    server = _Engine("", "HNSW", _JSON_64, writers=_MANY)
     files = _Engine("", "bulk files", _JSON_64, _RENAMED)
     engines = {
         "chroma": chroma,
-        "chroma+http": chroma,
+        "chroma+http": chroma_server,
         "duckdb": _Engine("gem-index-duckdb", "exact", _JSON),
         "elasticsearch": replace(files, package=elastic),
         "elasticsearch+http": replace(server, package=elastic),
         "faiss": _Engine("gem-index[parquet]", "exact or factory", _JSON, _RENAMED),
         "lancedb": _Engine("gem-index-lancedb", "exact", _JSON_64),
         "milvus": _Engine("gem-index-milvus", "exact", "64 KiB of JSON"),
-        "milvus+http": _Engine("gem-index-milvus", "approximate", "64 KiB of JSON"),
+        "milvus+http": _Engine("gem-index-milvus", "approximate", "64 KiB of JSON", writers=_MANY),
         "opensearch": replace(files, package=elastic),
         "opensearch+http": replace(server, package=opensearch),
         "parquet": _Engine("gem-index[parquet]", "files", _JSON, _RENAMED),
@@ -59,6 +69,7 @@ def _known() -> Mapping[str, _Engine]:
             "gem-index-postgresql",
             "HNSW or exact",
             "floats < 1e16",
+            writers=_MANY,
         ),
         "qdrant": _Engine("gem-index-qdrant", "exact", _JSON_64),
         "qdrant+http": replace(server, package="gem-index-qdrant"),
@@ -92,8 +103,10 @@ class TargetInfo:
     replacement : str
         How readers get from old vectors to new ones after a refit: "one step", or "two renames", between which there
         is no table for a moment.
+    writers : str
+        "many" where processes of several machines may write to a table at once, else "one".
 
-    The last four are empty for engines of other packages.
+    The last five are empty for engines of other packages.
     """
 
     scheme: str
@@ -103,6 +116,7 @@ class TargetInfo:
     search: str = ""
     metadata: str = ""
     replacement: str = ""
+    writers: str = ""
 
 
 def list_targets() -> list[TargetInfo]:
@@ -110,7 +124,7 @@ def list_targets() -> list[TargetInfo]:
     found = _installed()
     listed = []
     for scheme in sorted({*ENGINES, *found}):
-        engine = ENGINES.get(scheme, _Engine("", "", "", ""))
+        engine = ENGINES.get(scheme, _Engine("", "", "", "", ""))
         listed.append(
             TargetInfo(
                 scheme,
@@ -120,6 +134,7 @@ def list_targets() -> list[TargetInfo]:
                 engine.search,
                 engine.metadata,
                 engine.replacement,
+                engine.writers,
             )
         )
     return listed
@@ -151,6 +166,28 @@ def check_target(url: str) -> None:
         As of :func:`open_target`.
     """
     _engine_of(TargetUrl.parse(url))
+
+
+def check_many_writers(url: TargetUrl) -> None:
+    """Refuse a URL whose engine takes one writer; that of another package says ``many_writers = True`` if it takes many.
+
+    Raises
+    ------
+    ConfigError
+        If it takes one.
+    UnknownNameError, MissingTargetError
+        As of :func:`open_target`.
+    """
+    entry = _engine_of(url)
+    known = ENGINES.get(url.scheme)
+    if known.writers == _MANY if known else getattr(entry.load(), "many_writers", False):
+        return
+    many = ", ".join(
+        sorted(scheme for scheme, engine in ENGINES.items() if engine.writers == _MANY)
+    )
+    raise ConfigError(
+        f"the target {url} takes one writer; expected one that the workers of a cluster write to at once: {many}"
+    )
 
 
 def _engine_of(parsed: TargetUrl) -> EntryPoint:

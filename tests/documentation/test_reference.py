@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import gem_index
-from gem_index import errors, testing
+from gem_index import distributed, errors, testing
 from pages import DOCS, ROOT, normal
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -21,6 +21,7 @@ def test_the_reference_has_every_public_name_once():
     wanted = {f"gem_index.{name}" for name in gem_index.__all__ if name != "__version__"}
     wanted -= {f"gem_index.{name}" for name in errors.__all__}
     wanted |= {"gem_index.errors", *(f"gem_index.testing.{name}" for name in testing.__all__)}
+    wanted |= {f"gem_index.distributed.{name}" for name in distributed.__all__}
     assert sorted(named()) == sorted(wanted)
 
 

@@ -56,6 +56,7 @@ MUTABLE = {
     "Findings",
     "FolderReader",
     "Loss",
+    "PartReport",
     "QueryReader",
     "Record",
     "UpsertCounts",

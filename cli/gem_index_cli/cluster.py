@@ -1,0 +1,68 @@
+"""The option that gives the work of a command to a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gem_index.errors import RecordError
+from gem_index_cli.input_options import InputOptions
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from gem_index.distributed import PartitionOptions
+
+__all__ = ["ClusterOptions"]
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where the work is done."""
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="A Dask cluster that does the work: local, or its scheduler's address such as tcp://host:8786. INPUT may "
+            "be patterns such as 'logs/*.jsonl' and URLs such as s3://bucket/x.parquet, which every worker reads.",
+            show_default=False,
+        ),
+    ] = None
+
+    @contextmanager
+    def connected(self) -> Iterator[Client]:
+        """Yield a client of the cluster, and show where its dashboard is."""
+        from gem_index.distributed import connected
+
+        assert self.scheduler is not None
+        logging.getLogger("distributed").setLevel(
+            logging.CRITICAL
+        )  # what matters is told in one line
+        with connected(self.scheduler) as client:
+            if client.dashboard_link:
+                print(f"Dashboard: {client.dashboard_link}", file=sys.stderr)  # noqa: T201 - not a result
+            yield client
+
+    @staticmethod
+    def partitions(options: InputOptions) -> PartitionOptions:
+        """Return what to do with bad records."""
+        from gem_index.distributed import PartitionOptions
+
+        return PartitionOptions(errors="raise" if options.skip is None else "skip")
+
+    @staticmethod
+    def tell(options: InputOptions, problems: Sequence[tuple[str, int, str]], skipped: int) -> None:
+        """Show the bad records that workers left out."""
+        for source, line, problem in problems:
+            options.log.skip(RecordError(source, line, problem))
+        options.log.end()
+        if skipped > len(problems):
+            print(  # noqa: T201 - not a result
+                f"Skipped: {skipped:,} bad records, of which those of each part beyond 100 are not listed.",
+                file=sys.stderr,
+            )

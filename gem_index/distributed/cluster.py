@@ -1,0 +1,443 @@
+"""A Dask cluster: connect, check every worker before any work, and run tasks on partitions until all are done."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import importlib.metadata
+import logging
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gem_index.distributed import shipping
+from gem_index.distributed.shipping import ShippedEncoder, SourceReference
+from gem_index.errors import (
+    ConfigError,
+    GemIndexError,
+    MissingExtraError,
+    PartitionError,
+    SchedulerUnavailableError,
+    WorkerMismatchError,
+)
+from gem_index.gem.combined import Encoder
+from gem_index.quoting import quoted, quoted_error
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["Cluster", "Task", "attempt", "connected"]
+
+_LOG = logging.getLogger("gem_index.distributed")
+
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+_POLL = 1.0  # seconds after which workers are looked at
+_ATTEMPTS = 4
+_PER_THREAD = 2  # tasks that wait or run, for each thread of the workers
+_WORKERS_TIMEOUT = 60  # seconds for the first worker
+
+
+@contextmanager
+def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
+    """Yield a client of a scheduler, or of a cluster on this machine that ends with the block.
+
+    Parameters
+    ----------
+    scheduler : str
+        ``local``, or an address such as ``tcp://host:8786``.
+    timeout : float
+        Seconds to wait for the scheduler.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+    SchedulerUnavailableError
+        If no scheduler answers.
+    """
+    if scheduler != "local" and "://" not in scheduler:
+        raise ConfigError(
+            f"the scheduler is {quoted(scheduler)}; expected local, or the address of one such as tcp://host:8786"
+        )
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtraError("a Dask cluster", "dask") from error
+    with ExitStack() as stack:
+        if scheduler == "local":
+            from gem_index.settings import load_settings
+
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=load_settings().threads,
+                    threads_per_worker=1,
+                    dashboard_address=":0",
+                    silence_logs=logging.ERROR,
+                )
+            )
+            scheduler = cluster.scheduler_address
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=timeout, set_as_default=False))
+        except (OSError, ValueError, TypeError) as error:
+            raise SchedulerUnavailableError(
+                scheduler, quoted_error(error) or "no answer"
+            ) from error
+        yield client
+
+
+class _WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too
+    """What the machine of a worker refused: another one may not."""
+
+
+def attempt(version: str, place: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a task on a worker, whose log says what failed.
+
+    Raises
+    ------
+    WorkerMismatchError
+        If the worker has another version of gem-index.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    name = f"{worker.name} ({worker.address})"
+    try:
+        found = importlib.metadata.version("gem-index")
+        if found != version:
+            raise _other_version(name, found, version)
+        return function(*arguments)
+    except GemIndexError as error:
+        _LOG.warning("%s: %s", place, error)
+        raise
+    except (OSError, MemoryError) as error:
+        _LOG.warning("%s: %s", place, quoted_error(error))
+        raise _WorkerFault(worker.address, name, quoted_error(error)) from error
+
+
+def _other_version(worker: str, found: str, wanted: str) -> WorkerMismatchError:
+    return WorkerMismatchError(
+        worker,
+        f"has gem-index {quoted(found)[1:-1]}, found {wanted} here",
+        "install the same version there",
+    )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function to run on a worker.
+
+    Attributes
+    ----------
+    place : str
+        What it works on, for messages.
+    function : callable
+    arguments : tuple
+        Futures among them are replaced by their results.
+    tag : object
+        What the caller knows it by.
+    """
+
+    place: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    tag: Any = None
+
+
+class Cluster:
+    """A client, and the workers that were checked.
+
+    Parameters
+    ----------
+    client : Client
+        Not asynchronous.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._shipped: ShippedEncoder | None = None
+        self._checked: set[str] = set()
+        if getattr(self.client, "asynchronous", False):
+            raise ConfigError(
+                "the client is asynchronous; expected a Client without asynchronous=True"
+            )
+        self._address: str = (
+            self.client.scheduler.address if self.client.scheduler else "of the client"
+        )
+        self._version = importlib.metadata.version("gem-index")
+        try:
+            self.client.wait_for_workers(1, timeout=_WORKERS_TIMEOUT)
+        except TimeoutError as error:
+            raise SchedulerUnavailableError(
+                self._address, f"it has had no worker for {_WORKERS_TIMEOUT} seconds"
+            ) from error
+        self._check_workers()
+
+    @contextmanager
+    def having(self, encoder: Encoder) -> Iterator[ShippedEncoder]:
+        """Bring an encoder to every worker, also to those that join in the block.
+
+        Raises
+        ------
+        WorkerMismatchError
+            If a worker has other vectors.
+        """
+        with ExitStack() as stack:
+            shipped = shipping.pack(encoder, stack)
+            name = f"gem-index {shipped.fingerprint[:16]} {uuid.uuid4().hex[:8]}"
+            self._guarded(self.client.register_plugin, _plugin(shipped), name=name)
+            try:
+                self._shipped = shipped
+                self._checked.clear()
+                self._check_workers()
+                yield shipped
+            finally:
+                self._shipped = None
+                if self.client.status == "running":
+                    self._guarded(self.client.unregister_worker_plugin, name)
+
+    # ------------------------------------------------------------------ workers
+
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._guarded(self.client.scheduler_info, n_workers=-1)["workers"]
+        return found
+
+    def _check_workers(self) -> None:
+        """Check the version and the vectors of workers that have not been checked."""
+        workers = self._workers()
+        fresh = [address for address in workers if address not in self._checked]
+        if not fresh:
+            return
+        names = {address: f"{workers[address].get('name')} ({address})" for address in fresh}
+        for address, found in self._on(fresh, importlib.metadata.version, "gem-index").items():
+            if isinstance(found, BaseException):
+                raise WorkerMismatchError(
+                    names[address], f"has no gem-index ({quoted_error(found)})", "install it there"
+                )
+            if found != self._version:
+                raise _other_version(names[address], found, self._version)
+        if self._shipped is not None:
+            self._send_sources(fresh, workers, self._shipped.sources)
+            for address, problem in self._on(fresh, shipping.check_encoder, self._shipped).items():
+                if problem:
+                    problem = problem if isinstance(problem, str) else quoted_error(problem)
+                    raise WorkerMismatchError(
+                        names[address], f"cannot open the encoder: {problem}", "mend it or stop it"
+                    )
+        self._checked.update(fresh)
+
+    def _send_sources(
+        self, fresh: list[str], workers: dict[str, Any], sources: Sequence[SourceReference]
+    ) -> None:
+        """Send word vectors to a worker of each machine that lacks them, then to workers that do not see its files."""
+        while True:
+            missing = {
+                address: found
+                for address, found in self._on(fresh, shipping.missing_sources, sources).items()
+                if found and not isinstance(found, BaseException)
+            }
+            first = {
+                workers[address].get("host", address): address for address in reversed(missing)
+            }
+            if not first:
+                return
+            for address in first.values():
+                for reference in missing[address]:
+                    self._send(address, reference)
+
+    def _send(self, address: str, reference: SourceReference) -> None:
+        transfer = uuid.uuid4().hex
+        for name, chunk in (*shipping.file_chunks(reference), ("", b"")):
+            found = self._on([address], shipping.receive, reference, name, chunk, transfer).get(
+                address
+            )
+            if isinstance(found, BaseException):
+                raise WorkerMismatchError(
+                    address,
+                    f"cannot keep the word vectors: {quoted_error(found)}",
+                    "make room there",
+                )
+
+    def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Return what a function returns or raises in each worker process, by name and address."""
+        workers = self._workers()
+        found = self._on(list(workers), function, *arguments)
+        return {f"{workers[each].get('name')} ({each})": result for each, result in found.items()}
+
+    def _on(
+        self, workers: list[str], function: Callable[..., Any], *arguments: Any
+    ) -> dict[str, Any]:
+        """Return what a function returns or raises in each of some worker processes; those that are gone are left out."""
+        found: dict[str, Any] = self._guarded(
+            self.client.run, function, *arguments, workers=workers, on_error="return"
+        )
+        return {
+            address: result
+            for address, result in found.items()
+            if not (
+                isinstance(result, OSError) and type(result).__module__.startswith("distributed")
+            )
+        }
+
+    def _guarded(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a method of the client; a scheduler hangs up if a worker dies while it is asked, so several times."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                return function(*arguments, **options)
+            except (OSError, RuntimeError) as error:
+                if isinstance(error, GemIndexError):
+                    raise
+                if not left or self.client.status != "running":
+                    raise self._lost(quoted_error(error) or "no answer") from error
+                time.sleep(_POLL)
+        raise AssertionError
+
+    # ------------------------------------------------------------------ tasks
+
+    def map(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return what a function returns for each of some tuples of arguments, in their order."""
+        results: list[Any] = [None] * len(calls)
+        tasks = iter([Task(str(call[0]), function, call, i) for i, call in enumerate(calls)])
+        for task, future in self.run(lambda: next(tasks, None)):
+            results[task.tag] = self.result(future)
+        return results
+
+    def result(self, future: Future) -> Any:
+        """Return the result of a finished task; it is computed again if the worker that held it has died.
+
+        Raises
+        ------
+        SchedulerUnavailableError
+            If the scheduler is lost.
+        """
+        try:
+            return future.result()
+        except (OSError, *_CANCELLED) as error:
+            raise self._lost(quoted_error(error)) from error
+
+    def submit(self, task: Task, workers: list[str] | None = None) -> Future:
+        """Start a task."""
+        from dask import is_dask_collection
+
+        arguments = [
+            self.client.compute(each) if is_dask_collection(each) else each
+            for each in task.arguments
+        ]
+        future: Future = self.client.submit(
+            attempt,
+            self._version,
+            task.place,
+            task.function,
+            *arguments,
+            key=f"gem-index-{task.function.__name__}-{uuid.uuid4().hex}",
+            pure=False,
+            workers=workers,
+        )
+        return future
+
+    def run(self, next_task: Callable[[], Task | None]) -> Iterator[tuple[Task, Future]]:
+        """Run tasks, a bounded number at a time, and yield each with its finished future, in the order in which they finish.
+
+        A task whose worker dies runs again, and one that a machine refuses (no room on its disk, no memory) on another one.
+
+        Parameters
+        ----------
+        next_task : callable
+            Returns the next task, None if there is none now: the last has finished when none is running then.
+
+        Raises
+        ------
+        PartitionError
+            If a task fails on several workers.
+        SchedulerUnavailableError
+            If the scheduler is lost.
+        GemIndexError
+            That a task raised.
+        """
+        running: dict[Future, Task] = {}
+        failures: Counter[int] = Counter()
+        avoided: dict[int, set[str]] = {}
+        try:
+            while True:
+                self._check_workers()
+                room = max(
+                    8, _PER_THREAD * sum(each["nthreads"] for each in self._workers().values())
+                )
+                while len(running) < room and (task := next_task()) is not None:
+                    running[self.submit(task)] = task
+                if not running:
+                    return
+                for future in self._finished(list(running)):
+                    task = running.pop(future)
+                    if future.status == "finished":
+                        yield task, future
+                    elif future.status == "error":
+                        running[self._retried(task, future, failures, avoided)] = task
+                    else:  # the worker that held the result has died meanwhile
+                        running[future] = task
+        finally:
+            if running and self.client.status == "running":
+                self.client.cancel(list(running), force=True)
+
+    def _finished(self, futures: list[Future]) -> list[Future]:
+        from distributed import wait
+
+        try:
+            with self.client.as_current():
+                wait(futures, timeout=_POLL, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            pass
+        except (OSError, RuntimeError) as error:
+            raise self._lost(quoted_error(error)) from error
+        except _CANCELLED as error:
+            raise self._lost("its tasks are gone") from error
+        if self.client.status != "running":
+            raise self._lost("the connection is closed")
+        done = [future for future in futures if future.status != "pending"]
+        if any(future.status in ("cancelled", "lost") for future in done):
+            raise self._lost("its tasks are gone")
+        return done
+
+    def _lost(self, reason: str) -> SchedulerUnavailableError:
+        return SchedulerUnavailableError(self._address, reason)
+
+    def _retried(
+        self, task: Task, future: Future, failures: Counter[int], avoided: dict[int, set[str]]
+    ) -> Future:
+        """Start a failed task again, away from machines that refused it."""
+        error = future.exception()
+        failures[id(task)] += 1
+        if isinstance(error, GemIndexError):
+            raise error
+        if isinstance(error, _WorkerFault):
+            address, name, reason = error.args
+            avoided.setdefault(id(task), set()).add(address)
+            others = [each for each in self._workers() if each not in avoided[id(task)]]
+            reason = f"worker {name}: {reason}"
+        elif type(error).__name__ == "KilledWorker":
+            others = []
+            failures[id(task)] += 1  # Dask has tried it several times itself
+            reason = "its workers died, perhaps for lack of memory"
+        else:
+            raise PartitionError(
+                task.place, f"{type(error).__name__} {quoted_error(error)}"
+            ) from error
+        if failures[id(task)] >= _ATTEMPTS or (avoided.get(id(task)) and not others):
+            raise PartitionError(task.place, reason) from error
+        _LOG.warning("%s runs again: %s", task.place, reason)
+        return self.submit(task, others or None)
+
+
+def _plugin(shipped: ShippedEncoder) -> Any:
+    """Return the plugin that installs an encoder in every worker, also in those that join later."""
+    from distributed import WorkerPlugin
+
+    class EncoderPlugin(WorkerPlugin):  # type: ignore[misc]  # Any to mypy
+        def setup(self, worker: Any) -> None:  # noqa: ARG002 - of the base
+            shipping.install(shipped)
+
+    return EncoderPlugin()

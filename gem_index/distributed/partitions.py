@@ -1,0 +1,148 @@
+"""Partitions: parts of the inputs that any worker reads by itself, with the ids and texts of one reader of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem_index.distributed.places import InputFile
+from gem_index.documents import Document
+from gem_index.errors import ConfigError, RecordError
+from gem_index.quoting import quoted
+from gem_index.reading import WHOLE, DocumentReader, Part
+
+__all__ = ["FilePartition", "PartReport", "Reading"]
+
+_LISTED = 100
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How records are read: the arguments of a :class:`~gem_index.reading.DocumentReader` that hold for each part.
+
+    Attributes
+    ----------
+    arguments : mapping
+        Those that can be sent to a worker.
+    skip : bool
+        Leave out bad records and list them, rather than stop.
+    """
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    skip: bool = False
+
+    @classmethod
+    def of(cls, reader: DocumentReader, skip: bool) -> Reading:
+        """Return how a reader reads.
+
+        Raises
+        ------
+        ConfigError
+            If it compares records of different parts: it chooses among those of one id, or decides types of columns.
+        """
+        if reader.duplicates != "stop":
+            raise ConfigError(
+                f"duplicates is {quoted(reader.duplicates)}; expected 'stop' on a cluster, whose workers do not know the "
+                "ids of one another"
+            )
+        kinds = reader.types.values() if isinstance(reader.types, Mapping) else [reader.types]
+        if "auto" in kinds:
+            raise ConfigError(
+                "types of columns are 'auto'; expected text or a type for each column on a cluster, whose workers would "
+                "decide differently"
+            )
+        names = (
+            "format",
+            "id_field",
+            "text_fields",
+            "max_record_bytes",
+            "encoding",
+            "types",
+            "clean",
+        )
+        return cls({name: getattr(reader, name) for name in names}, skip)
+
+
+@dataclass
+class PartReport:
+    """What became of a partition.
+
+    Attributes
+    ----------
+    rows : int
+    empty : int
+        Rows without a word.
+    skipped : int
+        Bad records left out.
+    problems : list
+        Source, line and problem of the first 100 of them.
+    """
+
+    rows: int = 0
+    empty: int = 0
+    skipped: int = 0
+    problems: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def skip(self, problem: RecordError) -> None:
+        """Count a bad record."""
+        self.skipped += 1
+        if len(self.problems) < _LISTED:
+            self.problems.append((problem.source, problem.line, problem.problem))
+
+    def add(self, other: PartReport) -> None:
+        """Add that of another partition."""
+        self.rows += other.rows
+        self.empty += other.empty
+        self.skipped += other.skipped
+        self.problems += other.problems
+
+
+@dataclass(frozen=True)
+class FilePartition:
+    """A part of a file, or all of it.
+
+    Attributes
+    ----------
+    number : int
+        Its place among all partitions, from 0.
+    file : InputFile
+    reading : Reading
+    part : Part
+    """
+
+    number: int
+    file: InputFile
+    reading: Reading
+    part: Part = WHOLE
+
+    def __str__(self) -> str:
+        if self.part.whole:
+            return self.file.name
+        return f"{self.file.name} from line {self.part.before + 1}"
+
+    @property
+    def identity(self) -> list[Any]:
+        """What tells the partition from others, as JSON."""
+        return [self.file.name, self.file.size, self.file.version, self.part.begin, self.part.end]
+
+    def rows(self, _data: object, report: PartReport) -> Iterator[tuple[str, str]]:
+        """Iterate over ids and texts: those of :meth:`DocumentReader.texts`."""
+        return self._reader(report).rows()
+
+    def texts(self, _data: object, report: PartReport) -> Iterator[str]:
+        """Iterate over the texts."""
+        return self._reader(report).texts()
+
+    def documents(self, _data: object, report: PartReport) -> Iterator[Document]:
+        """Iterate over the documents."""
+        return iter(self._reader(report))
+
+    def _reader(self, report: PartReport) -> DocumentReader:
+        return DocumentReader(
+            [self.file.name],
+            **self.reading.arguments,
+            on_problem=report.skip if self.reading.skip else None,
+            part=self.part,
+            open_file=lambda _: self.file.opened(),
+        )

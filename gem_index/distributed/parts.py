@@ -1,0 +1,201 @@
+"""Files that workers make, one for each partition, in a folder with a manifest: what is there is not made again."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.inputs import Partition
+from gem_index.distributed.manifest import MANIFEST, Manifest, part_name
+from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.places import OutputFolder, is_url
+from gem_index.errors import InputError, MissingExtraError, WorkerMismatchError
+from gem_index.gem.combined import Encoder
+from gem_index.progress import ProgressOption, reporting
+from gem_index.quoting import quoted_path
+
+__all__ = ["PartJob", "clear_parts", "make_parts", "part_request", "require_pyarrow", "write_part"]
+
+_FINGERPRINT, _PART = b"gem_fingerprint", b"gem_part"
+
+
+@dataclass(frozen=True)
+class PartJob:
+    """What all partitions share.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Of the encoder.
+    folder : OutputFolder
+    options : object
+        What else the function needs.
+    """
+
+    fingerprint: str
+    folder: OutputFolder
+    options: Any = None
+
+
+def require_pyarrow() -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError("writing Parquet", "parquet") from error
+    return pa, pq
+
+
+def part_request(
+    encoder: Encoder, partitions: Sequence[Partition], **others: Any
+) -> dict[str, Any]:
+    """Return what files depend on, as JSON values."""
+    reading = partitions[0].reading
+    request = {
+        "fingerprint": encoder.fingerprint,
+        **others,
+        "reading": {**reading.arguments, "errors": "skip" if reading.skip else "raise"},
+        "inputs": [partition.identity for partition in partitions],
+    }
+    found: dict[str, Any] = json.loads(json.dumps(request, default=dict))
+    return found
+
+
+def make_parts(
+    cluster: Cluster,
+    encoder: Encoder,
+    partitions: Sequence[Partition],
+    data: Sequence[Any],
+    folder: OutputFolder,
+    request: Mapping[str, Any],
+    work: Callable[[PartJob, Partition, Any], PartReport],
+    options: Any,
+    progress: ProgressOption,
+) -> list[PartReport]:
+    """Make the file of each partition by a function on the workers, unless it is there; return what each holds.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or holds something else, or no partition holds a text.
+    WorkerMismatchError
+        If a worker does not see the folder.
+    """
+    before = Manifest.read(folder)
+    if before is not None:
+        before.check(folder, request)
+        if before.reports is not None:
+            return list(before.reports)
+    folder.make()
+    if before is None:
+        Manifest(request).write(folder)
+    if not is_url(folder.place):
+        for worker, seen in cluster.on_all(_sees, folder).items():
+            if seen is not True:
+                raise WorkerMismatchError(
+                    worker,
+                    f"does not see the folder {quoted_path(folder.place)}",
+                    "expected one that all workers share, or a URL",
+                )
+    with cluster.having(encoder) as shipped, reporting(progress, "encode") as report:
+        job = PartJob(shipped.fingerprint, folder, options)
+        tasks = iter(
+            [
+                Task(str(partition), work, (job, partition, part), i)
+                for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
+            ]
+        )
+        reports: dict[int, PartReport] = {}
+        for task, future in cluster.run(lambda: next(tasks, None)):
+            reports[task.tag] = cluster.result(future)
+            if report is not None:
+                report("encode", len(reports), len(partitions))
+    found = [reports[i] for i in range(len(partitions))]
+    if not any(each.rows for each in found):
+        raise InputError(f"found no text in {len(found)} partitions; expected at least one")
+    Manifest(request, found).write(folder)
+    folder.remove_leftovers()
+    return found
+
+
+def clear_parts(folder: OutputFolder) -> None:
+    """Remove the files of partitions and their manifest, and the folder if it is a local one and empty then."""
+    names = folder.names()
+    for name in names:
+        if name == MANIFEST or (name.startswith("part-") and name.endswith(".parquet")):
+            folder.remove(name)
+    folder.remove_leftovers()
+    if not is_url(folder.place) and not folder.names():
+        Path(folder.place).rmdir()
+
+
+# ------------------------------------------------------------------ in the process of a worker
+
+
+def _sees(folder: OutputFolder) -> bool:
+    """Tell whether the manifest is there."""
+    return MANIFEST in folder.names()
+
+
+def write_part(
+    job: PartJob,
+    partition: Partition,
+    fields: Sequence[tuple[str, Any]],
+    columns: Callable[[PartReport], Iterable[Sequence[Any]]],
+) -> PartReport:
+    """Write the file of a partition, unless an earlier run has written it.
+
+    Parameters
+    ----------
+    job : PartJob
+    partition : Partition
+    fields : sequence
+        Name and Arrow type of the columns.
+    columns : callable
+        Iterates over blocks of columns, and counts rows in the report that it is given.
+    """
+    pa, pq = require_pyarrow()
+    name = part_name(partition.number)
+    done = _finished(job, partition, name)
+    if done is not None:
+        return done
+    if not is_url(job.folder.place) and not _sees(job.folder):
+        raise FileNotFoundError(
+            errno.ENOENT, f"this worker does not see the folder {quoted_path(job.folder.place)}"
+        )
+    report = PartReport()
+    schema = pa.schema(fields, metadata={_FINGERPRINT: job.fingerprint.encode()})
+    with job.folder.writing(name) as path, pq.ParquetWriter(path, schema) as writer:
+        for block in columns(report):
+            writer.write_table(pa.table(list(block), schema=schema))
+        state = {"partition": partition.identity, **asdict(report)}
+        writer.add_key_value_metadata({_PART: json.dumps(state).encode()})
+    return report
+
+
+def _finished(job: PartJob, partition: Partition, name: str) -> PartReport | None:
+    """Return the report of a file that an earlier run wrote, None if there is none."""
+    pa, pq = require_pyarrow()
+    try:
+        with job.folder.opened(name) as file:
+            found: Mapping[bytes, bytes] = pq.read_metadata(file).metadata or {}
+        state = json.loads(found[_PART])
+        same = state.pop("partition") == json.loads(json.dumps(partition.identity))
+        if same and found[_FINGERPRINT] == job.fingerprint.encode():
+            state["problems"] = [tuple(each) for each in state["problems"]]
+            return PartReport(**state)
+    except (FileNotFoundError, pa.ArrowException, ValueError, LookupError, TypeError):
+        pass  # it is written again
+    return None

@@ -1,0 +1,134 @@
+"""Commands with --scheduler."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.dataset as dataset
+import pytest
+
+from cluster_inputs import sentences
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GEM_INDEX_THREADS", "2")
+    rows = [{"id": i, "text": text} for i, text in enumerate(sentences(300))]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.txt").write_text("\n".join(sentences(50, seed=6)))
+    return tmp_path
+
+
+def test_fit_and_encode(gem, corpus):
+    fitted = gem("fit", "here", "a.jsonl", "b.txt", "--json").json
+    found = gem("fit", "there", "a.jsonl", "b.*", "--scheduler", "local", "--json")
+    assert found.status == 0
+    assert "Dashboard: http://127.0.0.1:" in found.err
+    assert found.json["sentences"] == fitted["sentences"]
+    assert found.json["components"] == fitted["components"]
+    line = ("encode", "a.jsonl", "b.txt", "-o", "out", "--model", "here", "--scheduler", "local")
+    made = gem(*line, "--json").json
+    local = gem("encode", "a.jsonl", "b.txt", "-o", "x.parquet", "--model", "here", "--json").json
+    assert made == {**local, "skipped": 0, "parts": 2}
+    table = dataset.dataset(corpus / "out").to_table()
+    expected = dataset.dataset(corpus / "x.parquet").to_table()
+    assert table["vector"].to_pylist() == expected["vector"].to_pylist()
+    assert table["id"].to_pylist()[-1] == "b.txt:50"
+    again = gem(*line)
+    assert again.out == "out: 350 rows of 256 dimensions in 2 files, {} without words.\n".format(
+        local["empty"]
+    )
+    refused = gem(*line, "--texts")
+    assert refused.status == 2
+    assert "out holds vectors of another request, which differs in texts; expected" in refused.err
+
+
+def test_build(gem, corpus):
+    local = gem("build", "here", "a.jsonl", "b.txt", "--types", "text", "--json").json
+    (corpus / "parts").mkdir()
+    line = ("build", "there", "a.jsonl", "b.*", "--scheduler", "local", "--parts", "parts")
+    found = gem(*line, "--json").json
+    different = ("collection", "fingerprint", "seconds")
+    assert {key: value for key, value in found.items() if key not in different} == {
+        key: value for key, value in local.items() if key not in different
+    }
+    hits = gem("search", "there", "renew a visa", "--json").json
+    assert [hit["id"] for hit in hits] == [
+        hit["id"] for hit in gem("search", "here", "renew a visa", "--json").json
+    ]
+    assert not (corpus / "parts").exists()
+    again = gem(*line)
+    assert again.status == 2
+    assert "the collection there holds documents; expected a new one" in again.err
+    said = gem("build", "third", "b.txt", "--scheduler", "local").out
+    assert "third: 45 added, 0 updated, 0 unchanged, 0 skipped; 45 documents now." in said
+    (corpus / "c.jsonl").write_text('{"id": 1, "text": "tea"}\n{"id": 1, "text": "cup"}\n')
+    twice = gem("build", "fourth", "c.jsonl", "--scheduler", "local")
+    assert "c.jsonl line 2: the id '1' came before in c.jsonl line 1; expected" in twice.err
+
+
+def test_bad_records(gem, corpus):
+    with (corpus / "a.jsonl").open("a") as file:
+        file.write('{"text": 1}\nnothing\n')
+    line = ("encode", "a.jsonl", "-o", "out", "--fit", "--scheduler", "local")
+    stopped = gem(*line)
+    assert stopped.status == 2
+    assert stopped.err.splitlines()[-1].startswith("Error: a.jsonl line 301: the field 'text' is 1")
+    skipped = gem(*line, "--on-error", "skip", "--report", "bad.jsonl", "--json")
+    assert (skipped.status, skipped.json["rows"], skipped.json["skipped"]) == (0, 300, 2)
+    assert "Skipped: a.jsonl line 302: the line is not JSON" in skipped.err
+    rows = [json.loads(row) for row in (corpus / "bad.jsonl").read_text().splitlines()]
+    assert [row["line"] for row in rows] == [301, 302]
+
+
+LOCAL = ("--scheduler", "local")
+BUILD = ("build", "x", "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ((*BUILD, "--prune", *LOCAL), "found --prune with --scheduler; expected files of records"),
+        ((*BUILD, "--parts", "y"), "found --parts without --scheduler; expected both"),
+        ((*BUILD, "--duplicates", "last", *LOCAL), "duplicates is 'last'; expected 'stop'"),
+        (("build", "x", "no*.txt", *LOCAL), "found no file like no*.txt; expected at least one"),
+        (("fit", "m", "a.jsonl", "--scheduler", "here"), "the scheduler is 'here'; expected local"),
+        (
+            ("encode", "a.jsonl", "-o", "out", "--scheduler", "nosuch://x:1"),
+            "the Dask scheduler nosuch://x:1 cannot be used: ",
+        ),
+        (("fit", "m", "no*.jsonl", *LOCAL), "found no file like no*.jsonl; expected at least one"),
+        (("encode", "empty.txt", "-o", "out", *LOCAL), "empty.txt is empty; expected"),
+        (("encode", "-", "-o", "out", *LOCAL), "the input is '-'; expected files that every"),
+        (("encode", "a.jsonl", "-o", "x.npy", *LOCAL), "expected a folder or the URL of one"),
+        (("encode", "a.jsonl", "-o", "/proc/no", *LOCAL), "cannot write to /proc/no: "),
+        (("encode", "a.jsonl", "-o", "x.npy", "--texts"), "found --texts without --scheduler"),
+        (
+            ("embed", "a.jsonl", "--to", "parquet://./x", *LOCAL),
+            "takes one writer; expected one that the workers of a cluster write to at once: chroma",
+        ),
+        (
+            ("embed", "a.jsonl", "--to", "parquet://./x", "--glob", "*", *LOCAL),
+            "found --glob and no",
+        ),
+        (
+            ("embed", "a.txt", "--to", "parquet://./x", "--whole", *LOCAL),
+            "found --whole with --sch",
+        ),
+        (
+            ("embed", "a.csv", "--to", "nosuch://x", "--types", "auto", *LOCAL),
+            "no vector database is named 'nosuch'",
+        ),
+    ],
+)
+def test_what_is_refused_before_any_work(gem, corpus, line, message):
+    (corpus / "empty.txt").touch()
+    answer = gem(*line)
+    last = answer.err.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert message in last
+    assert answer.status == (1 if "cannot be used" in message else 2)
+    assert answer.out == ""
+    assert not (corpus / "out").exists()
+    assert not (corpus / "x.npy").exists()

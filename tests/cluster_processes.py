@@ -1,0 +1,121 @@
+"""Processes of a Dask cluster, and what is done to them."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+
+def die(*_):
+    """End this worker process at once."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def limit_files(size):
+    """Refuse to write files larger than this, as a full disk would."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def killing(client, every=0.4, times=4, seed=0):
+    """Kill a random worker process again and again while the block runs."""
+    choose, ended, killed = random.Random(seed), threading.Event(), []
+
+    def work():
+        while len(killed) < times and not ended.wait(every):
+            pids = sorted(worker["pid"] for worker in process_ids(client))
+            if pids:
+                victim = choose.choice(pids)
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def process_ids(client):
+    """The process of each worker, by what nannies know: workers that work do not answer."""
+    found = client.cluster.workers.values()
+    return [{"pid": nanny.pid} for nanny in found if nanny.pid is not None]
+
+
+@contextmanager
+def dask(*arguments, environment=None):
+    """Run `dask ARGUMENTS` as a process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dask", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        stop(process)
+
+
+def stop(process):
+    """End a process and its children."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextmanager
+def scheduler_and_workers(folder: Path, port: int, workers=1, environments=()):
+    """A scheduler and workers, each a process; yield the address and the processes, the scheduler first."""
+    address = f"tcp://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                dask("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+            )
+        ]
+        for number in range(workers):
+            environment = environments[number] if number < len(environments) else {}
+            started.append(stack.enter_context(worker(address, folder, f"w{number}", environment)))
+        yield address, started
+
+
+def worker(address, folder, name, environment=None):
+    return dask(
+        "worker", address, "--name", name, "--nthreads", 1, "--no-dashboard", "--no-nanny",
+        "--local-directory", folder, "--death-timeout", 60, environment=environment,
+    )  # fmt: skip
+
+
+def other_version(folder: Path) -> dict[str, str]:
+    """The environment of a process that has another version of gem-index."""
+    info = folder / "gem_index-9.9.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gem-index\nVersion: 9.9\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from cluster_inputs import sentences, write_inputs
+from distributed import Client, LocalCluster
+from gem_index import GemConfig, GemEncoder
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    return write_inputs(tmp_path / "inputs")
+
+
+@pytest.fixture
+def encoder(small_vectors):
+    config = GemConfig(n_components=6, n_removed=3, window=3)
+    return GemEncoder(small_vectors, config, threads=1).fit(sentences(300, seed=8))
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """Two worker processes on this machine, with a cache of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as found:
+            yield found
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster, set_as_default=False) as found:
+        yield found
+
+
+@pytest.fixture
+def own_cluster():
+    """A cluster that a test may harm."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster, set_as_default=False) as found,
+    ):
+        yield found

@@ -1,0 +1,138 @@
+"""Word vectors reach a machine once, whole, and are mapped there."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+import pytest
+
+from gem_index import GemEncoder
+from gem_index.distributed import encode, shipping
+from gem_index.errors import FingerprintMismatchError, InputError, WorkerMismatchError
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(shipping, "_OPEN", {})
+    monkeypatch.setattr(shipping, "_INSTALLED", {})
+    return tmp_path / "cache" / "gem-index" / "vectors"
+
+
+def send(reference, elsewhere, transfer="t", change=lambda chunk: chunk):
+    for name, chunk in (*shipping.file_chunks(reference), ("", b"")):
+        shipping.receive(elsewhere, name, change(chunk), transfer)
+
+
+def test_files_arrive_once_and_are_mapped(encoder, cache, monkeypatch):
+    monkeypatch.setattr(shipping, "_CHUNK", 1000)
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+        (reference,) = shipped.sources
+        elsewhere = replace(reference, folder="/nowhere")
+        there = replace(shipped, sources=(elsewhere,))
+        assert "not on this machine; expected them to be sent" in shipping.check_encoder(there)
+        assert shipping.missing_sources([elsewhere, replace(elsewhere, name="wordllama")]) == [
+            elsewhere
+        ]
+        with pytest.raises(InputError, match="arrived damaged"):
+            send(reference, elsewhere, change=lambda chunk: chunk[:-1])
+        send(reference, elsewhere)
+        send(reference, elsewhere, "another")  # a second worker of the machine
+    assert [path.name for path in cache.iterdir()] == [reference.fingerprint]
+    assert not shipping.missing_sources([elsewhere])
+    assert shipping.check_encoder(there) == ""
+    found = shipping.open_encoder(encoder.fingerprint)
+    assert isinstance(found.vectors.rows.matrix, np.memmap)
+    texts = ["open a bank account", "two ducks", ""]
+    assert found.encode(texts).tobytes() == encoder.encode(texts).tobytes()
+
+
+def test_a_task_waits_for_vectors_that_are_on_their_way(encoder, cache):
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+        (reference,) = shipped.sources
+        elsewhere = replace(reference, folder="/nowhere")
+        shipping.install(replace(shipped, sources=(elsewhere,)))
+        with pytest.raises(InputError, match="not on this machine"):
+            shipping.wait_for_encoder(encoder.fingerprint, 0)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(shipping.wait_for_encoder, encoder.fingerprint)
+            send(reference, elsewhere)
+            assert waiting.result(30).fingerprint == encoder.fingerprint
+
+
+def test_a_worker_with_other_bundled_vectors(encoder, cache):
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+    (reference,) = shipped.sources
+    other = replace(shipped, sources=(replace(reference, name="wordllama", folder=""),))
+    problem = shipping.check_encoder(other)
+    assert "the encoder with the vectors wordllama was made with vectors" in problem
+    with pytest.raises(FingerprintMismatchError):
+        shipping.open_encoder(encoder.fingerprint)
+
+
+def test_a_few_encoders_stay_open(encoder, small_vectors, cache):
+    with ExitStack() as stack:
+        prints = []
+        for window in (1, 2, 3):
+            config = replace(encoder.config, window=window)
+            shipped = shipping.pack(GemEncoder(small_vectors, config), stack)
+            assert shipping.check_encoder(shipped) == ""
+            prints.append(shipped.fingerprint)
+    assert list(shipping._OPEN) == prints[1:]
+
+
+def hidden(monkeypatch, folder="/nowhere"):
+    """Send encoders whose folder the workers do not see, as on another machine."""
+    pack, chunks, folders = shipping.pack, shipping.file_chunks, {}
+
+    def packed(encoder, stack):
+        shipped = pack(encoder, stack)
+        folders.update({each.fingerprint: each for each in shipped.sources})
+        sources = tuple(replace(each, folder=folder) for each in shipped.sources)
+        return replace(shipped, sources=sources)
+
+    monkeypatch.setattr(shipping, "pack", packed)
+    monkeypatch.setattr(shipping, "file_chunks", lambda each: chunks(folders[each.fingerprint]))
+
+
+def cache_of(dask_worker):
+    return str(platformdirs.user_cache_path("gem-index"))
+
+
+def test_a_cluster_is_sent_what_it_lacks(client, inputs, encoder, tmp_path, monkeypatch):
+    hidden(monkeypatch)
+    (place,) = set(client.run(cache_of).values())
+    kept = Path(place, "vectors", encoder.vectors.fingerprint)
+    assert not kept.exists()
+    encode(client, encoder, inputs, tmp_path / "out")
+    assert (kept / "vectors.json").is_file()
+    written = (kept / "vectors.json").stat().st_mtime_ns
+    encode(client, encoder, inputs, tmp_path / "again")
+    assert (kept / "vectors.json").stat().st_mtime_ns == written
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+
+
+def test_a_worker_without_room_is_named(client, inputs, small_vectors, tmp_path, monkeypatch):
+    from gem_index import GemConfig
+
+    hidden(monkeypatch)
+    found = GemEncoder(small_vectors, GemConfig(window=5), threads=1)
+    monkeypatch.setattr(shipping, "receive", refuse)
+    (place,) = set(client.run(cache_of).values())
+    kept = Path(place, "vectors", small_vectors.fingerprint)
+    if kept.exists():
+        kept.rename(tmp_path / "kept")
+    with pytest.raises(WorkerMismatchError, match="cannot keep the word vectors: no space left"):
+        encode(client, found, inputs, tmp_path / "out")
+
+
+def refuse(*_):
+    raise OSError(28, "No space left on device")
