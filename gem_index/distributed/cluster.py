@@ -273,7 +273,7 @@ class Cluster:
     ) -> dict[str, Any]:
         """Return what a function returns or raises in each of some worker processes; those that are gone are left out."""
         found: dict[str, Any] = self._guarded(
-            self.client.run, function, *arguments, workers=workers, on_error="return"
+            self.client.run, _in_thread, function, *arguments, workers=workers, on_error="return"
         )
         return {
             address: result
@@ -373,12 +373,10 @@ class Cluster:
                     return
                 for future in self._finished(list(running)):
                     task = running.pop(future)
-                    if future.status == "finished":
-                        yield task, future
-                    elif future.status == "error":
+                    if future.status == "error":
                         running[self._retried(task, future, failures, avoided)] = task
-                    else:  # the worker that held the result has died meanwhile
-                        running[future] = task
+                    else:  # perhaps lost since: whoever asks for the result waits for it
+                        yield task, future
         finally:
             if running and self.client.status == "running":
                 self.client.cancel(list(running), force=True)
@@ -397,10 +395,10 @@ class Cluster:
             raise self._lost("its tasks are gone") from error
         if self.client.status != "running":
             raise self._lost("the connection is closed")
-        done = [future for future in futures if future.status != "pending"]
-        if any(future.status in ("cancelled", "lost") for future in done):
+        if any(future.status == "cancelled" for future in futures):
             raise self._lost("its tasks are gone")
-        return done
+        # one whose result died with its worker is "lost" until the scheduler has computed it again
+        return [future for future in futures if future.status in ("finished", "error")]
 
     def _lost(self, reason: str) -> SchedulerUnavailableError:
         return SchedulerUnavailableError(self._address, reason)
@@ -430,6 +428,11 @@ class Cluster:
             raise PartitionError(task.place, reason) from error
         _LOG.warning("%s runs again: %s", task.place, reason)
         return self.submit(task, others or None)
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a thread of a worker, which answers others meanwhile: opening word vectors may take long."""
+    return await asyncio.to_thread(function, *arguments)
 
 
 def _plugin(shipped: ShippedEncoder) -> Any:
