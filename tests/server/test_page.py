@@ -28,7 +28,11 @@ FAQ = [
     Document(
         id="a/b c?#", text="Wie verlängere ich einen Pass? 😀 passport", metadata={"lang": "de"}
     ),
-    Document(id="4", text="A river bank with ducks.", metadata={"lang": "en", "year": 2021}),
+    Document(
+        id="4",
+        text="A river bank with ducks.",
+        metadata={"lang": "en", "year": 2021, "number": 1700000000000139986},
+    ),
     Document(id="5", text="How do I renew my passport?", metadata={"lang": "en", "year": 2022}),
 ]
 RUNS = "window.ran = 1"
@@ -324,6 +328,15 @@ class TestSearch:
         with visit.page.expect_request("**/search") as asked:
             visit.go("faq", q="a", where='{"n": 12345678901234567890}')
         assert '"where":{"n": 12345678901234567890}}' in asked.value.post_data
+        page = visit.page
+        page.locator(".code summary").click()
+        for language in ("Python", "curl", "CLI"):
+            page.locator(".code").get_by_role("button", name=language, exact=True).click()
+            expect(page.locator(".code code")).to_contain_text('{"n": 12345678901234567890}')
+
+    def test_large_numbers_of_metadata_keep_their_digits(self, visit):
+        page = visit.go("faq", q="ducks", k=1)
+        expect(page.locator(".labels")).to_contain_text("number 1700000000000139986")
 
     def test_errors_are_told(self, visit):
         page = visit.go("faq", q="?!")
@@ -353,6 +366,120 @@ class TestSearch:
         expect(page.locator(".hit")).to_have_count(5)
         expect(page.locator(".opened .help")).to_contain_text("up to 1,000 characters")
         assert page.locator("mark").count() == 0
+
+
+class TestLeaving:
+    """What a view began takes nothing along into another one."""
+
+    @pytest.mark.parametrize("leave", ["Care", "empty"])
+    def test_what_is_typed_stays_in_its_view(self, visit, leave):
+        page = visit.go("faq")
+        page.get_by_role("searchbox").fill("passport")
+        if leave == "Care":
+            page.get_by_role("link", name=leave).click()
+        else:
+            page.get_by_label("Collection").select_option(leave)
+        page.wait_for_timeout(300)  # longer than the page waits for a further letter
+        assert "passport" not in page.url
+
+    def test_a_late_answer_is_not_waited_for(self, visit):
+        page = visit.go("faq", "compare", a="a passport", b="a visa")
+        expect(page.locator(".result")).to_contain_text("Cosine")
+        failed = []
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        page.route("**/explain", lambda route: None)  # never answered
+        page.get_by_role("textbox", name="One text").fill("a flight")
+        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("link", name="Search").click()
+        expect(page.get_by_role("searchbox")).to_be_visible()
+        until(page, "true")
+        assert [url.rsplit("/", 1)[1] for url in failed] == ["explain"]
+
+    def test_the_focus_stays_on_the_link_and_the_view_is_told(self, visit):
+        page = visit.go("faq")
+        link = page.get_by_role("link", name="Compare")
+        link.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Compare faq")
+        expect(link).to_be_focused()
+        expect(link).to_have_attribute("aria-current", "page")
+        expect(page.get_by_role("status")).to_have_text("Compare faq")
+
+    def test_what_is_typed_when_a_hit_is_opened_is_kept(self, visit):
+        page = visit.go("faq", q="pass")
+        expect(page.locator(".opener").first).to_be_visible()
+        page.evaluate("""() => {
+            const box = document.querySelector('#query');
+            box.value = 'passport';
+            box.dispatchEvent(new Event('input'));
+            document.querySelector('.opener').click();
+        }""")
+        expect(page).to_have_url(re.compile("q=passport$"))
+        assert page.get_by_role("searchbox").input_value() == "passport"
+
+
+@pytest.mark.parametrize(
+    ("view", "route", "params", "shown"),
+    [
+        ("search", "**/search", {"q": "passport"}, ".hit"),
+        ("rerank", "**/rerank", {"q": "passport", "c": "a visa"}, ".hit"),
+        ("compare", "**/explain", {"a": "a passport", "b": "a visa"}, ".result strong"),
+    ],
+)
+def test_what_failed_may_be_tried_again(visit, view, route, params, shown):
+    visit.page.route(route, lambda route: route.abort())
+    page = visit.go("faq", view, **params)
+    expect(page.locator("main .problem p")).to_contain_text("The server does not answer")
+    page.unroute(route)
+    page.locator("main form button.primary").click()
+    expect(page.locator(shown).first).to_be_visible()
+    expect(page.locator("main .problem p")).to_have_count(0)
+
+
+def test_a_server_that_does_not_answer_is_no_empty_one(visit):
+    page = visit.page
+    page.route("**/collections", lambda route: route.abort())
+    page.goto(visit.url)
+    expect(page.locator(".problem p")).to_contain_text("The server does not answer")
+    assert page.get_by_text("There is no collection yet").count() == 0
+    page.unroute("**/collections")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("searchbox")).to_be_visible()
+    expect(page.locator(".problem p")).to_have_count(0)
+
+
+@pytest.mark.parametrize("view", ["constructor", "__proto__", "nope", "%"])
+def test_a_view_that_there_is_not_is_the_search(visit, view):
+    page = visit.go("faq", view, q="passport")
+    expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_a_place_too_long_for_an_address_is_shown(visit):
+    page = visit.go("faq", "rerank")
+    page.evaluate("""() => {
+        history.pushState = () => { throw new DOMException('', 'SecurityError'); };
+        document.querySelector('#question').value = 'passport';
+        document.querySelector('#candidates').value = 'a visa\\na passport';
+        document.querySelector('form button').click();
+    }""")
+    expect(page.locator(".hit")).to_have_count(2)
+
+
+def test_forced_colours_show_what_is_chosen(browser, server):
+    visit = Visit(browser, server, forced_colors="active")
+    page = visit.go("faq", q="renew passport", open="1")
+    expect(page.locator(".match")).to_be_visible()
+    style = "e => getComputedStyle(e)"
+    chosen, other = (
+        page.locator(f"input[value={mode}] + span").evaluate(f"{style}.outlineStyle")
+        for mode in ("hybrid", "dense")
+    )
+    assert (chosen, other) == ("solid", "none")
+    bar = page.locator(".bar").first
+    assert "Highlight" in page.evaluate("""() => [...document.styleSheets[0].cssRules].find(
+        (rule) => rule.conditionText?.includes('forced-colors')).cssText""")
+    assert bar.evaluate(f"{style}.forcedColorAdjust") == "none"
+    visit.end()
 
 
 class TestMatch:
