@@ -5,6 +5,7 @@ import { askForKey } from "./key.js";
 let key = null; // in memory only
 let asked = null; // the dialog that is open
 const EVENTS = "text/event-stream";
+const LARGE = /[:[,]\s*-?\d{16,}\s*[,\]}]/; // a whole number in JSON: texts with one are read more slowly
 
 /** An answer that is an error; status 0 if there was no answer. */
 export class ApiError extends Error {
@@ -26,7 +27,7 @@ export async function api(method, path, options) {
   const text = await response.text().catch((error) => {
     throw error.name === "AbortError" ? error : silent();
   });
-  return JSON.parse(text, /\d{16}/.test(text) ? exact : undefined);
+  return JSON.parse(text, LARGE.test(text) ? exact : undefined);
 }
 
 /** Keep the digits of whole numbers that a browser would round. */

@@ -126,7 +126,7 @@ export function searchView(root, { collection, signal, setParams }) {
     announce(note.textContent);
     openPlace();
     code.refresh();
-    performance.measure("gem-index: hits shown", { start: begun, end: performance.now() });
+    requestAnimationFrame(() => setTimeout(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() }))); // painted
   }
 
   function hitItem(hit, i, most) {
