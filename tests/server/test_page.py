@@ -595,15 +595,17 @@ class TestMap:
             "money": "bank loan account",
             "<b>": "rice soup",
         }
-        home.create_collection("faq").ingest(
-            Document(
-                id=f"{name} {i}",
-                text=f"{words} {i} <script>{RUNS}</script>",
-                metadata={"subject": name, "n": i},
+        for collection in ("faq", "drawn"):
+            home.create_collection(collection).ingest(
+                Document(
+                    id=f"{name} {i}",
+                    text=f"{words} {i} <script>{RUNS}</script>",
+                    metadata={"subject": name, "n": i},
+                )
+                for name, words in subjects.items()
+                for i in range(20)
             )
-            for name, words in subjects.items()
-            for i in range(20)
-        )
+        home.collection("drawn").make_map()
         with ServerProcess(home.root) as server:
             yield home, server
 
@@ -628,6 +630,10 @@ class TestMap:
         page.get_by_role("button", name="money").click()  # alone
         until(page, f"({drawn})()[1] === 2")
         assert page.evaluate(drawn)[2] < pixels
+        expect(page.get_by_role("button", name="money")).to_be_focused()
+        page.reload()  # the address holds the group
+        expect(page.get_by_role("button", name="money")).to_have_attribute("aria-pressed", "true")
+        until(page, f"({drawn})()[1] === 2")
         page.get_by_role("button", name="money").click()
         until(page, f"({drawn})()[1] === 4")
 
@@ -667,6 +673,51 @@ class TestMap:
         expect(page).to_have_url(re.compile(r"at=0\.43\d+"))
         assert faults(page) == []
         assert page.evaluate("window.ran") is None
+        visit.end()
+
+    @pytest.mark.parametrize("at", ["NaN 1 2", "9 9 1e9"])
+    def test_strange_places_problems_and_what_comes_after(self, browser, mapped, at):
+        visit = Visit(browser, mapped[1])
+        page = visit.go("drawn", "map", at=at, doc="missing", by="nothing", only="x", q="?!")
+        expect(page.locator("main .problem p")).to_contain_text("holds no word")
+        expect(page.locator("main .problem p")).to_contain_text("no document 'missing'")
+        page.get_by_label("Find on the map").fill("soup 7")
+        page.keyboard.press("Enter")
+        page.locator(".found button").first.click()
+        expect(page.locator(".card h2")).to_have_text("<b> 7")
+        expect(page.locator("main .problem p")).to_have_count(0)
+        page.locator("canvas").focus()
+        page.keyboard.press("Escape")
+        for _ in range(3):
+            page.keyboard.press("+")
+        page.keyboard.press("Enter")  # reads the one in the middle
+        expect(page).to_have_url(re.compile("doc=%3Cb%3E"))
+        visit.end()
+
+    def test_its_making_is_seen_again(self, browser, mapped):
+        visit = Visit(browser, mapped[1])
+        asked = []
+
+        def hang(route):
+            if route.request.method == "POST":
+                asked.append(route)
+            else:
+                route.fulfill(status=404, json={"error": {"message": "no map"}})
+
+        visit.page.route("**/collections/faq/map", hang)
+        page = visit.go("faq", "map")
+        page.get_by_role("button", name="Make the map").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("link", name="Search").click()
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        page.get_by_role("link", name="Map").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("button", name="Make the map").click(force=True)  # is made already
+        page.get_by_role("link", name="Search").click()
+        asked[0].abort()
+        page.get_by_role("link", name="Map").click()
+        expect(page.locator("main .problem p")).to_contain_text("does not answer")
+        assert len(asked) == 1
         visit.end()
 
     def test_a_hundred_thousand_points_are_no_list_of_nodes(self, browser, mapped):
@@ -812,8 +863,10 @@ class TestCare:
             visit = Visit(browser, server)
             page = visit.go("faq", "care")
             expect(page.locator(".facts").first).to_contain_text("not fitted yet")
-            page.get_by_role("button", name="Refit").click()
+            page.get_by_role("button", name="Refit").focus()
+            page.keyboard.press("Enter")
             expect(page.locator(".facts").first).to_contain_text("5 texts")
+            expect(page.get_by_role("button", name="Refit")).to_be_focused()
             page.get_by_role("spinbutton").fill("0.8")
             page.get_by_role("button", name="Find").click()
             group = page.locator(".group").first
@@ -832,6 +885,7 @@ class TestCare:
             group.get_by_role("button", name="Delete the others").click()
             page.get_by_role("dialog").get_by_role("button", name="Delete").click()
             expect(page.get_by_role("status")).to_contain_text("1 document deleted")
+            assert page.evaluate("document.activeElement.tagName") == "BUTTON"
             assert home.collection("faq").get(["1"])
             assert home.collection("faq").count() == 4
             visit.end()
@@ -925,6 +979,72 @@ class TestUpload:
         expect(page.locator("main .problem p")).to_contain_text("bad.jsonl line 2")
         assert "/" not in page.locator("main .problem p").inner_text()
         assert filled[0].collection("faq").get(["b1"]) == []
+
+    def test_a_file_that_changed_is_chosen_again(self, page, tmp_path):
+        file = tmp_path / "mended.jsonl"
+        file.write_text('{"id": "b1"}\n')
+        page = page.go("faq", "upload", into="mended")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_contain_text("mended.jsonl line 1")
+        expect(page.locator("#collection option", has_text="mended")).to_be_attached()
+        file.write_text('{"id": "b1", "text": "good now"}\n')
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_have_text(
+            "mended.jsonl has changed since it was chosen; choose it again."
+        )
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("1 added")
+
+    def test_another_encoding(self, page, filled, tmp_path):
+        file = tmp_path / "latin.csv"
+        file.write_bytes("id,text\nl1,Straße\n".encode("cp1252"))
+        page = page.go("faq", "upload", enc="cp1252", into="straße")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.locator(".code summary").click()
+        expect(page.locator(".code code")).to_contain_text('Home().build("straße", Doc')
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_contain_text("collection name")
+        page.get_by_label("Into the collection").fill("latin")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("1 added")
+        assert filled[0].collection("latin").get(["l1"])[0].text == "Straße"
+        expect(page.locator(".code code")).to_contain_text('["latin.csv"], encoding="cp1252")')
+        expect(page.locator(".code code")).to_contain_text("collection.ingest(")
+
+    def test_what_is_dropped(self, page):
+        page = page.go("faq", "upload")
+        drop = """([place, ...names]) => {
+            const data = new DataTransfer();
+            for (const name of names) data.items.add(new File(['x'], name));
+            const event = new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+            document.querySelector(place).dispatchEvent(event);
+            return [event.defaultPrevented, document.querySelector('#file').files.length];
+        }"""
+        assert page.evaluate(drop, ["h1", "a.txt"]) == [True, 0]  # else it would replace the page
+        assert page.evaluate(drop, [".drop", "a.txt", "b.txt"]) == [True, 0]
+        expect(page.locator("main .problem p")).to_have_text(
+            "Found 2 files; one is added at a time."
+        )
+        assert page.evaluate(drop, [".drop", "a.txt"]) == [True, 1]
+
+    def test_its_progress_is_seen_again_and_it_may_be_stopped(self, page, tmp_path):
+        file = tmp_path / "lines.txt"
+        file.write_text("a line\n")
+        held = []
+        page.page.route("**/files?**", lambda route: held.append(route))
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        page.get_by_role("link", name="Care").click()
+        page.get_by_role("link", name="Add").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("status")).to_have_text("Stopped; nothing was stored.")
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        expect(page.get_by_role("button", name="Add")).to_be_focused()
 
     def test_a_key_that_may_only_read_is_told_before_much_is_sent(self, browser, tmp_path):
         home = Home(tmp_path / "home")
