@@ -37,6 +37,7 @@ _NAMES_READ = 2_000  # documents that fields are looked for in
 _COLOURS = 10  # values of a field that have a colour of their own
 _BLOCK = 4096
 _PATIENCE = 3600.0  # seconds
+_LARGEST = 1e300  # number that has a place among others; larger whole ones are values
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -126,7 +127,8 @@ def colours_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapCol
                 values[begin + int(place)] = json.loads(text).get(name)
     present = [value for value in values if value is not None]
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in present)
-    if numbers and len(set(present)) > _COLOURS:
+    small = numbers and all(abs(value) <= _LARGEST for value in present)
+    if small and len(set(present)) > _COLOURS:
         return _ranges(values)
     return _frequent(values)
 
@@ -161,13 +163,24 @@ def _ranges(values: Sequence[Any]) -> MapColours:
     for code in range(len(bounds) + 2):
         mine = numbers[codes == code]
         if code <= len(bounds):
-            names.append(f"{mine.min():g} to {mine.max():g}" if len(mine) else "none")
+            names.append(_range([v for v, c in zip(values, codes, strict=True) if c == code]))
         elif len(mine):
             names.append("none")
         else:
             continue
         sizes.append(len(mine))
     return MapColours(codes.astype(np.int32), tuple(names), tuple(sizes), ordered=True)
+
+
+def _range(values: Sequence[Any]) -> str:
+    """Return a name of the range of some numbers: whole ones with all their digits."""
+    if not values:
+        return "none"
+    first, last = min(values), max(values)
+    named = [str(end) if isinstance(end, int) else f"{end:.4g}" for end in (first, last)]
+    if named[0] == named[1] and first != last:
+        named = [str(first), str(last)]
+    return " to ".join(dict.fromkeys(named))
 
 
 def _label(value: Any) -> str:

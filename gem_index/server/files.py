@@ -75,6 +75,13 @@ async def upload(
     text_field: Annotated[
         list[str] | None, Query(description="The fields of the text, by default text.")
     ] = None,
+    encoding: Annotated[
+        str | None,
+        Query(
+            description="The encoding of text, by default UTF-8; `auto` detects it.",
+            examples=["cp1252"],
+        ),
+    ] = None,
 ) -> Response:
     """Store the documents of a file: JSON lines, CSV, TSV, lines of text, Markdown, HTML, PDF, Word and others.
 
@@ -84,10 +91,12 @@ async def upload(
     await context.ask(name, lambda collection: collection.name)
     folder = await _received(request, file, context)
     path = Path(folder.name) / file
+    given = {"id_field": id_field, "text_fields": text_field, "encoding": encoding}
+    choices = {name: value for name, value in given.items() if value is not None}
 
     def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
         with folder, _without(f"{folder.name}/"):
-            return asdict(_store(context.home, collection, path, id_field, text_field, progress))
+            return asdict(_store(context.home, collection, path, choices, progress))
 
     return await answer_with_events(request, context, name, work)
 
@@ -156,23 +165,22 @@ def _store(
     home: Home,
     collection: Collection,
     path: Path,
-    id_field: str | None,
-    text_fields: list[str] | None,
+    choices: Mapping[str, Any],
     progress: Progress,
 ) -> IngestReport:
     new = not collection.count()
     if kind_of(path.name) in (None, "text"):
-        reader = _records(collection, path, id_field, text_fields, "auto" if new else "text")
+        reader = _records(collection, path, choices, "auto" if new else "text")
         with reader.naming_duplicates():
             if new:
                 return home.build(collection.name, reader, progress=progress)
             return collection.ingest(reader, progress=progress)
-    if id_field is not None or text_fields is not None:
+    if not choices.keys() <= {"encoding"}:
         raise InputError(
             f"found id_field or text_field and {quoted(path.name)}; expected them with a file of records"
         )
     # taken one by one: the collection does not remember a folder that is gone tomorrow
-    documents = counted(_documents(path), "read", progress)
+    documents = counted(_documents(path, choices.get("encoding")), "read", progress)
     if new:
         return home.build(collection.name, documents, progress=progress)
     return collection.ingest(documents, progress=progress)
@@ -181,21 +189,16 @@ def _store(
 def _records(
     collection: Collection,
     path: Path,
-    id_field: str | None,
-    text_fields: list[str] | None,
+    choices: Mapping[str, Any],
     types: str,
 ) -> DocumentReader:
-    choices: dict[str, Any] = {"types": types, **collection.reading}
-    if id_field is not None:
-        choices["id_field"] = id_field
-    if text_fields is not None:
-        choices["text_fields"] = text_fields
-    return DocumentReader([str(path)], max_record_bytes=load_settings().max_record_bytes, **choices)
+    known = {"types": types, **collection.reading, **choices}
+    return DocumentReader([str(path)], max_record_bytes=load_settings().max_record_bytes, **known)
 
 
-def _documents(path: Path) -> Iterator[Document]:
+def _documents(path: Path, encoding: str | None) -> Iterator[Document]:
     found = False
-    for document in FolderReader(path):
+    for document in FolderReader(path, encoding=encoding):
         found = True
         yield document
     if not found:

@@ -94,6 +94,15 @@ class TestUpload:
         assert str(tmp_path) not in message
         assert home.collection("faq").count() == 0
 
+    def test_another_encoding(self, client, home, faq):
+        for name, content in (("a.csv", "id,text\n1,Straße\n"), ("b.md", "Straße")):
+            asked = {"file": name, "encoding": "cp1252"}
+            answer = client.post(faq, params=asked, content=content.encode("cp1252"))
+            assert answer.status_code == 200, answer.text
+        assert [d.text for d in home.collection("faq").documents()] == ["Straße", "Straße"]
+        answer = client.post(faq, params={"file": "a.csv", "encoding": "nope"}, content=CSV)
+        assert (answer.status_code, "'nope'" in answer.json()["error"]["message"]) == (400, True)
+
     def test_an_unknown_collection(self, client):
         answer = client.post("/collections/none/files", params={"file": "a.csv"}, content=CSV)
         assert answer.status_code == 404

@@ -28,7 +28,11 @@ FAQ = [
     Document(
         id="a/b c?#", text="Wie verlängere ich einen Pass? 😀 passport", metadata={"lang": "de"}
     ),
-    Document(id="4", text="A river bank with ducks.", metadata={"lang": "en", "year": 2021}),
+    Document(
+        id="4",
+        text="A river bank with ducks.",
+        metadata={"lang": "en", "year": 2021, "number": 1700000000000139986},
+    ),
     Document(id="5", text="How do I renew my passport?", metadata={"lang": "en", "year": 2022}),
 ]
 RUNS = "window.ran = 1"
@@ -324,6 +328,15 @@ class TestSearch:
         with visit.page.expect_request("**/search") as asked:
             visit.go("faq", q="a", where='{"n": 12345678901234567890}')
         assert '"where":{"n": 12345678901234567890}}' in asked.value.post_data
+        page = visit.page
+        page.locator(".code summary").click()
+        for language in ("Python", "curl", "CLI"):
+            page.locator(".code").get_by_role("button", name=language, exact=True).click()
+            expect(page.locator(".code code")).to_contain_text('{"n": 12345678901234567890}')
+
+    def test_large_numbers_of_metadata_keep_their_digits(self, visit):
+        page = visit.go("faq", q="ducks", k=1)
+        expect(page.locator(".labels")).to_contain_text("number 1700000000000139986")
 
     def test_errors_are_told(self, visit):
         page = visit.go("faq", q="?!")
@@ -353,6 +366,120 @@ class TestSearch:
         expect(page.locator(".hit")).to_have_count(5)
         expect(page.locator(".opened .help")).to_contain_text("up to 1,000 characters")
         assert page.locator("mark").count() == 0
+
+
+class TestLeaving:
+    """What a view began takes nothing along into another one."""
+
+    @pytest.mark.parametrize("leave", ["Care", "empty"])
+    def test_what_is_typed_stays_in_its_view(self, visit, leave):
+        page = visit.go("faq")
+        page.get_by_role("searchbox").fill("passport")
+        if leave == "Care":
+            page.get_by_role("link", name=leave).click()
+        else:
+            page.get_by_label("Collection").select_option(leave)
+        page.wait_for_timeout(300)  # longer than the page waits for a further letter
+        assert "passport" not in page.url
+
+    def test_a_late_answer_is_not_waited_for(self, visit):
+        page = visit.go("faq", "compare", a="a passport", b="a visa")
+        expect(page.locator(".result")).to_contain_text("Cosine")
+        failed = []
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        page.route("**/explain", lambda route: None)  # never answered
+        page.get_by_role("textbox", name="One text").fill("a flight")
+        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("link", name="Search").click()
+        expect(page.get_by_role("searchbox")).to_be_visible()
+        until(page, "true")
+        assert [url.rsplit("/", 1)[1] for url in failed] == ["explain"]
+
+    def test_the_focus_stays_on_the_link_and_the_view_is_told(self, visit):
+        page = visit.go("faq")
+        link = page.get_by_role("link", name="Compare")
+        link.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Compare faq")
+        expect(link).to_be_focused()
+        expect(link).to_have_attribute("aria-current", "page")
+        expect(page.get_by_role("status")).to_have_text("Compare faq")
+
+    def test_what_is_typed_when_a_hit_is_opened_is_kept(self, visit):
+        page = visit.go("faq", q="pass")
+        expect(page.locator(".opener").first).to_be_visible()
+        page.evaluate("""() => {
+            const box = document.querySelector('#query');
+            box.value = 'passport';
+            box.dispatchEvent(new Event('input'));
+            document.querySelector('.opener').click();
+        }""")
+        expect(page).to_have_url(re.compile("q=passport$"))
+        assert page.get_by_role("searchbox").input_value() == "passport"
+
+
+@pytest.mark.parametrize(
+    ("view", "route", "params", "shown"),
+    [
+        ("search", "**/search", {"q": "passport"}, ".hit"),
+        ("rerank", "**/rerank", {"q": "passport", "c": "a visa"}, ".hit"),
+        ("compare", "**/explain", {"a": "a passport", "b": "a visa"}, ".result strong"),
+    ],
+)
+def test_what_failed_may_be_tried_again(visit, view, route, params, shown):
+    visit.page.route(route, lambda route: route.abort())
+    page = visit.go("faq", view, **params)
+    expect(page.locator("main .problem p")).to_contain_text("The server does not answer")
+    page.unroute(route)
+    page.locator("main form button.primary").click()
+    expect(page.locator(shown).first).to_be_visible()
+    expect(page.locator("main .problem p")).to_have_count(0)
+
+
+def test_a_server_that_does_not_answer_is_no_empty_one(visit):
+    page = visit.page
+    page.route("**/collections", lambda route: route.abort())
+    page.goto(visit.url)
+    expect(page.locator(".problem p")).to_contain_text("The server does not answer")
+    assert page.get_by_text("There is no collection yet").count() == 0
+    page.unroute("**/collections")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("searchbox")).to_be_visible()
+    expect(page.locator(".problem p")).to_have_count(0)
+
+
+@pytest.mark.parametrize("view", ["constructor", "__proto__", "nope", "%"])
+def test_a_view_that_there_is_not_is_the_search(visit, view):
+    page = visit.go("faq", view, q="passport")
+    expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_a_place_too_long_for_an_address_is_shown(visit):
+    page = visit.go("faq", "rerank")
+    page.evaluate("""() => {
+        history.pushState = () => { throw new DOMException('', 'SecurityError'); };
+        document.querySelector('#question').value = 'passport';
+        document.querySelector('#candidates').value = 'a visa\\na passport';
+        document.querySelector('form button').click();
+    }""")
+    expect(page.locator(".hit")).to_have_count(2)
+
+
+def test_forced_colours_show_what_is_chosen(browser, server):
+    visit = Visit(browser, server, forced_colors="active")
+    page = visit.go("faq", q="renew passport", open="1")
+    expect(page.locator(".match")).to_be_visible()
+    style = "e => getComputedStyle(e)"
+    chosen, other = (
+        page.locator(f"input[value={mode}] + span").evaluate(f"{style}.outlineStyle")
+        for mode in ("hybrid", "dense")
+    )
+    assert (chosen, other) == ("solid", "none")
+    bar = page.locator(".bar").first
+    assert "Highlight" in page.evaluate("""() => [...document.styleSheets[0].cssRules].find(
+        (rule) => rule.conditionText?.includes('forced-colors')).cssText""")
+    assert bar.evaluate(f"{style}.forcedColorAdjust") == "none"
+    visit.end()
 
 
 class TestMatch:
@@ -468,15 +595,17 @@ class TestMap:
             "money": "bank loan account",
             "<b>": "rice soup",
         }
-        home.create_collection("faq").ingest(
-            Document(
-                id=f"{name} {i}",
-                text=f"{words} {i} <script>{RUNS}</script>",
-                metadata={"subject": name, "n": i},
+        for collection in ("faq", "drawn"):
+            home.create_collection(collection).ingest(
+                Document(
+                    id=f"{name} {i}",
+                    text=f"{words} {i} <script>{RUNS}</script>",
+                    metadata={"subject": name, "n": i},
+                )
+                for name, words in subjects.items()
+                for i in range(20)
             )
-            for name, words in subjects.items()
-            for i in range(20)
-        )
+        home.collection("drawn").make_map()
         with ServerProcess(home.root) as server:
             yield home, server
 
@@ -501,6 +630,10 @@ class TestMap:
         page.get_by_role("button", name="money").click()  # alone
         until(page, f"({drawn})()[1] === 2")
         assert page.evaluate(drawn)[2] < pixels
+        expect(page.get_by_role("button", name="money")).to_be_focused()
+        page.reload()  # the address holds the group
+        expect(page.get_by_role("button", name="money")).to_have_attribute("aria-pressed", "true")
+        until(page, f"({drawn})()[1] === 2")
         page.get_by_role("button", name="money").click()
         until(page, f"({drawn})()[1] === 4")
 
@@ -540,6 +673,51 @@ class TestMap:
         expect(page).to_have_url(re.compile(r"at=0\.43\d+"))
         assert faults(page) == []
         assert page.evaluate("window.ran") is None
+        visit.end()
+
+    @pytest.mark.parametrize("at", ["NaN 1 2", "9 9 1e9"])
+    def test_strange_places_problems_and_what_comes_after(self, browser, mapped, at):
+        visit = Visit(browser, mapped[1])
+        page = visit.go("drawn", "map", at=at, doc="missing", by="nothing", only="x", q="?!")
+        expect(page.locator("main .problem p")).to_contain_text("holds no word")
+        expect(page.locator("main .problem p")).to_contain_text("no document 'missing'")
+        page.get_by_label("Find on the map").fill("soup 7")
+        page.keyboard.press("Enter")
+        page.locator(".found button").first.click()
+        expect(page.locator(".card h2")).to_have_text("<b> 7")
+        expect(page.locator("main .problem p")).to_have_count(0)
+        page.locator("canvas").focus()
+        page.keyboard.press("Escape")
+        for _ in range(3):
+            page.keyboard.press("+")
+        page.keyboard.press("Enter")  # reads the one in the middle
+        expect(page).to_have_url(re.compile("doc=%3Cb%3E"))
+        visit.end()
+
+    def test_its_making_is_seen_again(self, browser, mapped):
+        visit = Visit(browser, mapped[1])
+        asked = []
+
+        def hang(route):
+            if route.request.method == "POST":
+                asked.append(route)
+            else:
+                route.fulfill(status=404, json={"error": {"message": "no map"}})
+
+        visit.page.route("**/collections/faq/map", hang)
+        page = visit.go("faq", "map")
+        page.get_by_role("button", name="Make the map").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("link", name="Search").click()
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        page.get_by_role("link", name="Map").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("button", name="Make the map").click(force=True)  # is made already
+        page.get_by_role("link", name="Search").click()
+        asked[0].abort()
+        page.get_by_role("link", name="Map").click()
+        expect(page.locator("main .problem p")).to_contain_text("does not answer")
+        assert len(asked) == 1
         visit.end()
 
     def test_a_hundred_thousand_points_are_no_list_of_nodes(self, browser, mapped):
@@ -685,8 +863,10 @@ class TestCare:
             visit = Visit(browser, server)
             page = visit.go("faq", "care")
             expect(page.locator(".facts").first).to_contain_text("not fitted yet")
-            page.get_by_role("button", name="Refit").click()
+            page.get_by_role("button", name="Refit").focus()
+            page.keyboard.press("Enter")
             expect(page.locator(".facts").first).to_contain_text("5 texts")
+            expect(page.get_by_role("button", name="Refit")).to_be_focused()
             page.get_by_role("spinbutton").fill("0.8")
             page.get_by_role("button", name="Find").click()
             group = page.locator(".group").first
@@ -705,6 +885,7 @@ class TestCare:
             group.get_by_role("button", name="Delete the others").click()
             page.get_by_role("dialog").get_by_role("button", name="Delete").click()
             expect(page.get_by_role("status")).to_contain_text("1 document deleted")
+            assert page.evaluate("document.activeElement.tagName") == "BUTTON"
             assert home.collection("faq").get(["1"])
             assert home.collection("faq").count() == 4
             visit.end()
@@ -798,6 +979,72 @@ class TestUpload:
         expect(page.locator("main .problem p")).to_contain_text("bad.jsonl line 2")
         assert "/" not in page.locator("main .problem p").inner_text()
         assert filled[0].collection("faq").get(["b1"]) == []
+
+    def test_a_file_that_changed_is_chosen_again(self, page, tmp_path):
+        file = tmp_path / "mended.jsonl"
+        file.write_text('{"id": "b1"}\n')
+        page = page.go("faq", "upload", into="mended")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_contain_text("mended.jsonl line 1")
+        expect(page.locator("#collection option", has_text="mended")).to_be_attached()
+        file.write_text('{"id": "b1", "text": "good now"}\n')
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_have_text(
+            "mended.jsonl has changed since it was chosen; choose it again."
+        )
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("1 added")
+
+    def test_another_encoding(self, page, filled, tmp_path):
+        file = tmp_path / "latin.csv"
+        file.write_bytes("id,text\nl1,Straße\n".encode("cp1252"))
+        page = page.go("faq", "upload", enc="cp1252", into="straße")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.locator(".code summary").click()
+        expect(page.locator(".code code")).to_contain_text('Home().build("straße", Doc')
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("main .problem p")).to_contain_text("collection name")
+        page.get_by_label("Into the collection").fill("latin")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("1 added")
+        assert filled[0].collection("latin").get(["l1"])[0].text == "Straße"
+        expect(page.locator(".code code")).to_contain_text('["latin.csv"], encoding="cp1252")')
+        expect(page.locator(".code code")).to_contain_text("collection.ingest(")
+
+    def test_what_is_dropped(self, page):
+        page = page.go("faq", "upload")
+        drop = """([place, ...names]) => {
+            const data = new DataTransfer();
+            for (const name of names) data.items.add(new File(['x'], name));
+            const event = new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+            document.querySelector(place).dispatchEvent(event);
+            return [event.defaultPrevented, document.querySelector('#file').files.length];
+        }"""
+        assert page.evaluate(drop, ["h1", "a.txt"]) == [True, 0]  # else it would replace the page
+        assert page.evaluate(drop, [".drop", "a.txt", "b.txt"]) == [True, 0]
+        expect(page.locator("main .problem p")).to_have_text(
+            "Found 2 files; one is added at a time."
+        )
+        assert page.evaluate(drop, [".drop", "a.txt"]) == [True, 1]
+
+    def test_its_progress_is_seen_again_and_it_may_be_stopped(self, page, tmp_path):
+        file = tmp_path / "lines.txt"
+        file.write_text("a line\n")
+        held = []
+        page.page.route("**/files?**", lambda route: held.append(route))
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Add").click()
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        page.get_by_role("link", name="Care").click()
+        page.get_by_role("link", name="Add").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("status")).to_have_text("Stopped; nothing was stored.")
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        expect(page.get_by_role("button", name="Add")).to_be_focused()
 
     def test_a_key_that_may_only_read_is_told_before_much_is_sent(self, browser, tmp_path):
         home = Home(tmp_path / "home")

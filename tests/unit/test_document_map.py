@@ -158,6 +158,32 @@ class TestColours:
             low, high = found.names[code].split(" to ")
             assert int(low) <= int(name.split()[1]) <= int(high)
 
+    def test_large_numbers_keep_their_digits(self, home):
+        made = home.create_collection("large")
+        made.ingest(
+            Document(
+                id=str(i),
+                text=f"text {i}",
+                metadata={
+                    "when": 1700000000 + i,
+                    "huge": 10**400 + i,
+                    "share": i / 7,
+                    "near": 1 + i * 1e-9,
+                },
+            )
+            for i in range(40)
+        )
+        drawn = made.make_map()
+        names = made.map_colours(drawn, "when").names
+        assert names[0] == "1700000000 to 1700000004"
+        assert len(set(names)) == len(names)
+        assert made.map_colours(drawn, "share").names[0] == "0 to 0.5714"
+        near = made.map_colours(drawn, "near").names
+        assert near[0] == "1.0 to 1.000000004"
+        found = made.map_colours(drawn, "huge")  # beyond what a float can hold: values
+        assert not found.ordered
+        assert found.names[-1] == "other"
+
     def test_many_values(self, home):
         made = home.create_collection("many")
         made.ingest(

@@ -5,6 +5,7 @@ import { askForKey } from "./key.js";
 let key = null; // in memory only
 let asked = null; // the dialog that is open
 const EVENTS = "text/event-stream";
+const LARGE = /[:[,]\s*-?\d{16,}\s*[,\]}]/; // a whole number in JSON: texts with one are read more slowly
 
 /** An answer that is an error; status 0 if there was no answer. */
 export class ApiError extends Error {
@@ -23,7 +24,16 @@ export function collectionPath(name, ...parts) {
 /** Send a request and return its answer as JSON. */
 export async function api(method, path, options) {
   const response = await send(method, path, options);
-  return response.json();
+  const text = await response.text().catch((error) => {
+    throw error.name === "AbortError" ? error : silent();
+  });
+  return JSON.parse(text, LARGE.test(text) ? exact : undefined);
+}
+
+/** Keep the digits of whole numbers that a browser would round. */
+function exact(name, value, context) {
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) && JSON.rawJSON
+    ? JSON.rawJSON(context.source) : value;
 }
 
 /** Send a request and return the response; an error is raised, and a key asked for where one is missing. */
@@ -56,7 +66,9 @@ export async function events(path, body, heard, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const parse = eventParser(heard);
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      throw error.name === "AbortError" ? error : cut();
+    });
     if (done) throw cut();
     const ended = parse(value);
     if (ended) return ended;
@@ -124,8 +136,9 @@ function silent() {
   return new ApiError(0, "The server does not answer. Is it still running?");
 }
 
-/** Return an error in words for the reader. */
+/** Return an error in words for the reader; none for what was given up. */
 export function explained(error) {
+  if (error.name === "AbortError") return "";
   if (!(error instanceof ApiError)) return String(error.message ?? error);
   if (error.status === 403) return `Your key does not allow this: ${error.message}.`;
   return error.message;

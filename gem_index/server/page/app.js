@@ -3,10 +3,10 @@
 import { api, explained } from "./api.js";
 import { careView } from "./care.js";
 import { compareView } from "./compare.js";
-import { count, fill, h, own, problemPlace } from "./dom.js";
+import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
-import { format, go, onPlace, place } from "./router.js";
+import { format, go, onPlace, place, setParams } from "./router.js";
 import { searchView } from "./search.js";
 import { themeSwitch } from "./theme.js";
 import { uploadView } from "./upload.js";
@@ -23,16 +23,17 @@ const VIEWS = {
 const main = document.getElementById("main");
 const select = h("select", { id: "collection", change: () => go({ collection: select.value, params: {} }) });
 const about = h("p", { class: "about" });
-const links = h("ul", null);
+const links = Object.entries(VIEWS).map(([name, [label]]) => [name, h("a", null, label)]);
 const [problem, tell] = problemPlace();
-let collections = [];
+let collections = null; // until the server has told them
 let mounted = null; // collection and view
+let leaving = new AbortController(); // its requests end with the view
 let update = null;
 
 fill(document.getElementById("side"),
   h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
   h("div", { class: "choose" }, h("label", { for: "collection" }, "Collection"), select, about),
-  h("nav", { "aria-label": "Views" }, links),
+  h("nav", { "aria-label": "Views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
   problem,
   h("div", { class: "foot" }, themeSwitch(),
     h("p", { class: "keys" }, h("kbd", null, "/"), " search ", h("kbd", null, "\u2191"), h("kbd", null, "\u2193"), " hits ",
@@ -46,33 +47,49 @@ async function refresh(chosen) {
   } catch (error) {
     tell(explained(error));
   }
-  fill(select, collections.map(({ name }) => h("option", { value: name }, name)));
+  fill(select, (collections ?? []).map(({ name }) => h("option", { value: name }, name)));
   if (chosen) go({ collection: chosen, params: {} });
   else show(place);
 }
 
 function show({ collection, view, params }) {
-  const known = collections.find(({ name }) => name === collection);
-  if (collection === null && collections.length) {
+  const known = collections?.find(({ name }) => name === collection);
+  if (collection === null && collections?.length) {
     go({ collection: collections[0].name }, { replace: true });
     return;
   }
-  const [title, make] = VIEWS[view] ?? VIEWS.search;
+  const named = Object.hasOwn(VIEWS, view) ? view : "search";
+  const [title, make] = VIEWS[named];
   select.value = collection ?? "";
   fill(about, known ? [h("span", null, count(known.documents, "document")),
     h("span", null, known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet")] : null);
-  fill(links, Object.entries(VIEWS).map(([name, [label]]) => h("li", null,
-    h("a", { href: format({ collection, view: name, params: {} }), "aria-current": name === view ? "page" : null }, label))));
+  for (const [name, link] of links) {
+    link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else
+    if (name === named) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
   document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;
-  const here = `${collection}\n${view}`;
+  const here = JSON.stringify([collection, named, collections === null]);
   if (mounted !== here) {
+    if (mounted !== null) announce(`${title} ${collection ?? ""}`);
     mounted = here;
-    const root = h("div", { class: `view ${view}` });
+    leaving.abort();
+    leaving = new AbortController();
+    const { signal } = leaving;
+    const root = h("div", { class: `view ${named}` });
     fill(main, h("h1", null, title, collection ? [" ", own(collection, { class: "of" })] : null), root);
-    const unknown = collection !== null && !known && collections.length;
-    if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
-    else if (!known && view !== "upload") fill(root, welcome());
-    update = !unknown && (known || view === "upload") ? make(root, { collection, status: known, refresh }) : null;
+    const unknown = collection !== null && !known && collections?.length;
+    if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, "Try again")));
+    else if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
+    else if (!known && named !== "upload") fill(root, welcome());
+    update = collections !== null && !unknown && (known || named === "upload") ? make(root, {
+      collection,
+      status: known,
+      statusOf: (name) => collections.find((each) => each.name === name),
+      refresh,
+      signal,
+      setParams: (changes, options) => { if (!signal.aborted) setParams(changes, options); },
+    }) : null;
   }
   update?.(params);
 }
@@ -94,6 +111,8 @@ addEventListener("keydown", (event) => {
   box.focus();
   box.select();
 });
+// A file that is dropped beside its place would replace the page.
+for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash holds the place
   main.focus();

@@ -3,47 +3,53 @@
 import { api, collectionPath, events, explained } from "./api.js";
 import { codePanel, command, curl, pythonOf } from "./code.js";
 import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { begin, followed, jobOf } from "./jobs.js";
 import { confirmed } from "./key.js";
-import { setParams } from "./router.js";
 
 const MOST = 100; // groups on the screen
+const STAGES = { read: "Reading", fit: "Fitting", encode: "Encoding", index: "Indexing" };
 
 /** Make the view; returns what brings it to the present place. */
-export function careView(root, { collection, refresh }) {
+export function careView(root, { collection, refresh, signal, setParams }) {
+  const job = `refit ${collection}`;
   const facts = h("dl", { class: "facts" });
   const drift = h("div", null);
   const work = h("div", null);
   const groups = h("div", null);
   const threshold = h("input", { type: "number", min: 0.5, max: 1, step: 0.01, value: "0.95", id: "threshold" });
   const [problem, tell] = problemPlace();
-  const button = (label, run) => h("button", { type: "button", click: (event) => attempt(run, event.currentTarget) }, label);
-  const measuring = h("button", { type: "button", click: () => { asked.drift = null; setParams({ drift: 1 }); } }, "Measure drift");
-  const finding = h("button", { type: "button", click: () => { asked.near = null; setParams({ near: threshold.value }); } }, "Find");
+  const button = (label, run) => h("button", { type: "button", click: ({ currentTarget }) => { if (!currentTarget.ariaDisabled) attempt(run, currentTarget); } }, label);
+  const refitting = button("Refit", () => refit(begin(job, "Refit", STAGES, async ({ heard }) => {
+    await events(collectionPath(collection, "refit"), undefined, heard);
+    await refresh();
+  })));
+  const measuring = h("button", { type: "button", click: () => { if (!measuring.ariaDisabled) asked.drift = null; setParams({ drift: 1 }); } }, "Measure drift");
+  const finding = h("button", { type: "button", click: () => { if (!finding.ariaDisabled) asked.near = null; setParams({ near: threshold.value }); } }, "Find");
   const asked = { drift: null, near: null }; // what the view shows
   const code = codePanel(() => snippets(collection, threshold.value));
   fill(root, problem,
     h("section", null, h("h2", null, "State"), facts),
     h("section", null, h("h2", null, "Model"), drift, work,
-      h("div", { class: "actions" }, measuring, button("Refit", refit))),
+      h("div", { class: "actions" }, measuring, refitting)),
     h("section", null, h("h2", null, "Near-duplicates"),
       field("Cosine from which two texts are nearly the same", threshold),
       finding, groups),
     code.panel);
 
   async function attempt(run, control) {
-    control.disabled = true;
+    control.ariaDisabled = "true"; // not disabled: it would lose the focus
     tell("");
     try {
       await run();
     } catch (error) {
       tell(explained(error));
     } finally {
-      control.disabled = false;
+      control.ariaDisabled = null;
     }
   }
 
   async function state() {
-    const found = await api("GET", collectionPath(collection));
+    const found = await api("GET", collectionPath(collection), { signal });
     const rows = [
       ["documents", count(found.documents)],
       ["model", found.fitted ? `fitted on ${count(found.fitted, "text")}` : "not fitted yet"],
@@ -58,7 +64,7 @@ export function careView(root, { collection, refresh }) {
   async function measure() {
     fill(drift, h("p", { class: "note" }, "Measuring\u2026"));
     try {
-      const found = await api("GET", collectionPath(collection, "drift"));
+      const found = await api("GET", collectionPath(collection, "drift"), { signal });
       fill(drift, h("p", null, `A refit would change the cosine of two texts by ${figure(found.score_change)} on average: `,
         h("strong", null, found.refit ? "refit recommended" : "no refit needed"), "."));
       announce(drift.textContent);
@@ -68,30 +74,23 @@ export function careView(root, { collection, refresh }) {
     }
   }
 
-  async function refit() {
-    const bar = h("progress", { "aria-label": "Refit" });
-    const stage = h("p", { class: "note" }, "Starting\u2026");
-    fill(work, bar, stage);
+  async function refit(begun) {
+    fill(work, begun.element);
     try {
-      await events(collectionPath(collection, "refit"), undefined, (event) => {
-        if (event.total) {
-          bar.max = event.total;
-          bar.value = event.done;
-        }
-        stage.textContent = `${event.stage}: ${count(event.done)}${event.total ? ` of ${count(event.total)}` : ""}`;
-      });
+      await followed(begun, signal);
       announce("The model is fitted on the present texts.");
       fill(drift);
       setParams({ drift: "" });
       await state();
-      await refresh();
     } finally {
       fill(work);
     }
   }
 
   async function find() {
-    const found = await api("POST", collectionPath(collection, "duplicates"), { body: { threshold: Number(threshold.value) } });
+    const mine = asked.near;
+    const found = await api("POST", collectionPath(collection, "duplicates"), { body: { threshold: Number(threshold.value) }, signal });
+    if (mine !== asked.near) return;
     const shown = found.groups.slice(0, MOST);
     fill(groups, h("p", { class: "note" }, count(found.groups.length, "group"),
       shown.length < found.groups.length ? `, the ${MOST} largest` : ""), shown.map(group));
@@ -108,6 +107,8 @@ export function careView(root, { collection, refresh }) {
         const question = ["Keep ", own(first), ` and delete ${count(others.length, "document")}? They cannot be brought back.`];
         if (!await confirmed(question, "Delete")) return;
         const { deleted } = await api("POST", collectionPath(collection, "documents", "delete"), { body: { ids: others } });
+        const next = item.nextElementSibling ?? item.previousElementSibling;
+        (next.querySelector("button") ?? finding).focus();
         item.remove();
         announce(`${count(deleted, "document")} deleted`);
         await state();
@@ -117,6 +118,7 @@ export function careView(root, { collection, refresh }) {
   }
 
   state().catch((error) => tell(explained(error)));
+  if (jobOf(job)) attempt(() => refit(jobOf(job)), refitting);
   return function update({ drift: measured = "", near = "" }) {
     if (near) threshold.value = near;
     if (measured !== asked.drift) {

@@ -7,7 +7,26 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028
 
 /** Return a value as JSON whose characters can all be seen. */
 export function json(value) {
+  if (value instanceof Exact) return value.json;
+  if (Array.isArray(value)) return `[${value.map(json).join(",")}]`;
+  if (value && typeof value === "object") {
+    return `{${Object.entries(value).filter(([, each]) => each !== undefined).map(([name, each]) => `${json(name)}:${json(each)}`).join(",")}}`;
+  }
   return JSON.stringify(value).replace(UNSEEN, escape);
+}
+
+/** A JSON text that is written on as it is: a browser would round its large numbers. */
+class Exact {
+  constructor(parts) {
+    this.json = parts.join("");
+    this.python = parts.map((part) => ({ true: "True", false: "False", null: "None" }[part] ?? part)).join("");
+  }
+}
+
+/** Return JSON for `json`, `python` and the others, number by number as it was written. */
+export function exactly(text) {
+  const parts = text.match(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g);
+  return new Exact(parts.map((part) => ({ ":": ": ", ",": ", " }[part] ?? (part.startsWith("\"") ? json(JSON.parse(part)) : part))));
 }
 
 function escape(character) {
@@ -24,6 +43,7 @@ export function shell(text) {
 
 /** Return a JSON value as Python. */
 export function python(value) {
+  if (value instanceof Exact) return value.python;
   if (value === null) return "None";
   if (value === true) return "True";
   if (value === false) return "False";

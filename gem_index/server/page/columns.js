@@ -4,7 +4,7 @@
 export function columnsOf(name, beginning) {
   const ending = name.toLowerCase().replace(/^.*\./s, "");
   const text = beginning.replace(/^\ufeff/, "");
-  if (ending === "csv") return headOf(text, /^[^\n]*;/.test(text) && !/^[^\n]*,/.test(text) ? ";" : ",");
+  if (ending === "csv") return headOf(text, ",");
   if (ending === "tsv") return headOf(text, "\t");
   if (ending === "jsonl" || ending === "ndjson") return keysOf(text);
   return [];

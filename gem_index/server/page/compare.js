@@ -4,10 +4,10 @@ import { collectionPath, explained } from "./api.js";
 import { codePanel, command, curl, python, pythonOf } from "./code.js";
 import { announce, field, figure, fill, h, problemPlace } from "./dom.js";
 import { showMatch } from "./match.js";
-import { place, setParams } from "./router.js";
+import { place } from "./router.js";
 
 /** Make the view; returns what brings it to the present place. */
-export function compareView(root, { collection }) {
+export function compareView(root, { collection, signal, setParams }) {
   let asked = null;
   const first = h("textarea", { rows: 3, id: "first" });
   const second = h("textarea", { rows: 3, id: "second" });
@@ -36,13 +36,15 @@ export function compareView(root, { collection }) {
     if (!a || !b) return;
     const shown = h("div", null);
     try {
-      const why = await showMatch(shown, collection, a, b, ["One text", "Another text"]);
+      const why = await showMatch(shown, collection, a, b, ["One text", "Another text"], signal);
       if (mine !== asked) return;
       fill(score, "Cosine ", h("strong", null, figure(why.cosine)));
       fill(content, shown);
       announce(score.textContent);
     } catch (error) {
-      if (mine === asked) tell(explained(error));
+      if (mine !== asked) return;
+      asked = null; // it may be asked once more
+      tell(explained(error));
     }
   };
 }

@@ -62,6 +62,11 @@ export function figure(value, digits = 3) {
   return typeof value === "number" ? value.toFixed(digits).replace("-", "\u2212") : "\u2013";
 }
 
+/** Return the largest size among some numbers; more than a call takes as arguments. */
+export function largest(numbers) {
+  return numbers.reduce((most, each) => Math.max(most, Math.abs(each)), 1e-9);
+}
+
 /** Return a whole number with separators. */
 export function count(value, one, many = `${one}s`) {
   const shown = Number(value).toLocaleString("en");

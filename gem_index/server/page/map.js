@@ -3,7 +3,8 @@
 import { api, ApiError, collectionPath, events, explained } from "./api.js";
 import { codePanel, command, curl, pythonOf } from "./code.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
-import { format, place, setParams } from "./router.js";
+import { begin, followed, jobOf } from "./jobs.js";
+import { format, place } from "./router.js";
 import { scatter } from "./scatter.js";
 
 // Seen on light and on dark; groups beyond them begin again.
@@ -13,9 +14,11 @@ const NONE = "#8f9499";
 const SETTLED = 250; // ms without a movement after which the address tells the view
 const READ = 60; // ms over a point after which its text is read
 const FOUND = 20; // hits that are marked
+const STAGES = { read: "Reading the vectors", name: "Naming topics", place: "Finding places" };
 
 /** Make the view; returns what brings it to the present place. */
-export function mapView(root, { collection }) {
+export function mapView(root, { collection, signal, setParams }) {
+  const job = `map ${collection}`;
   const [problem, tell] = problemPlace();
   const body = h("div", null);
   const code = codePanel(() => snippets(collection));
@@ -26,7 +29,7 @@ export function mapView(root, { collection }) {
   async function load() {
     tell("");
     try {
-      map = await api("GET", collectionPath(collection, "map"));
+      map = await api("GET", collectionPath(collection, "map"), { signal });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) {
         tell(explained(error));
@@ -37,34 +40,35 @@ export function mapView(root, { collection }) {
         making("Make the map", "primary")));
       return;
     }
-    shown = plot(collection, map, tell, making("Make it again"));
+    if (signal.aborted) return;
+    shown = plot(collection, map, { tell, signal, setParams, load }, making("Make it again"));
     fill(body, shown.element);
     update(place.params);
   }
 
   function making(label, look) {
     const work = h("div", null);
-    const button = h("button", { type: "button", class: look ?? null, click: async () => {
-      const bar = h("progress", { "aria-label": "Map" });
-      const stage = h("p", { class: "note" }, "Starting\u2026");
-      fill(work, bar, stage);
-      button.disabled = true;
+    const button = h("button", { type: "button", class: look ?? null, click: () => {
+      if (button.ariaDisabled) return;
+      follow(begin(job, "Map", STAGES, ({ heard }) => events(collectionPath(collection, "map"), undefined, heard)));
+    } }, label);
+    const follow = async (begun) => {
+      fill(work, begun.element);
+      button.ariaDisabled = "true";
       tell("");
       try {
-        await events(collectionPath(collection, "map"), undefined, ({ stage: what, done, total }) => {
-          bar.max = total || 1;
-          bar.value = done;
-          stage.textContent = { read: "Reading the vectors", name: "Naming topics", place: "Finding places" }[what] ?? what;
-        });
+        await followed(begun, signal);
         announce("The map is made.");
         await load();
+        shown?.element.querySelector("canvas").focus();
       } catch (error) {
         fill(work);
         tell(explained(error));
       } finally {
-        button.disabled = false;
+        button.ariaDisabled = null;
       }
-    } }, label);
+    };
+    if (jobOf(job)) follow(jobOf(job));
     return h("div", null, h("div", { class: "actions" }, button), work);
   }
 
@@ -77,30 +81,41 @@ export function mapView(root, { collection }) {
   return update;
 }
 
-function plot(collection, map, tell, again) {
+function plot(collection, map, { tell, signal, setParams, load }, again) {
   const places = new Float32Array(bytesOf(map.places).buffer);
   const positions = new Map(map.ids.map((id, i) => [id, i]));
   const texts = new Map(); // documents that were read
   let groups = null;
   let colouring = null; // the field that the groups are by
   let only = -1; // the group that is shown alone
+  const problems = {}; // of what was asked last: its colours, its search, its document
   let asked = null; // the question whose hits are marked
   let hits = [];
   let selected = null;
   let settling = 0;
+  let seen = ""; // the part of the plane that the address names
   let reading = 0;
+
+  /** Tell what is wrong with one of the things that the address names; nothing when it is right. */
+  function note(part, error) {
+    problems[part] = error ? explained(error) : "";
+    tell(Object.values(problems).filter(Boolean).join(" "));
+  }
 
   const tip = h("div", { class: "tip", hidden: true });
   const points = scatter({
-    label: `Map of ${collection}: ${count(map.ids.length, "document")}; arrow keys move, plus and minus zoom, 0 shows all. The list beside it names the groups, and Find names documents.`,
+    label: `Map of ${collection}: ${count(map.ids.length, "document")}; arrow keys move, plus and minus zoom, 0 shows all, Enter reads the document nearest to the middle. The list beside it names the groups, and Find names documents.`,
     moved: (view) => {
       clearTimeout(settling);
-      settling = setTimeout(() => setParams({ at: [view.x.toFixed(6), view.y.toFixed(6), view.zoom.toFixed(2)].join(" ") }, { replace: true }), SETTLED);
+      settling = setTimeout(() => {
+        seen = [view.x.toFixed(6), view.y.toFixed(6), view.zoom.toFixed(2)].join(" "); // here already
+        setParams({ at: seen }, { replace: true });
+      }, SETTLED);
     },
     pointed: hover,
     chosen: (i) => setParams({ doc: i < 0 ? "" : map.ids[i] }),
   });
-  const by = h("select", { id: "colour", change: () => setParams({ by: by.value }) },
+  const by = h("select", { id: "colour", change: () => setParams({ by: by.value, only: "" }) },
     h("option", { value: "" }, "topics of the texts"), map.fields.map((name) => h("option", { value: name }, name)));
   const find = h("input", { type: "search", id: "find", autocomplete: "off", placeholder: "Find on the map" , "aria-label": "Find on the map" });
   const legend = h("ul", { class: "legend", "aria-label": "Groups" });
@@ -113,7 +128,11 @@ function plot(collection, map, tell, again) {
       h("div", { class: "zoom" }, zoom("+", "Zoom in", () => points.zoom(1.6)), zoom("\u2212", "Zoom out", () => points.zoom(1 / 1.6)),
         zoom("\u25cb", "Show all", () => { points.show({ x: 0.5, y: 0.5, zoom: 1 }); setParams({ at: "" }, { replace: true }); }))),
     h("div", { class: "beside" },
-      h("form", { role: "search", submit: (event) => { event.preventDefault(); setParams({ q: find.value.trim() }); } }, find),
+      h("form", { role: "search", submit: (event) => {
+        event.preventDefault();
+        if (problems.search) asked = null; // once more
+        setParams({ q: find.value.trim() });
+      } }, find),
       list, card,
       h("label", { class: "small", for: "colour" }, "Colour by"), by, legend,
       h("p", { class: "note" }, count(map.ids.length, "document"), left > 0 ? `, ${count(left)} without a place` : ""), left > 0 ? again : null));
@@ -142,26 +161,26 @@ function plot(collection, map, tell, again) {
   async function read(id) {
     if (!texts.has(id)) {
       if (texts.size > 2000) texts.clear();
-      texts.set(id, await api("GET", collectionPath(collection, "documents", encodeURIComponent(id))));
+      texts.set(id, await api("GET", collectionPath(collection, "documents", encodeURIComponent(id)), { signal }));
     }
     return texts.get(id);
   }
 
   async function colour(field) {
     colouring = field;
-    only = -1;
+    note("colour");
     try {
-      const found = field ? await api("GET", `${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field })}`) : topicGroups();
+      const found = field ? await api("GET", `${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field })}`, { signal }) : topicGroups();
       if (colouring !== field) return;
       const codes = field ? bytesOf(found.codes) : found.codes;
       if (codes.length !== map.ids.length) {
-        tell("Documents were deleted meanwhile; load the page again.");
+        await load(); // documents were deleted meanwhile
         return;
       }
       groups = { ...found, codes, shades: shadesOf(found) };
       paint();
     } catch (error) {
-      tell(explained(error));
+      if (colouring === field) note("colour", error);
     }
   }
 
@@ -181,11 +200,12 @@ function plot(collection, map, tell, again) {
   }
 
   function paint() {
+    if (!(only in groups.names)) only = -1;
     const shades = groups.shades.map((shade, code) => (only < 0 || only === code ? number(shade) : 0));
     points.set(places, Uint32Array.from(groups.codes, (code) => shades[code]));
     fill(legend, groups.names.map((name, code) => groups.counts[code] ? h("li", null, h("button", {
       type: "button", "aria-pressed": String(only === code),
-      click: () => { only = only === code ? -1 : code; paint(); legend.querySelectorAll("button")[shownPlace(code)]?.focus(); },
+      click: () => { setParams({ only: only === code ? "" : code + 1 }); legend.querySelectorAll("button")[shownPlace(code)]?.focus(); },
     }, h("span", { class: "swatch", style: { "--c": groups.shades[code] } }), own(name), h("span", { class: "name" }, count(groups.counts[code])))) : null));
   }
 
@@ -199,6 +219,7 @@ function plot(collection, map, tell, again) {
 
   async function seek(question) {
     asked = question;
+    note("search");
     if (!question) {
       hits = [];
       fill(list);
@@ -206,7 +227,7 @@ function plot(collection, map, tell, again) {
       return;
     }
     try {
-      const { results } = await api("POST", collectionPath(collection, "search"), { body: { query: question, k: FOUND } });
+      const { results } = await api("POST", collectionPath(collection, "search"), { body: { query: question, k: FOUND }, signal });
       if (asked !== question) return;
       hits = results;
       fill(list, results.map(({ id, text }) => h("li", null, h("button", {
@@ -215,13 +236,18 @@ function plot(collection, map, tell, again) {
       announce(count(results.length, "document"));
       mark();
     } catch (error) {
-      tell(explained(error));
+      if (asked !== question) return;
+      hits = [];
+      fill(list);
+      mark();
+      note("search", error);
     }
   }
 
   async function choose(id) {
     selected = id;
     mark();
+    note("document");
     if (id === null) {
       fill(card);
       return;
@@ -235,21 +261,29 @@ function plot(collection, map, tell, again) {
         h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, "Search for the like")));
       announce(text.slice(0, 200));
     } catch (error) {
+      if (selected !== id) return;
       fill(card);
-      tell(explained(error));
+      note("document", error);
     }
   }
 
   return {
     element,
-    update({ by: field = "", q = "", doc = null, at = "" }) {
+    update({ by: field = "", only: alone = "", q = "", doc = null, at = "" }) {
       by.value = field;
+      const code = alone === "" ? -1 : Number(alone) - 1;
       if (document.activeElement !== find) find.value = q;
+      if (code !== only) {
+        only = code;
+        if (groups && field === colouring) paint();
+      }
       if (field !== colouring) colour(field);
       if (q !== asked) seek(q);
       if (doc !== selected) choose(doc);
       const [x, y, near] = at.split(" ").map(Number);
-      if (near > 0 && Number.isFinite(x) && Number.isFinite(y)) points.show({ x, y, zoom: near });
+      const known = near > 0 && Number.isFinite(x) && Number.isFinite(y);
+      if (at !== seen) points.show(known ? { x, y, zoom: near } : { x: 0.5, y: 0.5, zoom: 1 });
+      seen = at;
     },
   };
 }
@@ -276,7 +310,7 @@ function bytesOf(base64) {
 
 function snippets(collection) {
   return {
-    Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", "print(made.ids[0], made.places[0], made.words[made.topics[0]])"]),
+    Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", "for id, (x, y), topic in zip(made.ids, made.places, made.topics):", "    print(id, x, y, made.words[topic] if topic >= 0 else ())"]),
     curl: [curl(collectionPath(collection, "map"), undefined, "POST"), curl(collectionPath(collection, "map"), undefined, "GET")].join("\n"),
     CLI: command("topics", [collection], { "--plot": "map.html" }),
   };

@@ -1,7 +1,7 @@
 // Why two texts match: both side by side, what their word pairs add, and the weights of their words.
 
 import { api, collectionPath, explained } from "./api.js";
-import { announce, figure, fill, h, own } from "./dom.js";
+import { announce, figure, fill, h, largest, own } from "./dom.js";
 import { markClass, segments, weight } from "./texts.js";
 
 const LISTED = 12; // pairs
@@ -9,9 +9,9 @@ const LISTED = 12; // pairs
 /** Return the view of a match: `why` is what the server says of it, `titles` name the two texts. */
 export function matchView(why, collection, titles) {
   const sides = [why.first_words, why.second_words];
-  const most = Math.max(1e-9, ...sides.flat().map((word) => Math.abs(word.share)));
+  const most = largest(sides.flat().map((word) => word.share));
   const pairs = new Map(why.pairs.map((pair) => [`${pair.first} ${pair.second}`, pair.share]));
-  const strongest = Math.max(1e-9, ...why.pairs.slice(0, 1).map((pair) => Math.abs(pair.share)));
+  const strongest = largest(why.pairs.slice(0, 1).map((pair) => pair.share));
   const elements = [[], []];
   const paint = () => sides.forEach((words, side) => words.forEach((word, i) => {
     const element = elements[side][i];
@@ -102,7 +102,7 @@ function weights(texts, collection, titles) {
 }
 
 function weightTable(explanation, title) {
-  const most = Math.max(1e-9, ...explanation.words.map((word) => word.alpha));
+  const most = largest(explanation.words.map((word) => word.alpha));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Weights: ${title}` }, h("table", null,
     h("caption", null, title),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "word"),
@@ -115,8 +115,8 @@ function weightTable(explanation, title) {
 }
 
 /** Ask why two texts match and show it. */
-export async function showMatch(place, collection, first, second, titles) {
-  const why = await api("POST", collectionPath(collection, "explain"), { body: { text: first, with: second } });
+export async function showMatch(place, collection, first, second, titles, signal) {
+  const why = await api("POST", collectionPath(collection, "explain"), { body: { text: first, with: second }, signal });
   fill(place, matchView(why, collection, titles));
   return why;
 }

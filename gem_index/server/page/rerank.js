@@ -4,12 +4,12 @@ import { api, collectionPath, explained } from "./api.js";
 import { codePanel, command, curl, json, python, pythonOf, shell } from "./code.js";
 import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
 import { showMatch } from "./match.js";
-import { place, setParams } from "./router.js";
+import { place } from "./router.js";
 
 const linesOf = (text) => (text ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
 
 /** Make the view; returns what brings it to the present place. */
-export function rerankView(root, { collection }) {
+export function rerankView(root, { collection, signal, setParams }) {
   let shown = null;
   let running = null;
   const query = h("input", { type: "text", autocomplete: "off", id: "question" });
@@ -25,6 +25,7 @@ export function rerankView(root, { collection }) {
     field("Question", query), field("Candidates, a line each", candidates),
     h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Re-rank"))),
     problem, list, code.panel);
+  signal.addEventListener("abort", () => running?.abort());
 
   async function ask({ q, c }) {
     running?.abort();
@@ -36,7 +37,9 @@ export function rerankView(root, { collection }) {
       announce(count(results.length, "candidate"));
       open();
     } catch (error) {
-      if (error.name !== "AbortError") tell(explained(error));
+      if (error.name === "AbortError") return;
+      shown = null; // it may be asked once more
+      tell(explained(error));
     }
     code.refresh();
   }
@@ -61,7 +64,7 @@ export function rerankView(root, { collection }) {
       each.querySelector(".opener").setAttribute("aria-expanded", String(here));
       const content = fill(each.querySelector(".opened"));
       if (here) {
-        showMatch(content, collection, place.params.q, each.querySelector(".text").textContent, ["Question", `Line ${each.dataset.name}`])
+        showMatch(content, collection, place.params.q, each.querySelector(".text").textContent, ["Question", `Line ${each.dataset.name}`], signal)
           .catch((error) => tell(explained(error)));
       }
     }

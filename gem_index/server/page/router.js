@@ -38,10 +38,11 @@ export function onPlace(listener) {
 
 /** Go somewhere. While somebody types, `replace` keeps the history short. */
 export function go(changes, { replace = false } = {}) {
-  const next = { ...place, ...changes };
-  const hash = format(next);
-  if (hash !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", hash);
-  changed();
+  const hash = format({ ...place, ...changes });
+  try {
+    if (hash !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", hash);
+  } catch { /* too long for this browser, or too often: the page goes there, its address stays behind */ }
+  changed(hash);
 }
 
 /** Change parameters of the present view. */
@@ -49,9 +50,9 @@ export function setParams(changes, options) {
   go({ params: { ...place.params, ...changes } }, options);
 }
 
-function changed() {
-  place = parse(location.hash);
+function changed(hash) {
+  place = parse(hash);
   for (const listener of listeners) listener(place);
 }
 
-addEventListener("popstate", changed);
+addEventListener("popstate", () => changed(location.hash));

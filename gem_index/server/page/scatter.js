@@ -10,7 +10,7 @@ const MOST_ZOOM = 400;
  * `moved` is called with the view when it has changed, `pointed` with the point under the pointer or -1, `chosen` with one.
  */
 export function scatter({ label, moved, pointed, chosen }) {
-  const canvas = h("canvas", { class: "points", tabindex: 0, role: "img", "aria-label": label });
+  const canvas = h("canvas", { class: "points", tabindex: 0, role: "application", "aria-label": label });
   const context = canvas.getContext("2d");
   let points = new Float32Array(0);
   let colours = new Uint32Array(0);
@@ -105,7 +105,7 @@ export function scatter({ label, moved, pointed, chosen }) {
   }
 
   function show(next, quiet = false) {
-    view = { ...next, x: Math.min(1.2, Math.max(-0.2, next.x)), y: Math.min(1.2, Math.max(-0.2, next.y)) };
+    view = { zoom: Math.min(MOST_ZOOM, Math.max(0.5, next.zoom)), x: Math.min(1.2, Math.max(-0.2, next.x)), y: Math.min(1.2, Math.max(-0.2, next.y)) };
     draw();
     if (!quiet) moved(view);
   }
@@ -155,9 +155,13 @@ export function scatter({ label, moved, pointed, chosen }) {
       ArrowLeft: { x: view.x - step }, ArrowRight: { x: view.x + step }, ArrowUp: { y: view.y - step }, ArrowDown: { y: view.y + step },
       "+": { zoom: view.zoom * 1.5 }, "=": { zoom: view.zoom * 1.5 }, "-": { zoom: view.zoom / 1.5 }, 0: { x: 0.5, y: 0.5, zoom: 1 },
     }[event.key];
+    if (event.key === "Enter") {
+      const found = under([canvas.width / 2, canvas.height / 2, Math.max(canvas.width, canvas.height)]);
+      if (found >= 0) chosen(found);
+    }
     if (!next || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    show({ ...view, ...next, zoom: Math.min(MOST_ZOOM, Math.max(0.5, next.zoom ?? view.zoom)) });
+    show({ ...view, ...next });
   });
   const watching = new ResizeObserver(() => {
     if (canvas.isConnected) size();

@@ -1,10 +1,10 @@
 // Search a collection.
 
 import { api, ApiError, collectionPath, explained } from "./api.js";
-import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
-import { codePanel, command, curl, json, keywords, python, pythonOf } from "./code.js";
+import { announce, count, field, figure, fill, h, largest, own, problemPlace } from "./dom.js";
+import { codePanel, command, curl, exactly, keywords, python, pythonOf } from "./code.js";
 import { matchView } from "./match.js";
-import { place, setParams } from "./router.js";
+import { place } from "./router.js";
 import { excerpt, shaded } from "./texts.js";
 
 const QUIET = 120; // ms without a key pressed
@@ -13,8 +13,8 @@ const EXPLAINED = 1000; // characters of a question whose words are shaded in th
 const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
 
 /** Make the view; returns what brings it to the present place. */
-export function searchView(root, { collection }) {
-  let timer = 0;
+export function searchView(root, { collection, signal, setParams }) {
+  let timer = 0; // what is typed and not asked yet
   let running = null; // the request that is not answered yet
   let shown = null; // the question that the hits answer
   let hits = [];
@@ -51,6 +51,10 @@ export function searchView(root, { collection }) {
       filters),
     problem, note, list, code.panel);
   list.addEventListener("keydown", keys);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    running?.abort();
+  });
 
   function soon() {
     clearTimeout(timer);
@@ -64,6 +68,7 @@ export function searchView(root, { collection }) {
   /** Go to what the controls say: also to what was typed a moment ago. */
   function change(changes, options) {
     clearTimeout(timer);
+    timer = 0;
     setParams({ q: query.value, where: where.value.trim(), k: limited(k.value), open: "", ...changes }, options);
   }
 
@@ -95,6 +100,7 @@ export function searchView(root, { collection }) {
       show(answer.results);
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
+      shown = null; // it may be asked once more
       hits = [];
       fill(list);
       note.textContent = "";
@@ -114,21 +120,20 @@ export function searchView(root, { collection }) {
   function show(found) {
     const begun = performance.now();
     hits = found;
-    const words = hits.flatMap((hit) => hit.why?.second_words ?? []);
-    const most = Math.max(1e-9, ...words.map((word) => Math.abs(word.share)));
+    const most = largest(hits.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
     note.textContent = hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.";
     announce(note.textContent);
     openPlace();
     code.refresh();
-    performance.measure("gem-index: hits shown", { start: begun, end: performance.now() });
+    requestAnimationFrame(() => setTimeout(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() }))); // painted
   }
 
   function hitItem(hit, i, most) {
     const name = nameOf(hit);
     const text = hit.why?.second ?? hit.piece?.text ?? hit.text;
     const marked = hit.why?.second_words ?? [];
-    const toggle = () => setParams({ open: place.params.open === name ? "" : name });
+    const toggle = () => { if (!timer) setParams({ open: place.params.open === name ? "" : name }); };
     return h("li", { class: "hit" },
       h("div", { class: "line" },
         h("button", { type: "button", class: "opener", "aria-expanded": "false", click: toggle },
@@ -263,7 +268,7 @@ function snippets(collection) {
   const asked = place.params;
   const query = asked.q ?? "";
   const options = optionsOf(asked);
-  const where = asked.where && !problemOf(asked.where) ? JSON.parse(asked.where) : undefined;
+  const where = asked.where && !problemOf(asked.where) ? exactly(asked.where) : undefined;
   return {
     Python: pythonOf(collection, [
       `hits = collection.search(${python(query)}${keywords({ ...options, where })})`,
@@ -272,7 +277,7 @@ function snippets(collection) {
     ]),
     curl: curl(collectionPath(collection, "search"), { query, ...options, where }),
     CLI: command("search", [collection, query], {
-      "-k": options.k, "--mode": options.mode, "--where": where ? json(where) : undefined,
+      "-k": options.k, "--mode": options.mode, "--where": where?.json,
       "--collapse": options.collapse, "--pieces": options.pieces,
     }),
   };
