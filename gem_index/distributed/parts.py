@@ -177,7 +177,15 @@ def write_part(
         )
     report = PartReport()
     schema = pa.schema(fields, metadata={_FINGERPRINT: job.fingerprint.encode()})
-    with job.folder.writing(name) as path, pq.ParquetWriter(path, schema) as writer:
+    with (
+        job.folder.writing(name) as path,
+        pq.ParquetWriter(
+            path,
+            schema,
+            use_dictionary=False,
+            compression="none",  # numbers of vectors hardly repeat
+        ) as writer,
+    ):
         for block in columns(report):
             writer.write_table(pa.table(list(block), schema=schema))
         state = {"partition": partition.identity, **asdict(report)}
