@@ -14,7 +14,7 @@ from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
 from gem_index.text import WeightedText, check_text, check_texts
 
-__all__ = ["Document", "check_ids", "content_hash"]
+__all__ = ["Document", "check_ids", "check_unicode", "content_hash", "document_id"]
 
 _LONGEST_ID = 512
 _DEEPEST = 90  # levels of metadata; below the limit for reading JSON, so that exported documents can be read again
@@ -44,25 +44,13 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        identifier: object = self.id
-        if isinstance(identifier, int) and not isinstance(identifier, bool):
-            object.__setattr__(self, "id", str(identifier))
-        elif not isinstance(identifier, str):
-            raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
-        if not 1 <= len(self.id) <= _LONGEST_ID:
-            raise InputError(f"the id has {len(self.id)} characters; expected 1 to {_LONGEST_ID}")
+        object.__setattr__(self, "id", document_id(self.id))
         text: object = self.text
         if not isinstance(text, str):
             raise InputError(
                 f"the text of {quoted(self.id)} is {_json_kind(text)}; expected a string"
             )
-        try:
-            (self.id + self.text + self.metadata_json).encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"the document {quoted(self.id)} holds half of a surrogate pair, which is not a character; "
-                "expected valid Unicode"
-            ) from error
+        check_unicode(self.id, self.text + self.metadata_json)
 
     @cached_property
     def metadata_json(self) -> str:
@@ -104,6 +92,36 @@ class Document:
         if not isinstance(self.text, WeightedText):
             return None
         return _canonical_json(self.text.weights)
+
+
+def document_id(identifier: object) -> str:
+    """Return an id of 1 to 512 characters; an integer becomes its decimal text.
+
+    Raises
+    ------
+    InputError
+        If it is neither a string nor an integer, or has another length.
+    """
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        identifier = str(identifier)
+    elif not isinstance(identifier, str):
+        raise InputError(f"the id is {quoted(identifier)}; expected a string or an integer")
+    if not 1 <= len(identifier) <= _LONGEST_ID:
+        raise InputError(f"the id has {len(identifier)} characters; expected 1 to {_LONGEST_ID}")
+    return identifier
+
+
+def check_unicode(identifier: str, content: str) -> None:
+    """Raise InputError if the id or the content of a document cannot be stored as UTF-8."""
+    if identifier.isascii() and content.isascii():
+        return
+    try:
+        (identifier + content).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the document {quoted(identifier)} holds half of a surrogate pair, which is not a character; "
+            "expected valid Unicode"
+        ) from error
 
 
 def content_hash(text: str, metadata_json: str, weights_json: str | None = None) -> bytes:

@@ -19,6 +19,14 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def hog(*_):
+    """Take memory until the process is ended for it."""
+    held = []
+    while True:
+        held.append(bytearray(os.urandom(1 << 20)) * 50)
+        time.sleep(0.05)
+
+
 def limit_files(size):
     """Refuse to write files larger than this, as a full disk would."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

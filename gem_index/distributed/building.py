@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from gem_index.collection import Collection
 from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.results import IngestReport
 from gem_index.distributed.cluster import Cluster
-from gem_index.distributed.fitting import fit_partitions
+from gem_index.distributed.fitting import fit_partitions, fit_request
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest, part_name
 from gem_index.distributed.partitions import PartReport
@@ -100,7 +100,7 @@ def build(
         Paths, patterns and URLs of files that every worker reads.
     parts : str or Path, optional
         A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default
-        one in the home, for workers that see its file system.
+        one in the home, for workers that see its file system. What the fit keeps meanwhile lies beside it.
     vectors, config, prior, index, cutting
         As for :meth:`gem_index.Home.create_collection`.
     options : PartitionOptions, optional
@@ -148,10 +148,11 @@ def build(
     except BaseException as error:
         _discard(home, name, existed, error)
         raise
-    clear_parts(folder)
+    for each in (folder, _sums_of(folder)):
+        clear_parts(each)
     total = PartReport()
-    for each in found.reports:
-        total.add(each)
+    for part in found.reports:
+        total.add(part)
     return BuildReport(report, total.skipped, total.problems)
 
 
@@ -231,19 +232,34 @@ def _made(
     progress: ProgressOption,
 ) -> _Made:
     """Fit and encode on the workers; a folder of our own is emptied of what other inputs have left."""
-    before = Manifest.read(folder)  # what is wrong with it is told before any work
+    Manifest.read(folder)  # what is wrong with it is told before any work
     partitions, data = partitions_of(inputs, options, cluster)
     cutting = collection.cutting
     encoder = collection.encoder.unfitted()
-    fit_partitions(cluster, encoder, partitions, data, progress, cutting)
+    sums = _sums_of(folder)
+    if own:
+        _forget_others(sums, fit_request(encoder, partitions, cutting))
+    fit_partitions(cluster, encoder, partitions, data, progress, cutting, sums)
     request = part_request(encoder, partitions, cutting=cutting.fields, collection=collection.name)
-    if own and before is not None and before.request != request:
-        clear_parts(folder)
+    if own:
+        _forget_others(folder, request)
     reports = make_parts(
         cluster, encoder, partitions, data, folder, request, _write, cutting, progress
     )
     reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
     return _Made(encoder, folder, reports, reading)
+
+
+def _sums_of(folder: OutputFolder) -> OutputFolder:
+    """Return the folder beside that of the parts where a fit keeps its sums."""
+    return OutputFolder(f"{folder.place}-fit", folder.options)
+
+
+def _forget_others(folder: OutputFolder, request: Mapping[str, Any]) -> None:
+    """Empty a folder of what another request has left."""
+    before = Manifest.read(folder)
+    if before is not None and before.request != request:
+        clear_parts(folder)
 
 
 # ------------------------------------------------------------------ in the process of a worker

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gem_index.collection.pieces import PieceEncoder
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.parts import begin_parts, clear_parts, part_request
+from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
@@ -64,6 +71,8 @@ def fit(
     inputs: Any,
     *,
     options: PartitionOptions | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_options: StorageOptions | None = None,
     progress: ProgressOption = None,
 ) -> FitReport:
     """Fit an encoder on texts that the workers of a cluster read.
@@ -79,6 +88,11 @@ def fit(
     inputs : str, Path, sequence of these, DocumentReader, Dask DataFrame or Bag
         Paths, patterns and URLs of files that every worker reads.
     options : PartitionOptions, optional
+    checkpoint : str or Path, optional
+        A folder that every worker can write to, or the URL of one, for the sum of each eight partitions: the same call
+        goes on where an earlier one stopped. It is emptied at the end.
+    checkpoint_options : mapping, optional
+        Arguments of its fsspec file system.
     progress : bool or callable, optional
         Called with ``fit``, the number of partitions done, and of all.
 
@@ -93,7 +107,10 @@ def fit(
     """
     cluster = Cluster(client)
     partitions, data = partitions_of(inputs, options or PartitionOptions(), cluster)
-    found = fit_partitions(cluster, encoder, partitions, data, progress)
+    folder = None if checkpoint is None else OutputFolder.of(checkpoint, checkpoint_options or {})
+    found = fit_partitions(cluster, encoder, partitions, data, progress, folder=folder)
+    if folder is not None:
+        clear_parts(folder)
     return FitReport(encoder, found.rows, found.skipped, found.problems, len(partitions))
 
 
@@ -104,6 +121,7 @@ def fit_partitions(
     data: Sequence[Any],
     progress: ProgressOption,
     cutting: Cutting | None = None,
+    folder: OutputFolder | None = None,
 ) -> PartReport:
     """Fit an encoder on the texts of partitions, or on the pieces of their documents if it is said how they are cut.
 
@@ -113,12 +131,17 @@ def fit_partitions(
         If there is no text.
     """
     with cluster.having(encoder.unfitted()) as shipped, reporting(progress, "fit") as report:
-        tree = _Tree(len(partitions))
+        kept: set[str] = set()
+        if folder is not None:
+            begin_parts(cluster, folder, fit_request(encoder, partitions, cutting))
+            kept = set(folder.names())
+        tree = _Tree(len(partitions), folder, kept)
         leaves = [
             Task(
                 str(partition), _summarise, (shipped.fingerprint, partition, part, cutting), (0, i)
             )
             for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
+            if sums_name(i // _FAN_IN) not in kept
         ]
         done = 0
         for task, future in cluster.run(tree.source(leaves)):
@@ -135,20 +158,43 @@ def fit_partitions(
     return sums.report
 
 
+def fit_request(
+    encoder: Encoder, partitions: Sequence[Partition], cutting: Cutting | None
+) -> dict[str, Any]:
+    """Return what the sums of a fit depend on, as JSON values."""
+    fields = None if cutting is None else cutting.fields
+    return part_request(encoder.unfitted(), partitions, fit=True, cutting=fields)
+
+
+def sums_name(group: int) -> str:
+    """Return the name of the file for the sum of eight partitions."""
+    return f"part-{group:05}.npz"
+
+
 class _Tree:
     """A reduction in a fixed order: node i of a level is the sum of nodes 8i to 8i + 7 of the level below.
 
     Parameters
     ----------
     leaves : int
+    folder : OutputFolder, optional
+        Keeps the sums of the first level.
+    kept : set of str
+        Names of files there: these sums are read, and their leaves are not needed.
     """
 
-    def __init__(self, leaves: int) -> None:
+    def __init__(self, leaves: int, folder: OutputFolder | None, kept: set[str]) -> None:
         self._widths = [leaves]
         while self._widths[-1] > 1:
             self._widths.append(-(-self._widths[-1] // _FAN_IN))
         self._futures: dict[tuple[int, int], Future] = {}
-        self._ready: deque[Task] = deque()
+        self._folder = folder
+        groups = range(self._widths[1]) if len(self._widths) > 1 else range(0)
+        self._ready = deque(
+            Task(f"kept sum {group}", _load, (folder, sums_name(group)), (1, group))
+            for group in groups
+            if sums_name(group) in kept
+        )
 
     @property
     def root(self) -> Future:
@@ -173,8 +219,14 @@ class _Tree:
         ]
         if all(part in self._futures for part in parts):
             sums = [self._futures.pop(part) for part in parts]
+            folder = self._folder if level == 0 else None
             self._ready.append(
-                Task(f"sum {parent} of level {level + 1}", _add, (sums,), (level + 1, parent))
+                Task(
+                    f"sum {parent} of level {level + 1}",
+                    _add,
+                    (sums, folder, sums_name(parent)),
+                    (level + 1, parent),
+                )
             )
 
 
@@ -193,12 +245,34 @@ def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutti
     return sums
 
 
-def _add(parts: list[_Sums]) -> _Sums:
-    """Return the sum of the statistics of some partitions, in their order."""
+def _add(parts: list[_Sums], folder: OutputFolder | None, name: str) -> _Sums:
+    """Return the sum of the statistics of some partitions, in their order, and keep it in a file if there is a folder."""
     first = parts[0].statistics
     total = _Sums([CorpusStatistics(len(each.moment)) for each in first], PartReport())
     for part in parts:
         total.report.add(part.report)
         for sums, statistics in zip(total.statistics, part.statistics, strict=True):
             sums.merge(statistics)
+    if folder is not None:
+        arrays: dict[str, Any] = {
+            f"moment{i}": each.moment for i, each in enumerate(total.statistics)
+        }
+        arrays["counts"] = np.array([each.sentences for each in total.statistics])
+        arrays["report"] = np.array(json.dumps(asdict(total.report)))
+        with folder.writing(name) as path, path.open("wb") as file:
+            np.savez(file, **arrays)
     return total
+
+
+def _load(folder: OutputFolder, name: str) -> _Sums:
+    """Return a sum that an earlier run has kept."""
+    with np.load(io.BytesIO(folder.read(name)), allow_pickle=False) as found:
+        statistics = []
+        for place, count in enumerate(found["counts"].tolist()):
+            moment = found[f"moment{place}"]
+            sums = CorpusStatistics(len(moment))
+            sums.moment, sums.sentences = moment, count
+            statistics.append(sums)
+        report = json.loads(str(found["report"]))
+    report["problems"] = [tuple(each) for each in report["problems"]]
+    return _Sums(statistics, PartReport(**report))

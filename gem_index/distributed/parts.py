@@ -19,7 +19,15 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_path
 
-__all__ = ["PartJob", "clear_parts", "make_parts", "part_request", "require_pyarrow", "write_part"]
+__all__ = [
+    "PartJob",
+    "begin_parts",
+    "clear_parts",
+    "make_parts",
+    "part_request",
+    "require_pyarrow",
+    "write_part",
+]
 
 _FINGERPRINT, _PART = b"gem_fingerprint", b"gem_part"
 
@@ -93,22 +101,9 @@ def make_parts(
     WorkerMismatchError
         If a worker does not see the folder.
     """
-    before = Manifest.read(folder)
+    before = begin_parts(cluster, folder, request)
     if before is not None:
-        before.check(folder, request)
-        if before.reports is not None:
-            return list(before.reports)
-    folder.make()
-    if before is None:
-        Manifest(request).write(folder)
-    if not is_url(folder.place):
-        for worker, seen in cluster.on_all(_sees, folder).items():
-            if seen is not True:
-                raise WorkerMismatchError(
-                    worker,
-                    f"does not see the folder {quoted_path(folder.place)}",
-                    "expected one that all workers share, or a URL",
-                )
+        return before
     with cluster.having(encoder) as shipped, reporting(progress, "encode") as report:
         job = PartJob(shipped.fingerprint, folder, options)
         tasks = iter(
@@ -134,11 +129,47 @@ def clear_parts(folder: OutputFolder) -> None:
     """Remove the files of partitions and their manifest, and the folder if it is a local one and empty then."""
     names = folder.names()
     for name in names:
-        if name == MANIFEST or (name.startswith("part-") and name.endswith(".parquet")):
+        if name == MANIFEST or name.startswith("part-"):
             folder.remove(name)
     folder.remove_leftovers()
-    if not is_url(folder.place) and not folder.names():
+    if not is_url(folder.place) and names and not folder.names():
         Path(folder.place).rmdir()
+
+
+def begin_parts(
+    cluster: Cluster, folder: OutputFolder, request: Mapping[str, Any]
+) -> list[PartReport] | None:
+    """Write the manifest of a folder, or check that the one that is there is of the same request.
+
+    Returns
+    -------
+    list of PartReport, optional
+        Of all partitions, if they are all there.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or holds something else.
+    WorkerMismatchError
+        If a worker does not see it.
+    """
+    before = Manifest.read(folder)
+    if before is not None:
+        before.check(folder, request)
+        if before.reports is not None:
+            return list(before.reports)
+    folder.make()
+    if before is None:
+        Manifest(request).write(folder)
+    if not is_url(folder.place):
+        for worker, seen in cluster.on_all(_sees, folder).items():
+            if seen is not True:
+                raise WorkerMismatchError(
+                    worker,
+                    f"does not see the folder {quoted_path(folder.place)}",
+                    "expected one that all workers share, or a URL",
+                )
+    return None
 
 
 # ------------------------------------------------------------------ in the process of a worker
@@ -177,7 +208,15 @@ def write_part(
         )
     report = PartReport()
     schema = pa.schema(fields, metadata={_FINGERPRINT: job.fingerprint.encode()})
-    with job.folder.writing(name) as path, pq.ParquetWriter(path, schema) as writer:
+    with (
+        job.folder.writing(name) as path,
+        pq.ParquetWriter(
+            path,
+            schema,
+            use_dictionary=False,
+            compression="none",  # numbers of vectors hardly repeat
+        ) as writer,
+    ):
         for block in columns(report):
             writer.write_table(pa.table(list(block), schema=schema))
         state = {"partition": partition.identity, **asdict(report)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gem_index.documents import Document
+from gem_index.documents import Document, check_unicode, document_id
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
 from gem_index.text import WeightedText, check_weight
@@ -66,14 +66,8 @@ class FieldNames:
             If a field is missing or not of its type.
         """
         text = self.text_of(source, place, fields)
-        name = self.id or "id"
-        if name in fields:
-            identifier = fields[name]
-        elif self.id is None:
-            identifier = fallback
-        else:
-            raise RecordError(source, place, _missing(name, fields, "id"))
-        used = {name, *(key for key, _ in self.weighted)}
+        identifier = self._id_of(source, place, fields, fallback)
+        used = {self.id or "id", *(key for key, _ in self.weighted)}
         names = (
             [key for key in fields if key not in used] if self.metadata is None else self.metadata
         )
@@ -84,6 +78,28 @@ class FieldNames:
             return Document(id=identifier, text=text, metadata={key: fields[key] for key in names})
         except InputError as error:
             raise RecordError(source, place, str(error)) from error
+
+    def row(
+        self, source: str, place: int, fields: Mapping[str, Any], fallback: str
+    ) -> tuple[str, str]:
+        """Return the id and the text of a record; arguments and errors are those of :meth:`document`."""
+        text = self.text_of(source, place, fields)
+        try:
+            identifier = document_id(self._id_of(source, place, fields, fallback))
+            check_unicode(identifier, text)
+        except RecordError:
+            raise
+        except InputError as error:
+            raise RecordError(source, place, str(error)) from error
+        return identifier, text
+
+    def _id_of(self, source: str, place: int, fields: Mapping[str, Any], fallback: str) -> Any:
+        name = self.id or "id"
+        if name in fields:
+            return fields[name]
+        if self.id is None:
+            return fallback
+        raise RecordError(source, place, _missing(name, fields, "id"))
 
     def text_of(self, source: str, place: int, fields: Mapping[str, Any]) -> str:
         """Return the text of a record; raises like :meth:`document`."""

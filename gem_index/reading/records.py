@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -108,7 +109,6 @@ class DocumentReader:
 
     def __post_init__(self) -> None:
         self._fields = FieldNames(self.id_field, tuple(self.text_fields))
-        self._bare = FieldNames(self.id_field, tuple(self.text_fields), ())
         self._text_names = [name for name, _ in self._fields.weighted]
         self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
         self._clean = cleaning_of(self.clean)
@@ -269,8 +269,9 @@ class DocumentReader:
         return self._fields.text_of(name, line, fields)
 
     def _row(self, name: str, line: int, fields: Fields | str) -> tuple[str, str]:
-        document = self._document(name, line, fields, self._bare)
-        return document.id, document.text
+        if isinstance(fields, str):
+            raise RecordError(name, line, fields)
+        return self._fields.row(name, line, fields, f"{_file_name(name)}:{line}")
 
     def _end(self) -> None:
         if self.on_end is not None:
@@ -359,13 +360,15 @@ class DocumentReader:
             )
         return suffix
 
-    def _document(
-        self, name: str, line: int, fields: Fields | str, names: FieldNames | None = None
-    ) -> Document:
+    def _document(self, name: str, line: int, fields: Fields | str) -> Document:
         if isinstance(fields, str):
             raise RecordError(name, line, fields)
-        names = names or self._fields
-        return names.document(name, line, fields, f"{Path(name).name}:{line}")
+        return self._fields.document(name, line, fields, f"{_file_name(name)}:{line}")
+
+
+@lru_cache(maxsize=64)
+def _file_name(name: str) -> str:
+    return Path(name).name
 
 
 def _state(name: str) -> tuple[int, ...] | None:

@@ -15,6 +15,7 @@ from cluster_inputs import sentences
 from cluster_processes import (
     die,
     free_port,
+    hog,
     killing,
     limit_files,
     other_version,
@@ -23,7 +24,7 @@ from cluster_processes import (
     wait_for,
     worker,
 )
-from distributed import Client
+from distributed import Client, LocalCluster
 from gem_index.distributed import PartitionOptions, encode, fit
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.errors import PartitionError, SchedulerUnavailableError, WorkerMismatchError
@@ -63,12 +64,26 @@ def test_workers_killed_at_random(own_cluster, corpus, encoder, tmp_path):
     check_rows(tmp_path / "out", corpus, encoder)
 
 
-def test_a_part_that_kills_its_workers_is_named(own_cluster):
-    tasks = iter([Task("corpus.txt from line 70", die, ())])
-    with pytest.raises(
-        PartitionError, match=r"corpus\.txt from line 70 failed .*: its workers died"
+@pytest.mark.parametrize("end", [die, hog])
+def test_a_part_that_kills_its_workers_is_named(end, corpus, encoder, tmp_path):
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="900MB",
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
     ):
-        list(Cluster(own_cluster).run(lambda: next(tasks, None)))
+        tasks = iter([Task("corpus.txt from line 70", end, ())])
+        with pytest.raises(
+            PartitionError, match=r"from line 70 failed .*: its workers died, perhaps"
+        ):
+            list(Cluster(client).run(lambda: next(tasks, None)))
+        encode(client, encoder, corpus, tmp_path / "out", options=SMALL)  # others are not harmed
+    check_rows(tmp_path / "out", corpus, encoder)
 
 
 def test_a_full_disk_and_a_slow_worker(own_cluster, corpus, encoder, tmp_path):

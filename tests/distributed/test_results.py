@@ -238,3 +238,31 @@ def test_a_folder_that_workers_do_not_share(client, inputs, encoder, tmp_path, m
         WorkerMismatchError, match=r"does not see the folder .*; expected one that all"
     ):
         encode(client, encoder, inputs, tmp_path / "out")
+
+
+def test_a_fit_goes_on(client, inputs, encoder, tmp_path, monkeypatch):
+    folder, calm = tmp_path / "sums", encoder.unfitted()
+    expected = fit(client, calm, inputs, options=SMALL)
+    seen = []
+
+    def stop(stage, done, total):
+        seen.append(done)
+        if len(list(folder.glob("part-*.npz"))) >= 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fit(client, encoder.unfitted(), inputs, options=SMALL, checkpoint=folder, progress=stop)
+    assert 16 <= len(seen) < expected.partitions
+    with pytest.raises(InputError, match="another request, which differs in inputs"):
+        fit(client, encoder.unfitted(), inputs[:2], options=SMALL, checkpoint=folder)
+    again, told = encoder.unfitted(), []
+    report = fit(
+        client, again, inputs, options=SMALL, checkpoint=folder,
+        progress=lambda stage, done, total: told.append((done, total)),
+    )  # fmt: skip
+    assert told[-1][0] == told[-1][1] <= expected.partitions - 16  # only what was missing is read
+    assert again.fingerprint == calm.fingerprint  # the same bytes
+    assert (report.texts, report.skipped) == (expected.texts, expected.skipped)
+    assert not folder.exists()
+    fit(client, again, inputs[:1], checkpoint=folder)  # of one partition nothing is kept
+    assert not folder.exists()
