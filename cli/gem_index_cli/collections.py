@@ -108,7 +108,7 @@ def build(
         if prune:
             raise ConfigError("found --prune with --scheduler; expected files of records alone")
         reader = records_on_cluster(inputs, options, folders, queries, whole)
-        report, skipped = _build_on(cluster, home, collection, reader, options, parts, settings)
+        report, skipped = _build_shards(cluster, home, collection, reader, options, parts, settings)
         _print_ingest(report, skipped, as_json)
         _print_built(home, collection, as_json)
         return
@@ -138,7 +138,7 @@ def build(
     _print_built(home, collection, as_json)
 
 
-def _build_on(
+def _build_shards(
     cluster: ClusterOptions,
     home: Home,
     collection: str,
@@ -148,14 +148,14 @@ def _build_on(
     settings: dict[str, Any],
 ) -> tuple[IngestReport, int]:
     """Build a collection on a cluster; return what it holds, and how many records were skipped."""
-    from gem_index.distributed import build as build_on
+    from gem_index.distributed import build_shards
 
     with (
         cluster.connected() as client,
         progress_bar("fit") as progress,
         reader.naming_duplicates(),
     ):
-        found = build_on(
+        found = build_shards(
             client,
             home,
             collection,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gem_index.distributed.building import BuildReport, build
+from gem_index.distributed.building import BuildReport, build_shards
 from gem_index.distributed.callables import TableEncoder
 from gem_index.distributed.cluster import connected
 from gem_index.distributed.embedding import EmbedReport, embed
@@ -17,7 +17,7 @@ __all__ = [
     "FitReport",
     "PartitionOptions",
     "TableEncoder",
-    "build",
+    "build_shards",
     "connected",
     "embed",
     "encode",

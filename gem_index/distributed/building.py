@@ -40,7 +40,7 @@ from gem_index.text import WeightedText
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["BuildReport", "build"]
+__all__ = ["BuildReport", "build_shards"]
 
 _BLOCK = 4096
 _BLOCK_CHARACTERS = 8_000_000
@@ -67,7 +67,7 @@ class BuildReport:
     problems: list[tuple[str, int, str]] = field(repr=False)
 
 
-def build(
+def build_shards(
     client: Client,
     home: Home,
     name: str,
@@ -85,9 +85,9 @@ def build(
 ) -> BuildReport:
     """Build a new collection from documents that the workers of a cluster read.
 
-    The workers fit the collection's model and write the documents of each partition with the vectors of their pieces to a
-    file; then this machine stores them in one transaction and writes the index, without encoding anything again. The same
-    call goes on where an earlier one stopped.
+    The workers fit the collection's model and make a shard of each partition, a file of its documents with the vectors of
+    their pieces; then this machine stores them in one transaction and writes one index, without encoding anything again:
+    the result is a collection like any other. The same call goes on where an earlier one stopped.
 
     Parameters
     ----------

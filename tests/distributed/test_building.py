@@ -12,7 +12,7 @@ from cluster_inputs import sentences, write_inputs
 from cluster_processes import killing
 from gem_index import Collection, Cutting, Document, GemEncoder
 from gem_index.collection.pieces import PieceEncoder
-from gem_index.distributed import PartitionOptions, build
+from gem_index.distributed import PartitionOptions, build_shards
 from gem_index.distributed.manifest import MANIFEST
 from gem_index.errors import (
     ConfigError,
@@ -50,7 +50,7 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
     told = []
     with monkeypatch.context() as patch:
         patch.setattr(PieceEncoder, "rows", lambda *_: fail())  # nothing is encoded in this process
-        report = build(
+        report = build_shards(
             client, home, "cluster", reader, cutting=cutting, options=SMALL,
             progress=lambda stage, done, total: told.append(stage),
         )  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
 
 def test_it_behaves_like_any_other(client, inputs, home):
     local = home.build("local", DocumentReader(inputs))
-    build(client, home, "cluster", inputs, options=SMALL)
+    build_shards(client, home, "cluster", inputs, options=SMALL)
     one, other = home.collection("cluster"), home.collection("local")
     check_alike(one, other)
     for each in (one, other):
@@ -76,9 +76,9 @@ def test_it_behaves_like_any_other(client, inputs, home):
     check_alike(one, other)
     assert len(one) == local.documents - 1
     with pytest.raises(InputError, match="cluster holds documents; expected a new one"):
-        build(client, home, "cluster", inputs)
+        build_shards(client, home, "cluster", inputs)
     with pytest.raises(ConfigError, match="has the configuration"):
-        build(client, home, "cluster", inputs, config="cqa")
+        build_shards(client, home, "cluster", inputs, config="cqa")
     assert len(one) == local.documents - 1
 
 
@@ -86,7 +86,7 @@ def test_large_approximate_indexes(client, home, tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("\n".join(f"{text} {i}" for i, text in enumerate(sentences(3000))))
     home.build("local", DocumentReader([str(path)]), index="IVF16,SQ8")
-    build(client, home, "cluster", [str(path)], index="IVF16,SQ8", options=SMALL)
+    build_shards(client, home, "cluster", [str(path)], index="IVF16,SQ8", options=SMALL)
     check_alike(home.collection("cluster"), home.collection("local"))
     assert home.collection("cluster").status().index.kind == "IVF16,SQ8"
 
@@ -96,7 +96,7 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
     adopt = Collection.adopt
     monkeypatch.setattr(Collection, "adopt", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        build(client, home, "faq", inputs, parts=parts, options=SMALL)
+        build_shards(client, home, "faq", inputs, parts=parts, options=SMALL)
     assert "faq" not in home
     times = {path.name: path.stat().st_mtime_ns for path in parts.iterdir()}
     content = json.loads((parts / MANIFEST).read_text())
@@ -111,9 +111,9 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
 
     monkeypatch.setattr(Collection, "adopt", adopted)
     with pytest.raises(InputError, match="another request, which differs in inputs"):
-        build(client, home, "faq", inputs[:2], parts=parts, options=SMALL)
+        build_shards(client, home, "faq", inputs[:2], parts=parts, options=SMALL)
     assert "faq" in home
-    report = build(client, home, "faq", inputs, parts=parts, options=SMALL)
+    report = build_shards(client, home, "faq", inputs, parts=parts, options=SMALL)
     assert {name: time for name, time in seen.items() if name != MANIFEST} == {
         name: time for name, time in times.items() if name != MANIFEST
     }
@@ -129,7 +129,7 @@ def test_workers_killed_in_a_build(own_cluster, inputs, home, tmp_path):
     path = Path(more).rename(tmp_path / "more" / "other.txt")
     path.write_text("\n".join(sentences(6000, seed=9)))
     with killing(own_cluster, every=0.3, times=4, seed=2):
-        build(own_cluster, home, "cluster", [*inputs, str(path)], options=SMALL)
+        build_shards(own_cluster, home, "cluster", [*inputs, str(path)], options=SMALL)
     home.build("local", DocumentReader([*inputs, str(path)]))
     check_alike(home.collection("cluster"), home.collection("local"))
 
@@ -138,14 +138,14 @@ def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
     lines = Path(inputs[1]).read_text().splitlines()
     Path(inputs[1]).write_text("\n".join([*lines, '{"id": "b1", "text": "again"}']))
     with pytest.raises(DuplicateIdError, match="the id 'b1' came twice"):
-        build(client, home, "faq", inputs, options=SMALL)
+        build_shards(client, home, "faq", inputs, options=SMALL)
     assert "faq" not in home
     Path(inputs[1]).write_text("\n".join([*lines, '{"text": 5}']))
     with pytest.raises(RecordError, match=r"b\.jsonl line 307"):
-        build(client, home, "faq", inputs, options=SMALL)
+        build_shards(client, home, "faq", inputs, options=SMALL)
     assert list((home.root / "parts").iterdir())  # to be forgotten, because the options change
     skipping = PartitionOptions(errors="skip", partition_bytes=1024)
-    report = build(client, home, "faq", inputs, options=skipping)
+    report = build_shards(client, home, "faq", inputs, options=skipping)
     assert report.skipped == 1
     assert report.problems[0][1] == 307
     with pytest.raises(NameTakenError):
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
 def test_an_index_that_fails_leaves_the_documents(client, inputs, home, monkeypatch):
     monkeypatch.setattr("gem_index.collection.adopting.publish", lambda *_, **__: fail())
     with pytest.raises(NotIndexedError, match="run: gem-index refit faq"):
-        build(client, home, "faq", inputs)
+        build_shards(client, home, "faq", inputs)
     monkeypatch.undo()
     home.collection("faq").refit()
     assert home.collection("faq").verify() == []
