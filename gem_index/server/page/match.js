@@ -54,7 +54,7 @@ export function matchView(why, collection, titles) {
       return element;
     }));
   };
-  const columns = titles.map((title, side) => h("div", { class: "side" }, h("h4", null, title), text(side)));
+  const columns = titles.map((title, side) => h("div", { class: "side" }, h("h2", null, title), text(side)));
   paint();
   return h("div", { class: "match" },
     h("div", { class: "sides" }, columns),
@@ -79,7 +79,7 @@ function step(event, elements, place) {
 function pairList(why, strongest) {
   const listed = why.pairs.filter((pair) => Math.abs(pair.share) >= 5e-4).slice(0, LISTED);
   return h("div", { class: "side" },
-    h("h4", null, `Strongest pairs of a cosine of ${figure(why.cosine)}`),
+    h("h2", null, `Strongest pairs of a cosine of ${figure(why.cosine)}`),
     listed.length ? h("ol", { class: "pairs" }, listed.map((pair) => h("li", null,
       h("span", { class: "pair" }, own(why.first_words[pair.first].token), h("span", { class: "with" }, " \u2013 "),
         own(why.second_words[pair.second].token)),
