@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
 from gem_index.collection import Collection
-from gem_index.collection.results import SearchResults
+from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
 from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.errors import MissingDocumentError, TooLargeError
@@ -47,6 +47,10 @@ class SearchBody(StrictBody):
     min_score: float | None = None
     rerank: bool = False
     why: bool = False
+    pairs: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="With why: at most so many pairs of words of a hit, the strongest; all by default.",
+    )
     collapse: bool | float = False
     pieces: bool = False
     exact: bool = False
@@ -106,7 +110,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         raise TooLargeError(
             f"found {len(queries)} queries with k {asked.k}; expected at most {_MOST_HITS} hits of a request"
         )
-    options = asked.model_dump(exclude={"query", "queries", "k"})
+    options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
 
     def work(collection: Collection) -> list[dict[str, Any]]:
         answers = (
@@ -118,7 +122,10 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
             {
                 "query": query,
                 "results": [
-                    hit.to_dict(why=asked.why, similar=bool(asked.collapse)) for hit in hits
+                    _shortened(hit, asked.pairs).to_dict(
+                        why=asked.why, similar=bool(asked.collapse)
+                    )
+                    for hit in hits
                 ],
             }
             for query, hits in zip(queries, answers, strict=True)
@@ -126,6 +133,13 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
 
     answers = await context.ask(name, work)
     return JsonResponse({"searches": answers} if several else answers[0])
+
+
+def _shortened(hit: SearchResult, pairs: int | None) -> SearchResult:
+    """Return a hit that is explained by its strongest pairs of words alone."""
+    if hit.why is None or pairs is None:
+        return hit
+    return replace(hit, why=replace(hit.why, pairs=hit.why.pairs[:pairs]))
 
 
 @router.post("/neighbours", dependencies=READ)

@@ -241,6 +241,8 @@ class TestSearch:
         body = client.post(f"{faq}/search", json={"query": "passport renewal", **options}).json()
         expected = home.collection("faq").search("passport renewal", **options)
         plain = [hit.to_dict(why=True) for hit in expected]
+        short = client.post(f"{faq}/search", json={"query": "passport", "why": True, "pairs": 1})
+        assert [len(hit["why"]["pairs"]) for hit in short.json()["results"]] == [1] * 4
         assert body == json.loads(json.dumps({"query": "passport renewal", "results": plain}))
         assert body["results"][0]["id"] == "1"
 

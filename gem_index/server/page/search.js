@@ -9,6 +9,7 @@ import { excerpt, shaded } from "./texts.js";
 
 const QUIET = 120; // ms without a key pressed
 const MOST = 100; // hits
+const PAIRS = 300; // of words, of a hit: long texts have thousands
 const EXPLAINED = 1000; // characters of a question whose words are shaded in the hits: the server's bound
 const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
 
@@ -244,7 +245,7 @@ function optionsOf(asked) {
 /** Return the body of a search; the filter goes as it was written: large numbers keep their digits. */
 function bodyOf(asked) {
   const why = Array.from(asked.q).length <= EXPLAINED;
-  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why });
+  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why, pairs: why ? PAIRS : undefined });
   return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
 }
 
