@@ -40,10 +40,10 @@ class ClusterOptions:
         from gem_index.distributed import connected
 
         assert self.scheduler is not None
-        logging.getLogger("distributed").setLevel(
-            logging.CRITICAL
-        )  # what matters is told in one line
         with connected(self.scheduler) as client:
+            for name in list(logging.root.manager.loggerDict):
+                if name.startswith("distributed"):  # what matters is told in one line
+                    logging.getLogger(name).setLevel(logging.CRITICAL)
             if client.dashboard_link:
                 print(f"Dashboard: {client.dashboard_link}", file=sys.stderr)  # noqa: T201 - not a result
             yield client
