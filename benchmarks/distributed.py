@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.distributed SENTENCES.txt [--count 1000000] [--runs 1] [--json FILE]`` (``pip install ".[dask]"``)
 fits and encodes sentences into Parquet by one process and by a LocalCluster with as many workers as that has threads, one
-after the other, after a small round that compiles the kernels and opens the word vectors. Starting the cluster is not counted.
+after the other, after a small round that compiles the kernels and opens the word vectors; starting the cluster is not part.
 From runs with fewer sentences, fewer workers and smaller partitions it fits a model of three costs (of a command, of a
 sentence, of a partition), tells how far it is off at the largest run, which it has not seen, and works it through for 10^9
 sentences on 32 machines. The sentences come from ``python -m benchmarks.sentences``.
