@@ -13,6 +13,8 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import platformdirs
+
 
 def die(*_):
     """End this worker process at once."""
@@ -30,6 +32,16 @@ def hog(*_):
 def limit_files(size):
     """Refuse to write files larger than this, as a full disk would."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def cache_of(*_):
+    """Return the cache folder of a worker."""
+    return str(platformdirs.user_cache_path("gem-index"))
+
+
+def refuse(*_):
+    """Fail as a full disk does."""
+    raise OSError(28, "No space left on device")
 
 
 @contextmanager

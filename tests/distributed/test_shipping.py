@@ -11,6 +11,7 @@ import numpy as np
 import platformdirs
 import pytest
 
+from cluster_processes import cache_of, refuse
 from gem_index import GemEncoder
 from gem_index.distributed import encode, shipping
 from gem_index.errors import FingerprintMismatchError, InputError, WorkerMismatchError
@@ -103,10 +104,6 @@ def hidden(monkeypatch, folder="/nowhere"):
     monkeypatch.setattr(shipping, "file_chunks", lambda each: chunks(folders[each.fingerprint]))
 
 
-def cache_of(dask_worker):
-    return str(platformdirs.user_cache_path("gem-index"))
-
-
 def test_a_cluster_is_sent_what_it_lacks(client, inputs, encoder, tmp_path, monkeypatch):
     hidden(monkeypatch)
     (place,) = set(client.run(cache_of).values())
@@ -132,7 +129,3 @@ def test_a_worker_without_room_is_named(client, inputs, small_vectors, tmp_path,
         kept.rename(tmp_path / "kept")
     with pytest.raises(WorkerMismatchError, match="cannot keep the word vectors: no space left"):
         encode(client, found, inputs, tmp_path / "out")
-
-
-def refuse(*_):
-    raise OSError(28, "No space left on device")

@@ -126,3 +126,14 @@ class TestUpload:
         answer = client.post(faq, params={"file": "a.csv"}, content=CSV)
         assert answer.status_code == 507
         assert "nowhere" not in answer.text
+
+
+def test_the_page_is_sent_from_its_own_files(client):
+    first = client.get("/")
+    assert first.headers["content-type"] == "text/html; charset=utf-8"
+    assert "script-src 'self'" in first.headers["content-security-policy"]
+    again = client.get("/", headers={"If-None-Match": f"W/{first.headers['etag']}"})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/page/app.js").headers["content-type"].startswith("text/javascript")
+    for name in ("index.html", "__init__.py", "..%2fapp.py"):
+        assert client.get(f"/page/{name}").status_code == 404

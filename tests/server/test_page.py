@@ -20,6 +20,7 @@ from gem_index import Document, Home
 from gem_index.server.page.routes import page_files
 from server_process import ServerProcess
 
+expect.set_options(timeout=20_000)  # two workers test at once, each with a browser and a server
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
 
 FAQ = [
@@ -109,7 +110,7 @@ class Visit:
 
     def __init__(self, browser, server, **options):
         self.context = browser.new_context(viewport={"width": 1100, "height": 800}, **options)
-        self.context.set_default_timeout(5000)
+        self.context.set_default_timeout(20_000)
         self.page = self.context.new_page()
         self.url = server.url
         self.said: list[str] = []

@@ -1,0 +1,95 @@
+"""Workers that are threads of this process, as ``Client(processes=False)`` has them."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from distributed import Client, LocalCluster
+from gem_index.distributed import PartitionOptions, build_shards, cluster, encode, encoding, fit
+from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
+from gem_index.reading import DocumentReader
+
+SMALL = PartitionOptions(partition_bytes=1024)
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as found,
+        Client(found, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, home):
+    texts = list(DocumentReader(inputs).texts())
+    report = encode(threads, encoder, inputs, tmp_path / "out", options=SMALL)
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("part-*"))]
+    rows = np.array([row for table in tables for row in table["vector"].to_pylist()], np.float32)
+    np.testing.assert_array_equal(rows, encoder.encode(texts))
+    assert report.rows == len(texts)
+    again = encoder.unfitted()
+    fit(threads, again, inputs, options=SMALL)
+    local = encoder.unfitted().fit(texts)
+    np.testing.assert_allclose(
+        again.components.singular_values, local.components.singular_values, rtol=1e-9
+    )
+    built = build_shards(threads, home, "faq", inputs, options=SMALL)
+    documents = len(list(DocumentReader(inputs)))
+    assert built.ingest.documents == home.collection("faq").count() == documents
+
+
+def test_a_bad_record_is_named_in_the_log_of_its_worker(threads, encoder, tmp_path, caplog):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"id": "1", "text": "a bank"}\n{"id": "2"}\n')
+    with caplog.at_level(logging.WARNING), pytest.raises(RecordError, match="bad.jsonl line 2"):
+        encode(threads, encoder, [str(path)], tmp_path / "out")
+    assert "bad.jsonl line 2" in caplog.text
+
+
+def test_what_the_only_machine_refuses_ends_the_work(
+    threads, inputs, encoder, tmp_path, monkeypatch
+):
+    def full(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(encoding, "_encode", full)
+    with pytest.raises(PartitionError, match="no space left|No space left"):
+        encode(threads, encoder, inputs, tmp_path / "out")
+
+
+def test_a_fault_that_is_not_foreseen_is_told_with_its_place(
+    threads, inputs, encoder, tmp_path, monkeypatch
+):
+    def wrong(*_args):
+        raise ZeroDivisionError("by hand")
+
+    monkeypatch.setattr(encoding, "_encode", wrong)
+    with pytest.raises(PartitionError, match="ZeroDivisionError"):
+        encode(threads, encoder, inputs, tmp_path / "out")
+
+
+def test_another_version(threads, inputs, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.Cluster, "_check_workers", lambda _: None)
+    started = cluster.Cluster(threads)
+    started._version = "0.0.1"
+    task = cluster.Task("here", len, ([],))
+    with pytest.raises(WorkerMismatchError, match="found 0.0.1 here"):
+        list(started.run(iter([task, None, None]).__next__))
+
+
+def test_an_input_without_a_text(threads, encoder, tmp_path):
+    path = tmp_path / "empty.jsonl"
+    path.write_text("\n")
+    with pytest.raises(InputError):
+        encode(threads, encoder, [str(path)], tmp_path / "out")
