@@ -275,13 +275,10 @@ class Cluster:
         found: dict[str, Any] = self._guarded(
             self.client.run, _in_thread, function, *arguments, workers=workers, on_error="return"
         )
-        return {
-            address: result
-            for address, result in found.items()
-            if not (
-                isinstance(result, OSError) and type(result).__module__.startswith("distributed")
-            )
-        }
+        failed = {each for each, result in found.items() if isinstance(result, BaseException)}
+        # one that is gone meanwhile did not answer, which is no fault of it
+        gone = failed.difference(self._workers()) if failed else failed
+        return {address: result for address, result in found.items() if address not in gone}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a method of the client; a scheduler hangs up if a worker dies while it is asked, so several times."""

@@ -93,3 +93,14 @@ def test_an_input_without_a_text(threads, encoder, tmp_path):
     path.write_text("\n")
     with pytest.raises(InputError):
         encode(threads, encoder, [str(path)], tmp_path / "out")
+
+
+def test_a_worker_that_is_gone_is_at_no_fault(threads, monkeypatch):
+    started = cluster.Cluster(threads)
+    [here] = started._workers()
+    answers = {
+        "tcp://127.0.0.1:9": OSError("Timed out trying to connect"),
+        here: OSError(28, "No space left on device"),
+    }
+    monkeypatch.setattr(threads, "run", lambda *_args, **_options: answers)
+    assert started._on(list(answers), len, []) == {here: answers[here]}
