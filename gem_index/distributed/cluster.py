@@ -276,8 +276,9 @@ class Cluster:
             self.client.run, _in_thread, function, *arguments, workers=workers, on_error="return"
         )
         failed = {each for each, result in found.items() if isinstance(result, BaseException)}
-        # one that is gone meanwhile did not answer, which is no fault of it
+        # one that has gone meanwhile did not answer, which is no fault of it
         gone = failed.difference(self._workers()) if failed else failed
+        gone |= {each for each in failed if type(found[each]).__module__.startswith("distributed")}
         return {address: result for address, result in found.items() if address not in gone}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
