@@ -374,6 +374,8 @@ class Cluster:
                     if future.status == "error":
                         running[self._retried(task, future, failures, avoided)] = task
                     else:  # perhaps lost since: whoever asks for the result waits for it
+                        failures.pop(id(task), None)  # another task may come to lie at its place
+                        avoided.pop(id(task), None)
                         yield task, future
         finally:
             if running and self.client.status == "running":

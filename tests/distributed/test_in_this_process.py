@@ -104,3 +104,31 @@ def test_a_worker_that_is_gone_is_at_no_fault(threads, monkeypatch):
     }
     monkeypatch.setattr(threads, "run", lambda *_args, **_options: answers)
     assert started._on(list(answers), len, []) == {here: answers[here]}
+
+
+_TRIED: set[int] = set()
+
+
+def _fail_once(number):
+    if number not in _TRIED:
+        _TRIED.add(number)
+        raise OSError(28, "No space left on device")
+    return number
+
+
+def test_failures_of_a_task_that_ended_do_not_count_for_the_next():
+    """Each of 40 tasks is refused by one worker; a new task may get the address of an old one in memory."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as found,
+        Client(found, set_as_default=False) as client,
+    ):
+        started = cluster.Cluster(client)
+        tasks = (cluster.Task(str(i), _fail_once, (i,)) for i in range(40))
+        results = [started.result(future) for _, future in started.run(lambda: next(tasks, None))]
+    assert sorted(results) == list(range(40))
