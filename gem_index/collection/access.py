@@ -85,7 +85,7 @@ class CollectionAccess:
 
     def map_folder(self, record: CollectionRecord) -> Path:
         """Return the folder of the map of the collection's present fit; it may be missing."""
-        return self.folder / f"map-{record.fitted_seq}-{record.fitted_documents}"
+        return self.folder / record.map_directory
 
     @contextmanager
     def reading(self) -> Iterator[CollectionRows]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -17,15 +18,19 @@ from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.corpus import read_corpus
 from gem_index.collection.corpus_results import DocumentMap, MapColours
 from gem_index.collection.topics import rows_with_words, topics_in
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import DiskError, InputError, MissingExtraError
 from gem_index.files import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.index.neighbours import nearest_neighbours
 from gem_index.progress import Progress
+from gem_index.quoting import quoted_error
 from gem_index.settings import load_settings
+from gem_index.store.records import CollectionRecord
 
 __all__ = ["colours_of", "kept_map", "make_map"]
+
+_LOG = logging.getLogger(__name__)
 
 _MOST = 100_000  # texts with a place
 _PERPLEXITY = 30
@@ -36,7 +41,7 @@ _FEWEST = 8  # texts that have neighbourhoods
 _NAMES_READ = 2_000  # documents that fields are looked for in
 _COLOURS = 10  # values of a field that have a colour of their own
 _BLOCK = 4096
-_PATIENCE = 3600.0  # seconds
+_PATIENCE = 3600.0  # seconds to wait for a writer: places that took minutes are not thrown away for its sake
 _LARGEST = 1e300  # number that has a place among others; larger whole ones are values
 
 
@@ -49,7 +54,10 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
             words = json.loads((access.map_folder(rows.record) / "topics.json").read_text("utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, BadZipFile):  # damaged: it is made again
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            _LOG.warning(
+                "the map of %s cannot be read and is to be made again: %s", access.name, error
+            )
             return None
         here = np.isin(seqs, rows.documents.seqs())
         return DocumentMap(
@@ -67,7 +75,7 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     """Make and keep a map; see :meth:`gem_index.Collection.make_map`."""
     _library()  # before minutes of encoding
     with access.reading() as rows:
-        fit = access.map_folder(rows.record).name
+        before = rows.record
     corpus = read_corpus(access, None, show)
     topics = topics_in(access, corpus, None, show)
     known = spread(rows_with_words(corpus.vectors), _MOST)
@@ -79,17 +87,13 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     numbers[known] = np.arange(len(known))
     shown = numbers[corpus.texts] >= 0
     places = _placed(np.ascontiguousarray(corpus.vectors[known], np.float32), show)
-    # a refit that is running ends first: places that took minutes are not thrown away for its sake
     with access.workspace.write_lock(timeout=_PATIENCE), access.reading() as rows:
-        here = shown & np.isin(corpus.seqs, rows.documents.seqs())
+        present = np.isin(corpus.seqs, rows.documents.seqs())
+        _check_unchanged(before, rows.record, some_deleted=not present.all())
+        here = shown & present
         seqs = corpus.seqs[here]
         ids = rows.documents.ids_of(seqs)
         of = np.array([-1 if (t := topics.assigned.get(name)) is None else t for name in ids])
-        folder = access.map_folder(rows.record)
-        if folder.name != fit:
-            raise InputError(
-                f"the collection {access.name} was refitted meanwhile; expected one model: make the map again"
-            )
 
         def fill(directory: Path) -> None:
             np.savez(
@@ -101,11 +105,39 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
             words = json.dumps([topic.words for topic in topics], ensure_ascii=False)
             (directory / "topics.json").write_text(words, "utf-8")
 
-        shutil.rmtree(folder, ignore_errors=True)
-        publish_directory(folder, fill)
+        folder = access.map_folder(rows.record)
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+            publish_directory(folder, fill)
+        except OSError as error:
+            raise DiskError(
+                f"cannot write the map of {access.name}: {quoted_error(error)}; make room on the disk and try again"
+            ) from error
     made = kept_map(access)
     assert made is not None
     return made
+
+
+def _check_unchanged(
+    before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
+) -> None:
+    """Check that the map is of the present model, and keeps no words of documents that were erased since it was begun.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if now.map_directory != before.map_directory:
+        raise InputError(
+            f"the collection {now.name} was refitted meanwhile; expected one model: make the map again"
+        )
+    if some_deleted and now.directory != before.directory:
+        raise InputError(
+            f"documents of the collection {now.name} were deleted and its index written anew meanwhile; expected the "
+            "documents that were read: make the map again"
+        )
 
 
 def colours_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColours:

@@ -107,7 +107,9 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.write_lock():
         with access.reading() as rows:  # a map's topics are named by words of documents
-            shutil.rmtree(access.map_folder(rows.record), ignore_errors=True)
+            folder = access.map_folder(rows.record)
+        if folder.exists():
+            shutil.rmtree(folder)
         publish(access, access.encoder(), progress=progress, reuse=False)
 
 

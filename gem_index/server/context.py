@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 from gem_index.arrays import F32
@@ -21,7 +22,10 @@ from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
 from gem_index.text import check_text
 
-__all__ = ["ServerContext"]
+__all__ = ["UPLOADS", "ServerContext"]
+
+UPLOADS = 4
+"""Files that may arrive, or wait to be stored, at once: each may fill a part of the disk."""
 
 _Result = TypeVar("_Result")
 
@@ -59,7 +63,7 @@ class ServerContext:
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
-        self.uploads = 0  # files that are arriving
+        self.upload_places = BoundedSemaphore(UPLOADS)
         self._waiting = 0
         self._running: set[asyncio.Future[Any]] = set()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -21,7 +23,7 @@ from gem_index.home import Home
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted
 from gem_index.reading import DocumentReader, FolderReader
-from gem_index.server.context import ServerContext
+from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
 from gem_index.server.routing import WRITE, Context, KeyedRoute
@@ -31,7 +33,6 @@ __all__ = ["is_upload", "router"]
 
 router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"], route_class=KeyedRoute)
 
-_AT_ONCE = 4  # files that are on the disk
 _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 _DOCUMENTS = tuple(
     ending for ending, kind in KINDS.items() if kind != "text" and kind not in ARCHIVES
@@ -89,14 +90,16 @@ async def upload(
     """
     _check_name(file)
     await context.ask(name, lambda collection: collection.name)
-    folder = await _received(request, file, context)
-    path = Path(folder.name) / file
+    upload = await _received(request, file, context)
     given = {"id_field": id_field, "text_fields": text_field, "encoding": encoding}
     choices = {name: value for name, value in given.items() if value is not None}
 
     def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
-        with folder, _without(f"{folder.name}/"):
-            return asdict(_store(context.home, collection, path, choices, progress))
+        try:
+            with _without(f"{upload.path.parent}/"):
+                return asdict(_store(context.home, collection, upload.path, choices, progress))
+        finally:
+            upload.remove()
 
     return await answer_with_events(request, context, name, work)
 
@@ -114,33 +117,68 @@ def _check_name(name: str) -> None:
         )
 
 
-async def _received(request: Request, name: str, context: ServerContext) -> TemporaryDirectory[str]:
-    """Return a temporary folder with the file that a request brings.
+class _Upload:
+    """A file in a temporary folder; it has one of the few places until it is removed, or nothing refers to it any more.
+
+    Parameters
+    ----------
+    name : str
+    places : BoundedSemaphore
+        It has taken one.
+
+    Attributes
+    ----------
+    path : Path
+    remove : callable
+        Removes it; a second call does nothing.
+    """
+
+    def __init__(self, name: str, places: BoundedSemaphore) -> None:
+        folder = TemporaryDirectory(prefix="gem-index-")
+        self.path = Path(folder.name) / name
+        # a client may go before the work on the file is begun
+        self.remove = weakref.finalize(self, _remove, folder, places)
+
+
+def _remove(folder: TemporaryDirectory[str], places: BoundedSemaphore) -> None:
+    try:
+        folder.cleanup()
+    finally:
+        places.release()
+
+
+async def _received(request: Request, name: str, context: ServerContext) -> _Upload:
+    """Return the file that a request brings.
 
     Raises
     ------
     OverloadedError
-        If others bring files.
+        If others bring files, or theirs are not stored yet.
     TooLargeError
         If the file is too large.
     DiskError
         If it cannot be written.
     """
-    if context.uploads >= _AT_ONCE:
-        raise OverloadedError(context.uploads, "files")
-    context.uploads += 1
+    if not context.upload_places.acquire(blocking=False):
+        raise OverloadedError(UPLOADS, "files")
     try:
-        folder = TemporaryDirectory(prefix="gem-index-")
-        try:
-            await _write(request, Path(folder.name) / name, context.limits.file)
-        except BaseException:
-            folder.cleanup()
-            raise
+        upload = _Upload(name, context.upload_places)
     except OSError as error:
-        raise DiskError(f"cannot store {quoted(name)} in a temporary folder: {error}") from error
-    finally:
-        context.uploads -= 1
-    return folder
+        context.upload_places.release()
+        raise _unwritable(name, error) from error
+    try:
+        await _write(request, upload.path, context.limits.file)
+    except OSError as error:
+        upload.remove()
+        raise _unwritable(name, error) from error
+    except BaseException:
+        upload.remove()
+        raise
+    return upload
+
+
+def _unwritable(name: str, error: OSError) -> DiskError:
+    return DiskError(f"cannot store {quoted(name)} in a temporary folder: {error}")
 
 
 async def _write(request: Request, path: Path, most: int) -> None:

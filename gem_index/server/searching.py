@@ -49,7 +49,8 @@ class SearchBody(StrictBody):
     why: bool = False
     pairs: Annotated[int, Field(ge=0)] | None = Field(
         default=None,
-        description="With why: at most so many pairs of words of a hit, the strongest; all by default.",
+        description="With why: the largest number of word pairs to return for a hit, strongest first. By default all are "
+        "returned.",
     )
     collapse: bool | float = False
     pieces: bool = False

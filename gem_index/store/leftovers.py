@@ -53,7 +53,7 @@ def _unused(folder: Path, record: CollectionRecord) -> Iterator[Path]:
         if path.name != record.directory:
             yield path
     for path in _folders(folder, _MAP):
-        if path.name != f"map-{record.fitted_seq}-{record.fitted_documents}":
+        if path.name != record.map_directory:
             yield path
     state = f"{record.last_seq}-{record.last_change}-"
     for path in _folders(folder / "unfinished", _UNFINISHED):

@@ -97,6 +97,11 @@ class CollectionRecord:
     last_change: int
 
     @property
+    def map_directory(self) -> str:
+        """The name of the folder for the map of the present fit."""
+        return f"map-{self.fitted_seq}-{self.fitted_documents}"
+
+    @property
     def cuts(self) -> Cutting:
         """How long texts are cut."""
         return Cutting.of(json.loads(self.cutting))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -22,6 +26,15 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     yield
     assert not any(place.iterdir())
+
+
+def until(condition):
+    """Wait until something holds."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(condition)
 
 
 @pytest.fixture
@@ -116,10 +129,45 @@ class TestUpload:
             assert answer.status_code == 413
             assert "more than 100000 bytes" in answer.json()["error"]["message"]
 
-    def test_few_arrive_at_once(self, client, faq):
-        client.app.state.context.uploads = 4
+    def test_few_are_on_the_disk_at_once(self, client, faq):
+        """Also those that have arrived and wait to be stored; each gives its place back, whatever becomes of it."""
+        places = client.app.state.context.upload_places
+        for name, content in (("a.txt", "a line\n"), ("a.jsonl", "no JSON\n"), ("a.md", "")):
+            client.post(faq, params={"file": name}, content=content)
+        for _ in range(4):
+            assert places.acquire(blocking=False)
         answer = client.post(faq, params={"file": "a.csv"}, content=CSV)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        for _ in range(4):
+            places.release()
+        assert client.post(faq, params={"file": "b.txt"}, content="b\n").status_code == 200
+
+    def test_a_file_that_waits_to_be_stored_keeps_its_place(self, home):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def hold():
+            begun.set()
+            go_on.wait(60)
+
+        with TestClient(create_app(home)) as client, ThreadPoolExecutor(6) as pool:
+            client.post("/collections", json={"name": "faq"})
+            context = client.app.state.context
+            context._writer.submit(hold)  # as a long write does
+            assert begun.wait(60)
+            address = "/collections/faq/files"
+            waiting = [
+                pool.submit(
+                    client.post, address, params={"file": f"{i}.txt"}, content=f"text {i}\n"
+                )
+                for i in range(4)
+            ]
+            until(lambda: context.upload_places._value == 0)
+            until(lambda: len(list(Path(tempfile.gettempdir()).glob("*/*.txt"))) == 4)
+            answer = client.post(address, params={"file": "5.txt"}, content="text\n")
+            assert answer.status_code == 429
+            go_on.set()
+            assert [each.result(60).status_code for each in waiting] == [200] * 4
+            assert context.upload_places._value == 4
 
     def test_no_space_for_it(self, client, faq, monkeypatch):
         monkeypatch.setattr(tempfile, "tempdir", "/nowhere")

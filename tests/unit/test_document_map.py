@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.errors import InputError
+from gem_index.errors import DiskError, InputError
 
 THINGS = {
     "travel": ["passport", "visa", "flight", "airport", "luggage", "border", "ticket", "hotel"],
@@ -123,6 +125,45 @@ class TestKept:
         file.write_bytes(content)
         assert things.document_map() is None
         np.testing.assert_array_equal(things.make_map().places, made.places)
+
+    def test_a_damaged_map_is_told_in_the_log(self, things, home, caplog):
+        things.make_map()
+        [file] = (home.root / "collections").glob("*/map-*/topics.json")
+        file.write_text("{")
+        assert things.document_map() is None
+        assert "the map of things cannot be read" in caplog.text
+
+    def test_words_of_documents_that_were_erased_meanwhile_are_not_kept(self, things, home):
+        def interfere(stage, done, _total):
+            if (stage, done) == ("place", 750):
+                things.delete(["food 0"])
+                things.compact()
+
+        with pytest.raises(InputError, match="deleted and its index written anew meanwhile"):
+            things.make_map(interfere)
+        assert things.document_map() is None
+
+    def test_a_full_disk(self, things, monkeypatch):
+        def full(*_args, **_arrays):
+            raise OSError(28, "No space left on device")
+
+        before = things.make_map()
+        monkeypatch.setattr(np, "savez", full)
+        with pytest.raises(DiskError, match="cannot write the map of things: no space left"):
+            things.make_map()
+        monkeypatch.undo()
+        np.testing.assert_array_equal(things.make_map().places, before.places)
+
+    def test_a_map_that_cannot_be_removed_is_not_passed_over(self, things, monkeypatch):
+        """It names topics by words of deleted documents."""
+
+        def refuse(*_args, **_options):
+            raise PermissionError(13, "Permission denied")
+
+        things.make_map()
+        monkeypatch.setattr(shutil, "rmtree", refuse)
+        with pytest.raises(PermissionError):
+            things.compact()
 
     def test_a_refit_meanwhile(self, things):
         def interfere(stage, done, _total):

@@ -1,7 +1,7 @@
 // A map of the collection: near documents say the like.
 
 import { api, ApiError, collectionPath, events, explained } from "./api.js";
-import { codePanel, command, curl, pythonOf } from "./code.js";
+import { codePanel, command, curl, python, pythonOf } from "./code.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { format, place } from "./router.js";
@@ -309,9 +309,20 @@ function bytesOf(base64) {
 }
 
 function snippets(collection) {
+  const { by, q } = place.params;
+  const drawn = by ? [`colours = collection.map_colours(made, ${python(by)})`,
+    "for id, (x, y), code in zip(made.ids, made.places, colours.codes):", "    print(id, x, y, colours.names[code])"]
+    : ["for id, (x, y), topic in zip(made.ids, made.places, made.topics):", "    print(id, x, y, made.words[topic] if topic >= 0 else ())"];
+  const found = q ? [`for hit in collection.search(${python(q)}, k=${FOUND}):`, "    print(hit.id, hit.text)"] : [];
   return {
-    Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", "for id, (x, y), topic in zip(made.ids, made.places, made.topics):", "    print(id, x, y, made.words[topic] if topic >= 0 else ())"]),
-    curl: [curl(collectionPath(collection, "map"), undefined, "POST"), curl(collectionPath(collection, "map"), undefined, "GET")].join("\n"),
-    CLI: command("topics", [collection], { "--plot": "map.html" }),
+    Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", ...drawn, ...found]),
+    curl: [
+      curl(collectionPath(collection, "map"), undefined, "POST"),
+      curl(collectionPath(collection, "map"), undefined, "GET"),
+      ...(by ? [curl(`${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field: by })}`, undefined, "GET")] : []),
+      ...(q ? [curl(collectionPath(collection, "search"), { query: q, k: FOUND })] : []),
+    ].join("\n"),
+    CLI: [command("topics", [collection], { "--plot": "map.html" }),
+      ...(q ? [command("search", [collection, q], { "-k": FOUND })] : [])].join("\n"),
   };
 }

@@ -1,0 +1,72 @@
+"""Collections to look at, a server of them, and a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from gem_index import Document, Home
+from page_visit import FAQ, HOSTILE, Visit, name_of
+from server_process import ServerProcess
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    """Collections that tests only read: small, empty, hostile and large."""
+    home = Home(tmp_path_factory.mktemp("page") / "home")
+    home.create_collection("faq").ingest(FAQ)
+    home.create_collection("empty")
+    home.create_collection("hostile").ingest(
+        Document(
+            id=f"{i} {text[:300]}",
+            text=text,
+            metadata={name_of(text): text[:300].replace("\0", ""), "n": i},
+        )
+        for i, text in enumerate(HOSTILE)
+    )
+    words = [
+        "bank",
+        "visa",
+        "school",
+        "phone",
+        "battery",
+        "river",
+        "water",
+        "tea",
+        "money",
+        "loan",
+        "plan",
+        "ducks",
+    ]
+    home.create_collection("large").ingest(
+        Document(id=str(i), text=f"{words[i % 12]} {words[i // 12 % 12]} number {i}")
+        for i in range(20_000)
+    )
+    return home
+
+
+@pytest.fixture(scope="session")
+def server(home):
+    with ServerProcess(home.root) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = playwright.chromium.launch(executable_path=BROWSER, args=options)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, server):
+    visit = Visit(browser, server)
+    yield visit
+    visit.end()

@@ -1,0 +1,88 @@
+"""Why a hit matches, re-ranking, comparing two texts."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from page_visit import api
+
+
+class TestMatch:
+    def test_pairs_and_weights_are_those_of_the_server(self, visit, server):
+        page = visit.go("faq", q="renewing passports", open="a/b c?#")
+        asked = {"query": "renewing passports", "why": True}
+        hits = api(server, "collections/faq/search", asked)["results"]
+        [hit] = [hit for hit in hits if hit["id"] == "a/b c?#"]
+        why = hit["why"]
+        expect(page.locator(".pairs li").first).to_be_visible()
+        best = why["pairs"][0]
+        first = why["first_words"][best["first"]]["token"]
+        second = why["second_words"][best["second"]]["token"]
+        assert page.locator(".pairs li").first.inner_text().split("\n") == [
+            f"{first} \u2013 {second}",
+            f"{best['share']:.3f}",
+        ]
+        # the words stand where the server says, although a browser counts the smiley twice
+        assert (
+            page.locator(".words").nth(1).locator("[role=button]").all_inner_texts()[-1]
+            == "passport"
+        )
+        assert page.locator(".words").nth(1).inner_text() == hit["text"]
+        expect(page.locator(".weights tbody tr")).to_have_count(
+            len(why["first_words"]) + len(why["second_words"])
+        )
+        words = api(server, "collections/faq/explain", {"text": "renewing passports"})["words"]
+        row = page.locator(".weights tbody tr").first
+        assert row.locator("td").all_inner_texts() == [
+            f"{words[0][name]:.3f}" for name in ("alpha_n", "alpha_s", "alpha_u", "alpha")
+        ]
+
+    def test_a_word_shows_its_pairs(self, visit):
+        page = visit.go("faq", q="renew passport", open="1")
+        word = page.locator(".words").first.locator("[role=button]", has_text="passport")
+        other = page.locator(".words").nth(1).locator("[role=button]", has_text="passport")
+        word.hover()
+        expect(word).to_have_class("word for same chosen".replace(" same", ""))
+        shades = (
+            page.locator(".words")
+            .nth(1)
+            .locator("[role=button]")
+            .evaluate_all("all => all.map(e => Number(e.style.getPropertyValue('--w')))")
+        )
+        assert float(other.evaluate("e => e.style.getPropertyValue('--w')")) == max(shades) > 0.5
+        expect(page.get_by_role("status")).to_contain_text("passport: passport 0.")
+
+
+class TestRerankAndCompare:
+    def test_candidates_are_ordered_as_by_the_server(self, visit, server):
+        page = visit.go("faq", "rerank")
+        page.get_by_label("Question").fill("renew a passport")
+        page.get_by_role("textbox", name="Candidates").fill(
+            "a bank account\n\nmy passport has expired\nducks"
+        )
+        page.get_by_role("button", name="Re-rank").click()
+        texts = ["a bank account", "my passport has expired", "ducks"]
+        found = api(
+            server, "collections/faq/rerank", {"query": "renew a passport", "candidates": texts}
+        )["results"]
+        expect(page.locator(".hit")).to_have_count(3)
+        assert page.locator(".hit > .text").all_inner_texts() == [hit["text"] for hit in found]
+        page.locator(".opener").first.click()
+        expect(page.locator(".pairs li").first).to_contain_text("passport")
+        page.reload()
+        expect(page.locator(".pairs li").first).to_contain_text("passport")
+        assert page.get_by_role("textbox", name="Candidates").input_value() == "\n".join(texts)
+
+    def test_two_texts(self, visit, server):
+        page = visit.go("faq", "compare")
+        page.get_by_role("textbox", name="One text").fill("a cheap flight")
+        page.get_by_role("textbox", name="Another text").fill("a low-cost plane ticket")
+        page.get_by_role("button", name="Compare").click()
+        body = {"text": "a cheap flight", "with": "a low-cost plane ticket"}
+        cosine = api(server, "collections/faq/explain", body)["cosine"]
+        expect(page.locator(".result")).to_have_text(f"Cosine {cosine:.3f}")
+        page.reload()
+        expect(page.locator(".result")).to_have_text(f"Cosine {cosine:.3f}")
+        page.get_by_role("textbox", name="Another text").fill("x" * 10_001)
+        page.get_by_role("button", name="Compare").click()
+        expect(page.locator("main .problem p")).to_contain_text("10001 characters")
