@@ -8,8 +8,10 @@ import decimal
 import io
 import ipaddress
 import math
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from gem_index.errors import InputError, MissingExtraError, RecordError
@@ -33,6 +35,8 @@ UNSUPPORTED = (ValueError, ArithmeticError, TypeError, LookupError)
 """Exceptions from converting a value of a table that JSON does not have."""
 
 _LARGEST_FIELD = 2**31 - 1  # that the module csv takes on every platform
+
+_QUOTED = re.compile(r'"[^"]*"')
 
 Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
 
@@ -152,7 +156,9 @@ def _json_object(text: str) -> Fields | str:
     return value
 
 
-def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
+def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
+    """Return the reader of tables that are separated by the first of some characters that their header holds."""
+
     def read(
         name: str, file: io.BufferedReader, limit: int, encoding: str, _part: Part
     ) -> Iterator[Record]:
@@ -170,22 +176,27 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
 
         # For the whole process, and never taken back: another thread may be reading by it.
         csv.field_size_limit(max(min(limit, _LARGEST_FIELD), csv.field_size_limit()))
-        rows = csv.reader(decoded(), delimiter=delimiter, quoting=quoting, strict=True)
+        lines = decoded()
+        before = list(_until_header(lines))
+        found = _QUOTED.sub("", "".join(before))  # a name may hold any character
+        delimiter = next((each for each in delimiters if each in found), delimiters[0])
+        rows = csv.reader(chain(before, lines), delimiter=delimiter, quoting=quoting, strict=True)
         header: list[str] | None = None
         while True:
-            problems.clear()
             try:
                 row = next(rows, None)
             except csv.Error as error:
                 problems.append(_row_problem(error))
                 row = [""]
+            problem = problems[0] if problems else None
+            problems.clear()
             if row is None:
                 return
             if not row:
                 continue  # a blank line
             if header is None:
-                if problems:
-                    raise RecordError(name, last, problems[0])  # all rows depend on it
+                if problem is not None:
+                    raise RecordError(name, last, problem)  # all rows depend on it
                 twice = next((each for each in row if each and row.count(each) > 1), None)
                 if twice is not None:
                     raise RecordError(
@@ -194,14 +205,22 @@ def _read_separated(delimiter: str, quoting: Literal[0, 3]) -> Callable[..., Ite
                         f"the header has several columns {quoted(twice)}; expected different names: rename one",
                     )
                 header = row
-            elif problems:
-                yield last, problems[0]
+            elif problem is not None:
+                yield last, problem
             elif len(row) != len(header):
                 yield last, f"found {len(row)} columns; expected {len(header)} as in the header"
             else:
                 yield last, dict(zip(header, row, strict=True))
 
     return read
+
+
+def _until_header(lines: Iterator[str]) -> Iterator[str]:
+    """Take blank lines and the one after them."""
+    for line in lines:
+        yield line
+        if line.strip():
+            return
 
 
 def _row_problem(error: csv.Error) -> str:
@@ -293,7 +312,9 @@ _Address: TypeAlias = (
 
 FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str, Part], Iterable[Record]]] = {
     "jsonl": _read_json_lines,
-    "csv": _read_separated(",", csv.QUOTE_MINIMAL),
+    "csv": _read_separated(
+        ",;", csv.QUOTE_MINIMAL
+    ),  # spreadsheets of many countries write semicolons
     "tsv": _read_separated("\t", csv.QUOTE_NONE),
     "txt": _read_text,
     "parquet": _read_parquet,

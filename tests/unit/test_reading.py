@@ -43,6 +43,23 @@ class TestFormats:
         content = 'id,text,lang\r\na,first,en\r\n2,"zwei\nLinien \u00fc",de\r\n'
         assert read(write(tmp_path / "x.csv", content)) == EXPECTED
 
+    def test_csv_with_semicolons(self, tmp_path):
+        content = '\ufeff\r\nid;text;lang\r\na;first;en\r\n2;"zwei\nLinien \u00fc";de\r\n'
+        assert read(write(tmp_path / "x.csv", content)) == EXPECTED
+        rows = 'id,text\n1,"one; two"\n2,three; four\n'
+        assert read(write(tmp_path / "y.csv", rows)) == [
+            ("1", "one; two", {}),
+            ("2", "three; four", {}),
+        ]
+        quoted = 'id;text;"language, or country"\na;first;en\n'
+        assert read(write(tmp_path / "z.csv", quoted)) == [
+            ("a", "first", {"language, or country": "en"})
+        ]
+        one = '"text","b;c"\none; two,3\n'
+        assert [text for _, text, _ in read(write(tmp_path / "w.csv", one))] == ["one; two"]
+        with pytest.raises(RecordError, match="line 2: found 2 columns; expected 3"):
+            read(write(tmp_path / "x.csv", "id;text;lang\n1;a\n"))
+
     def test_tsv_takes_quotes_as_they_are(self, tmp_path):
         content = 'id\ttext\n1\tthe "best" bank\n2\t"\n'
         assert read(write(tmp_path / "x.tsv", content)) == [
