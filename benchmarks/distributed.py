@@ -1,8 +1,9 @@
 """What a Dask cluster costs on one machine, and what that means for more sentences on more machines.
 
 ``python -m benchmarks.distributed SENTENCES.txt [--count 1000000] [--runs 1] [--json FILE]`` (``pip install ".[dask]"``)
-fits and encodes sentences into Parquet by one process and by a LocalCluster with as many workers as that has threads, one
-after the other, after a small round that compiles the kernels and opens the word vectors; starting the cluster is not part.
+fits, encodes into Parquet, and builds a collection of sentences by one process and by a LocalCluster with as many
+workers as that has threads, one after the other, after a small round that compiles the kernels and opens the word vectors;
+starting the cluster is not part.
 From runs with fewer sentences, fewer workers and smaller partitions it fits a model of three costs (of a command, of a
 sentence, of a partition), tells how far it is off at the largest run, which it has not seen, and works it through for 10^9
 sentences on 32 machines. The sentences come from ``python -m benchmarks.sentences``.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import tempfile
 import time
@@ -28,8 +30,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from distributed import Client, LocalCluster
-from gem_index import GemConfig, GemEncoder, open_vectors
-from gem_index.distributed import PartitionOptions, encode, fit
+from gem_index import GemConfig, GemEncoder, Home, open_vectors
+from gem_index.distributed import PartitionOptions, build_shards, encode, fit
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.gem.vector_output import write_vectors
 from gem_index.reading import DocumentReader
@@ -42,7 +44,10 @@ FAN_IN, DIMENSION = 8, 256
 
 @dataclass(frozen=True)
 class Point:
-    """Seconds that a cluster took for each kind of work; ``local`` those of one process where it was measured."""
+    """Seconds that a cluster took for each kind of work; ``local`` those of one process where it was measured.
+
+    ``stored`` are those of a cluster's build after its workers had made the shards.
+    """
 
     count: int
     workers: int
@@ -51,6 +56,7 @@ class Point:
     written: int
     cluster: dict[str, float]
     local: dict[str, float] | None
+    stored: float = 0.0
 
 
 def main() -> None:
@@ -129,17 +135,43 @@ def measure(
         ({work: timed(there[work]) for work in WORKS}, local and {w: timed(here[w]) for w in WORKS})
         for _ in range(runs)
     ]
+    cluster = {work: median(round_[0][work] for round_ in rounds) for work in WORKS}
+    alone, stored = None, 0.0
+    if local:
+        alone = {work: median((round_[1] or {})[work] for round_ in rounds) for work in WORKS}
+        cluster["build"], alone["build"], stored = built(client, sample, workers, options)
     return Point(
         count,
         workers,
         len(plan(DocumentReader([str(sample)]), partition_bytes=size)),
         sample.stat().st_size,
         sum(path.stat().st_size for path in output.glob("*.parquet")),
-        {work: median(round_[0][work] for round_ in rounds) for work in WORKS},
-        {work: median(round_[1][work] for round_ in rounds if round_[1]) for work in WORKS}
-        if local
-        else None,
+        cluster,
+        alone,
+        stored,
     )
+
+
+def built(
+    client: Client, sample: Path, workers: int, options: PartitionOptions
+) -> tuple[float, float, float]:
+    """Return the seconds of a cluster's build, of one by one process, and those of the first after the shards were there."""
+    made = [0.0]
+
+    def told(stage: str, done: int, total: int) -> None:
+        if stage == "index words" and done == total:
+            made[0] = time.perf_counter()
+
+    def build_there() -> None:
+        build_shards(client, home, "there", [str(sample)], options=options, progress=told)
+
+    with tempfile.TemporaryDirectory(dir=sample.parent) as folder:
+        os.environ["GEM_INDEX_THREADS"] = str(workers)  # of this process: the workers run already
+        home = Home(folder)
+        there = timed(build_there)
+        stored = time.perf_counter() - made[0]
+        here = timed(lambda: home.build("here", DocumentReader([str(sample)])))
+    return there, here, stored
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -152,13 +184,14 @@ def overheads(points: list[Point]) -> None:
     print("\n| sentences | workers | work | local s | cluster s | overhead |")
     print("|---|---|---|---|---|---|")
     for point in points:
-        for work in WORKS:
-            if point.local is not None:
-                share = point.cluster[work] / point.local[work] - 1
-                print(
-                    f"| {point.count:,} | {point.workers} | {work} | {point.local[work]:.2f} "
-                    f"| {point.cluster[work]:.2f} | {share:+.0%} |"
-                )
+        for work, seconds in (point.local or {}).items():
+            share = point.cluster[work] / seconds - 1
+            print(
+                f"| {point.count:,} | {point.workers} | {work} | {seconds:.2f} "
+                f"| {point.cluster[work]:.2f} | {share:+.0%} |"
+            )
+        if point.local is not None:
+            print(f"(of the cluster's build {point.stored:.2f} s after the shards were there)")
 
 
 def modelled(points: list[Point], work: str) -> None:

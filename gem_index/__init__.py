@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
+    from gem_index.collection.adopting import ShardPlan
     from gem_index.collection.corpus_results import (
         DocumentMap,
         DuplicateGroup,
@@ -120,6 +121,7 @@ _HOMES = {
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
+    "ShardPlan": "gem_index.collection.adopting",
     "SourceOptions": "gem_index.vectors.options",
     "Target": "gem_index.targets",
     "TargetDocument": "gem_index.targets",
@@ -189,6 +191,7 @@ __all__ = [
     "RerankResults",
     "SearchResult",
     "SearchResults",
+    "ShardPlan",
     "SourceOptions",
     "Target",
     "TargetDocument",

@@ -5,10 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+from gem_index.distributed.fitting import _KeptSums
 
 _TEXT = (
     "bank account open money loan school visa renew phone plan battery river two ducks swimming water tea cup the of and "
@@ -40,3 +45,20 @@ def write_inputs(folder: Path) -> list[str]:
     rows = pa.table({"text": texts[850:], "year": list(range(50))})
     pq.write_table(rows, folder / "e.parquet", row_group_size=7)
     return [str(folder / name) for name in ("a.txt", "b.jsonl", "c.jsonl.gz", "d.csv", "e.parquet")]
+
+
+@contextmanager
+def stopped_fit(sums: int) -> Iterator[None]:
+    """Stop the fit of this block as soon as it has kept some sums, wherever its other tasks stand."""
+    keep, kept = _KeptSums.write, []
+
+    def keep_or_stop(self, number, found):
+        keep(self, number, found)
+        kept.append(number)
+        if len(kept) == sums:
+            raise ZeroDivisionError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_KeptSums, "write", keep_or_stop)
+        with pytest.raises(ZeroDivisionError):
+            yield

@@ -66,9 +66,11 @@ def fit(
         encoder = home_of(context).models.fit(name, options.texts(inputs), **settings)
     else:
         reader = options.text_reader(inputs)
+        home = home_of(context)
+        checkpoint = home.root / "fits" / name
         with cluster.connected() as client:
-            encoder = home_of(context).models.make(
-                name, lambda model: _fit_on(client, model, reader, options), **settings
+            encoder = home.models.make(
+                name, lambda model: _fit_on(client, model, reader, options, checkpoint), **settings
             )
     components = [part.components for part in encoder.encoders]
     result = {
@@ -88,14 +90,23 @@ def fit(
 
 
 def _fit_on(
-    client: Client, encoder: Encoder, reader: DocumentReader, options: InputOptions
+    client: Client,
+    encoder: Encoder,
+    reader: DocumentReader,
+    options: InputOptions,
+    checkpoint: Path | None = None,
 ) -> None:
-    """Fit an encoder on a cluster."""
+    """Fit an encoder on a cluster; the same work goes on from the sums that one with this checkpoint has kept."""
     from gem_index.distributed import fit as fit_on
 
     with progress_bar("fit") as progress:
         found = fit_on(
-            client, encoder, reader, options=ClusterOptions.partitions(options), progress=progress
+            client,
+            encoder,
+            reader,
+            options=ClusterOptions.partitions(options),
+            checkpoint=checkpoint,
+            progress=progress,
         )
     ClusterOptions.tell(options, found.problems, found.skipped)
 

@@ -142,10 +142,11 @@ def embed(
     """
     from gem_index.collection.embedding import embed_into
     from gem_index.collection.sending import PushOptions
-    from gem_index.distributed import embed as embed_on
 
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     if cluster.scheduler is not None:
+        from gem_index.distributed import embed as embed_on
+
         reader = records_on_cluster(inputs, options, folders, queries, whole)
         found = encoder.encoder(context, config)
         with cluster.connected() as client, progress_bar("embed") as progress:

@@ -1,40 +1,71 @@
-"""Take in documents whose vectors were made elsewhere, by an encoder that was fitted on them there."""
+"""Take in documents that were encoded and indexed elsewhere, by an encoder that was fitted on them there."""
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from gem_index.arrays import F32, I64
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.building import as_not_indexed, keep_reading
 from gem_index.collection.models import record_of
-from gem_index.collection.pieces import PieceEncoder
 from gem_index.collection.publish import publish
 from gem_index.collection.results import IngestReport
 from gem_index.collection.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
+from gem_index.files import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress, counted
 
-__all__ = ["GivenVectors", "adopt"]
+__all__ = ["MakeShards", "ShardPlan", "adopt"]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What shards are to be made of an index.
+
+    Attributes
+    ----------
+    first : int
+        The ``seq`` that the first document gets; the others follow.
+    index : str
+        The kind of index that the collection asks for.
+    folder : Path
+        Where they are put.
+    report : callable, optional
+        Called with a stage, what is done, and of how much.
+    stop : threading.Event
+        Set when they are not needed any more.
+    """
+
+    first: int
+    index: str
+    folder: Path
+    report: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
+"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
 
 
 def adopt(
     access: CollectionAccess,
     encoder: Encoder,
     documents: Iterable[Document],
-    vectors: Iterable[tuple[str, F32]],
+    make_shards: MakeShards,
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Store documents in an empty collection, and publish their index and the fitted encoder without encoding them again.
+    """Store documents in an empty collection, and publish the fitted encoder and their index without encoding them again.
 
     Parameters
     ----------
@@ -43,8 +74,9 @@ def adopt(
         Fitted on these documents; otherwise that of the collection.
     documents : iterable of Document
         Stored in one transaction.
-    vectors : iterable of (str, float32 array (p, d))
-        The texts of the documents in their order, and the vectors of their pieces; may be iterated again.
+    make_shards : callable
+        Called in a thread of its own while the documents are written; they are stored when it has returned. Nobody else can
+        write to the home meanwhile.
     reading : mapping, optional
         How files are read that are added later.
     progress : callable, optional
@@ -61,7 +93,8 @@ def adopt(
     started = time.monotonic()
     with access.workspace.write_lock():
         with access.reading() as rows:
-            model, cutting, held = rows.model(), rows.record.cuts, rows.counts().documents
+            model, held = rows.model(), rows.counts().documents
+            first, index = rows.documents.next_seq(), rows.record.index_kind
         if held:
             raise InputError(
                 f"the collection {access.name} holds {held} documents; expected an empty one"
@@ -72,51 +105,41 @@ def adopt(
                 f"the encoder has other word vectors or another configuration than the collection {access.name}; "
                 "expected a fit of the collection's own"
             )
-        watched = partial(counted, stage="store", progress=progress)
-        report = upsert(access, [documents], "refuse", watched=watched)
-        record = record_of(encoder, [part.vectors for part in model.encoders])
-        with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
-            keep_reading(access, reading or {})
-            given = GivenVectors(PieceEncoder(encoder, cutting), vectors)
-            publish(access, encoder, record, progress, given=given.rows)
+        # after a kill it is swept, like a snapshot that no row names
+        plan = ShardPlan(first, index, access.folder / uuid.uuid4().hex[:12], progress)
+        make_directory(plan.folder)
+        try:
+            report, shards = _store(access, documents, make_shards, plan)
+            record = record_of(encoder, [part.vectors for part in model.encoders])
+            with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+                keep_reading(access, reading or {})
+                publish(access, encoder, record, progress, shards=shards)
+        finally:
+            shutil.rmtree(plan.folder, ignore_errors=True)  # what is left is swept
     return replace(report, fingerprint=encoder.fingerprint, seconds=time.monotonic() - started)
 
 
-class GivenVectors:
-    """Vectors that were made before, for texts that are asked for in the same order; what differs is encoded here.
+def _store(
+    access: CollectionAccess,
+    documents: Iterable[Document],
+    make_shards: MakeShards,
+    plan: ShardPlan,
+) -> tuple[IngestReport, Sequence[Path]]:
+    """Store documents while their shards are made; both, or none."""
+    with ThreadPoolExecutor(1) as pool:
+        shards = pool.submit(make_shards, plan)
 
-    Parameters
-    ----------
-    pieces : PieceEncoder
-    vectors : iterable
-        As for :func:`adopt`.
+        def all_documents() -> Iterator[Document]:
+            for document in documents:
+                if shards.done():
+                    shards.result()  # has it failed?
+                yield document
+            shards.result()  # before the documents are committed
 
-    Attributes
-    ----------
-    encoded : int
-        Texts that had to be encoded.
-    """
-
-    def __init__(self, pieces: PieceEncoder, vectors: Iterable[tuple[str, F32]]) -> None:
-        self._pieces = pieces
-        self._rest: Iterator[tuple[str, F32]] = iter(vectors)
-        self.encoded = 0
-
-    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
-        """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
-        found = [self._of(text) for text in texts]
-        counts = np.array([len(each) for each in found], dtype=np.int64)
-        if not found:
-            return np.zeros((0, self._pieces.encoder.dimension), np.float32), counts
-        return np.concatenate(found), counts
-
-    def _of(self, text: str) -> F32:
-        given = next(self._rest, None)
-        if given is not None and _same(given[0], text):
-            return given[1]
-        self.encoded += 1
-        return self._pieces.rows([text])[0]
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other and getattr(one, "weights", None) == getattr(other, "weights", None)
+        watched = partial(counted, stage="store", progress=plan.report)
+        try:
+            report = upsert(access, [all_documents()], "refuse", watched=watched)
+        except BaseException:
+            plan.stop.set()
+            raise
+        return report, shards.result()

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.arrays import F32
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.adopting import adopt
+from gem_index.collection.adopting import MakeShards, adopt
 from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
 from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
@@ -187,11 +186,11 @@ class Collection:
         self,
         encoder: Encoder,
         documents: Iterable[Document],
-        vectors: Iterable[tuple[str, F32]],
+        make_shards: MakeShards,
         reading: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> IngestReport:
-        """Fill an empty collection with documents whose vectors were made elsewhere, such as on a cluster.
+        """Fill an empty collection with documents that were encoded and indexed elsewhere: on a cluster.
 
         Parameters
         ----------
@@ -199,8 +198,9 @@ class Collection:
             That of the collection, fitted on these documents.
         documents : iterable of Document
             Stored in one transaction.
-        vectors : iterable of (str, float32 array (p, d))
-            The texts in the same order, and the vectors of their pieces; a text that differs is encoded here.
+        make_shards : callable
+            Takes a :class:`~gem_index.ShardPlan` and returns the folders of shards, which are index snapshots of consecutive
+            documents. Called in a thread of its own while the documents are written; they are stored when it has returned.
         reading : mapping, optional
             How files are read that are added later: arguments of a DocumentReader.
         progress : bool or callable, optional
@@ -213,7 +213,7 @@ class Collection:
             If the encoder is not a fit of the collection's.
         """
         with reporting(progress, "store") as show:
-            return adopt(self._access, encoder, documents, vectors, reading, show)
+            return adopt(self._access, encoder, documents, make_shards, reading, show)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -627,9 +627,9 @@ class Collection:
         where : mapping, optional
             A filter as for :meth:`search`; all documents without one.
         offset : int
-            So many are left out at the beginning; their texts are not read.
+            How many documents to pass over at the beginning; their texts are not read.
         limit : int, optional
-            At most so many; all by default.
+            The largest number of documents to return. By default all are returned.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from gem_index.collection.texts import CollectionTexts
 from gem_index.gem.combined import Encoder
 from gem_index.reading.cutting import Cutting, Piece
 
-__all__ = ["PieceEncoder", "expected_pieces", "index_fingerprint"]
+__all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
 
 _SAMPLE = 1000  # texts whose pieces are counted
 
@@ -23,6 +23,19 @@ def index_fingerprint(encoder: str, cutting: Cutting) -> str:
     if cutting.chunk is None:
         return encoder
     return f"{encoder} {json.dumps(cutting.fields, sort_keys=True)}"
+
+
+def embedded_pieces(texts: Sequence[str], cutting: Cutting) -> tuple[Sequence[str], I64]:
+    """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
+    if cutting.chunk is None:
+        return texts, np.ones(len(texts), np.int64)
+    parts = [_embedded(text, cutting.pieces(text), cutting) for text in texts]
+    counts = np.array([len(part) for part in parts], dtype=np.int64)
+    return [piece for part in parts for piece in part], counts
+
+
+def _embedded(text: str, pieces: Sequence[Piece], cutting: Cutting) -> list[str]:
+    return [text] if len(pieces) == 1 else [cutting.embedded(text, piece) for piece in pieces]
 
 
 def expected_pieces(texts: CollectionTexts, cutting: Cutting) -> int:
@@ -52,12 +65,8 @@ class PieceEncoder:
         return index_fingerprint(self.encoder.fingerprint, self.cutting)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
-        if self.cutting.chunk is None:
-            return texts, np.ones(len(texts), np.int64)
-        parts = [self.embedded(text) for text in texts]
-        counts = np.array([len(part) for part in parts], dtype=np.int64)
-        return [piece for part in parts for piece in part], counts
+        """Return what is embedded of all pieces; see :func:`embedded_pieces`."""
+        return embedded_pieces(texts, self.cutting)
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
         """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
@@ -76,9 +85,7 @@ class PieceEncoder:
 
     def parts_of(self, text: str, pieces: Sequence[Piece]) -> list[str]:
         """Return what is embedded of each of a text's pieces."""
-        if len(pieces) == 1:
-            return [text]
-        return [self.cutting.embedded(text, piece) for piece in pieces]
+        return _embedded(text, pieces, self.cutting)
 
     def best(self, texts: Sequence[str], query: F32) -> F32:
         """Return for each text the cosine of its best piece with a query, float32 (n,)."""

@@ -7,22 +7,18 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from gem_index.arrays import F32, I64
+from gem_index.arrays import F32
 from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.pieces import PieceEncoder, expected_pieces
 from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.texts import CollectionTexts
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
-from gem_index.index.dense import TRAINING_VECTORS
+from gem_index.index.dense import TRAINING_VECTORS, DenseIndex
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot import FileTable, Snapshot, SnapshotInputs
 from gem_index.progress import Progress
@@ -30,8 +26,6 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
 
 __all__ = ["publish"]
-
-Encode: TypeAlias = Callable[[Sequence[str]], tuple[F32, I64]]
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +44,8 @@ class _Plan:
         The new snapshot's.
     old : tuple of Path and FileTable, optional
         A sound snapshot of the same encoder, whose vectors and words are copied, and its files.
+    shards : sequence of Path
+        Snapshots of all documents that were made elsewhere.
     """
 
     record: CollectionRecord
@@ -57,6 +53,7 @@ class _Plan:
     inputs: SnapshotInputs
     directory: Path
     old: tuple[Path, FileTable] | None
+    shards: Sequence[Path]
 
 
 def publish(
@@ -67,7 +64,7 @@ def publish(
     *,
     reuse: bool = True,
     unfinished: RefitCheckpoint | None = None,
-    given: Encode | None = None,
+    shards: Sequence[Path] = (),
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
@@ -86,13 +83,12 @@ def publish(
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
         Resume from its checkpoints, and write new ones in case this process is killed.
-    given : callable, optional
-        Returns the vectors of the pieces of blocks of texts, and how many each has, where they were made before; called with
-        all texts, in their order.
+    shards : sequence of Path
+        Snapshots, made elsewhere, of all documents in their order.
     """
     started = time.monotonic()
     with access.reading() as rows:
-        plan = _plan(access, rows, encoder, progress, reuse, unfinished, given)
+        plan = _plan(access, rows, encoder, progress, reuse, unfinished, shards)
         kind, files = _write(plan)
     snapshot = SnapshotRecord(
         collection_id=access.id,
@@ -116,7 +112,7 @@ def _plan(
     progress: Progress | None,
     reuse: bool,
     unfinished: RefitCheckpoint | None,
-    given: Encode | None,
+    shards: Sequence[Path],
 ) -> _Plan:
     """Decide what to write, of which texts, and what to copy."""
     texts = CollectionTexts(rows.documents)
@@ -125,7 +121,7 @@ def _plan(
         if progress is not None:
             progress(stage, texts.position(last), len(texts))
 
-    def sample() -> npt.NDArray[np.float32]:
+    def sample() -> F32:
         vectors, _ = pieces.rows(texts.sample(TRAINING_VECTORS))
         return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
 
@@ -137,15 +133,16 @@ def _plan(
         dimension=encoder.dimension,
         fingerprint=pieces.fingerprint,
         texts=texts.blocks,
-        encode=given or pieces.rows,
+        encode=pieces.rows,
         parts=pieces.parts,
+        empty=lambda kind: DenseIndex.empty(encoder.dimension, kind, sample),
         metadata=texts.metadata,
-        sample=sample,
         report=report,
         checkpoint=None if unfinished is None else unfinished.checkpoint(kind),
     )
     old = _reusable(access.folder, rows.names.snapshot(access.id), inputs) if reuse else None
-    return _Plan(rows.record, texts, inputs, access.folder / uuid.uuid4().hex[:12], old)
+    directory = access.folder / uuid.uuid4().hex[:12]
+    return _Plan(rows.record, texts, inputs, directory, old, shards)
 
 
 def _reusable(
@@ -163,17 +160,21 @@ def _reusable(
 
 def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     """Write the files; return the kind of their index and their hashes."""
-    folder, files = plan.old or (None, None)
-    old = None if folder is None else (folder, plan.texts.seqs)
     try:
-        return plan.inputs.kind, Snapshot.write(plan.directory, plan.inputs, old, files)
+        return plan.inputs.kind, _write_as(plan, plan.inputs)
     except ConfigError as error:
         # a kind that is trained needs more documents than a small collection has
         _LOG.warning("%s; a flat one serves until then", error)
-        flat = replace(
-            plan.inputs, kind=resolve_kind("flat", 0, plan.inputs.dimension), checkpoint=None
-        )
-        return flat.kind, Snapshot.write(plan.directory, flat)
+        flat = resolve_kind("flat", 0, plan.inputs.dimension)
+        return flat, _write_as(plan, replace(plan.inputs, kind=flat, checkpoint=None))
+
+
+def _write_as(plan: _Plan, inputs: SnapshotInputs) -> FileTable:
+    if plan.shards:
+        return Snapshot.join(plan.directory, inputs, plan.shards, plan.texts.seqs)
+    folder, files = plan.old or (None, None)
+    old = None if folder is None else (folder, plan.texts.seqs)
+    return Snapshot.write(plan.directory, inputs, old, files)
 
 
 def _switch(

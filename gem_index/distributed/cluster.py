@@ -9,7 +9,7 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -203,8 +203,11 @@ class Cluster:
     # ------------------------------------------------------------------ workers
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._guarded(self.client.scheduler_info, n_workers=-1)["workers"]
-        return found
+        found: dict[str, Any] = self._guarded(self.client.scheduler_info, n_workers=-1)
+        if "workers" not in found:  # of a client that has lost its scheduler
+            raise self._lost("the connection is closed")
+        workers: dict[str, Any] = found["workers"]
+        return workers
 
     def _check_workers(self) -> None:
         """Check the version and the vectors of workers that have not been checked."""
@@ -299,8 +302,8 @@ class Cluster:
     def map(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return what a function returns for each of some tuples of arguments, in their order."""
         results: list[Any] = [None] * len(calls)
-        tasks = iter([Task(str(call[0]), function, call, i) for i, call in enumerate(calls)])
-        for task, future in self.run(lambda: next(tasks, None)):
+        tasks = [Task(str(call[0]), function, call, i) for i, call in enumerate(calls)]
+        for task, future in self.run_all(tasks):
             results[task.tag] = self.result(future)
         return results
 
@@ -336,6 +339,11 @@ class Cluster:
             workers=workers,
         )
         return future
+
+    def run_all(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Future]]:
+        """Run tasks that do not depend on one another; see :meth:`run`."""
+        rest = iter(tasks)
+        return self.run(lambda: next(rest, None))
 
     def run(self, next_task: Callable[[], Task | None]) -> Iterator[tuple[Task, Future]]:
         """Run tasks, a bounded number at a time, and yield each with its finished future, in the order in which they finish.

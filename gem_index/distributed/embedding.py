@@ -109,13 +109,11 @@ def embed(
         opened = open_table(target, encoder, chosen, cutting)
         with cluster.having(encoder) as shipped, reporting(progress, "embed") as report:
             job = _Job(shipped.fingerprint, parsed, chosen, opened.cutting)
-            tasks = iter(
-                [
-                    Task(str(partition), _embed, (job, partition, part))
-                    for partition, part in zip(partitions, data, strict=True)
-                ]
-            )
-            for done, (_, future) in enumerate(cluster.run(lambda: next(tasks, None)), 1):
+            tasks = [
+                Task(str(partition), _embed, (job, partition, part))
+                for partition, part in zip(partitions, data, strict=True)
+            ]
+            for done, (_, future) in enumerate(cluster.run_all(tasks), 1):
                 found, written, added = cluster.result(future)
                 total.add(found)
                 counts[0] += written

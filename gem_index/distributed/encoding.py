@@ -17,13 +17,13 @@ from gem_index.distributed.parts import (
     PartJob,
     make_parts,
     part_request,
-    require_pyarrow,
     write_part,
 )
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption
+from gem_index.targets.parquet import require_pyarrow
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from gem_index.collection.pieces import PieceEncoder
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
+from gem_index.distributed.manifest import Manifest
 from gem_index.distributed.partitions import PartReport
-from gem_index.distributed.parts import begin_parts, clear_parts, part_request
+from gem_index.distributed.parts import clear_parts, part_request
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.errors import InputError
@@ -24,6 +28,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
 from gem_index.progress import ProgressOption, reporting
+from gem_index.quoting import quoted_error
 from gem_index.reading import Cutting
 
 if TYPE_CHECKING:
@@ -31,7 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FitReport", "fit"]
 
+_LOG = logging.getLogger("gem_index.distributed")
+
 _FAN_IN = 8
+_SUM = re.compile(r"part-(\d{5,})\.npz")
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,8 @@ def fit(
         Paths, patterns and URLs of files that every worker reads.
     options : PartitionOptions, optional
     checkpoint : str or Path, optional
-        A folder that every worker can write to, or the URL of one, for the sum of each eight partitions: the same call
-        goes on where an earlier one stopped. It is emptied at the end.
+        A folder of this machine, or the URL of one, for the sum of each eight partitions: the same call goes on where an
+        earlier one stopped; the sums of another fit are forgotten. It is emptied at the end.
     checkpoint_options : mapping, optional
         Arguments of its fsspec file system.
     progress : bool or callable, optional
@@ -131,22 +139,28 @@ def fit_partitions(
         If there is no text.
     """
     with cluster.having(encoder.unfitted()) as shipped, reporting(progress, "fit") as report:
-        kept: set[str] = set()
+        kept = None
         if folder is not None:
-            begin_parts(cluster, folder, fit_request(encoder, partitions, cutting))
-            kept = set(folder.names())
-        tree = _Tree(len(partitions), folder, kept)
+            request = part_request(
+                encoder.unfitted(), partitions, fit=True, cutting=cutting and cutting.fields
+            )
+            kept = _KeptSums(folder, request)
+        sums_before = {} if kept is None else kept.read()
+        tree = _Tree(len(partitions), sums_before)
         leaves = [
             Task(
                 str(partition), _summarise, (shipped.fingerprint, partition, part, cutting), (0, i)
             )
             for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
-            if sums_name(i // _FAN_IN) not in kept
+            if i // _FAN_IN not in sums_before
         ]
         done = 0
         for task, future in cluster.run(tree.source(leaves)):
             tree.keep(task.tag, future)
-            if task.tag[0] == 0:
+            level, node = task.tag
+            if kept is not None and level == 1 and node not in sums_before:
+                kept.write(node, cluster.result(future))
+            if level == 0:
                 done += 1
                 if report is not None:
                     report("fit", done, len(leaves))
@@ -158,17 +172,70 @@ def fit_partitions(
     return sums.report
 
 
-def fit_request(
-    encoder: Encoder, partitions: Sequence[Partition], cutting: Cutting | None
-) -> dict[str, Any]:
-    """Return what the sums of a fit depend on, as JSON values."""
-    fields = None if cutting is None else cutting.fields
-    return part_request(encoder.unfitted(), partitions, fit=True, cutting=fields)
+class _KeptSums:
+    """The sums of the first level on this machine, from which a fit goes on that was stopped.
+
+    Parameters
+    ----------
+    folder : OutputFolder
+        Emptied if it holds the sums of another fit.
+    request : mapping
+        What they depend on, as JSON values.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or holds something else.
+    """
+
+    def __init__(self, folder: OutputFolder, request: Mapping[str, Any]) -> None:
+        self._folder = folder
+        before = Manifest.read(folder)
+        if before is not None and before.request != request:
+            if not before.request.get("fit"):
+                before.check(folder, request)
+            clear_parts(folder)
+            before = None
+        folder.make()
+        if before is None:
+            Manifest(request).write(folder)
+
+    def read(self) -> dict[int, _Sums]:
+        """Return the sums that an earlier run has kept, by number; damaged ones are left out."""
+        found = {}
+        for name in self._folder.names():
+            if match := _SUM.fullmatch(name):
+                try:
+                    found[int(match[1])] = _unpacked(self._folder.read(name))
+                except (OSError, ValueError, LookupError, TypeError, BadZipFile) as error:
+                    _LOG.warning("%s cannot be read (%s); summing again", name, error)
+        return found
+
+    def write(self, number: int, sums: _Sums) -> None:
+        """Keep a sum; a full disk is logged and does not stop the fit."""
+        arrays: dict[str, Any] = {
+            f"moment{i}": each.moment for i, each in enumerate(sums.statistics)
+        }
+        arrays["counts"] = np.array([each.sentences for each in sums.statistics])
+        arrays["report"] = np.array(json.dumps(asdict(sums.report)))
+        try:
+            with self._folder.writing(f"part-{number:05}.npz") as path, path.open("wb") as file:
+                np.savez(file, **arrays)
+        except OSError as error:
+            _LOG.warning("a sum was not kept for a fit that is stopped: %s", quoted_error(error))
 
 
-def sums_name(group: int) -> str:
-    """Return the name of the file for the sum of eight partitions."""
-    return f"part-{group:05}.npz"
+def _unpacked(content: bytes) -> _Sums:
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        statistics = []
+        for place, count in enumerate(found["counts"].tolist()):
+            moment = found[f"moment{place}"]
+            sums = CorpusStatistics(len(moment))
+            sums.moment, sums.sentences = moment, count
+            statistics.append(sums)
+        report = json.loads(str(found["report"]))
+    report["problems"] = [tuple(each) for each in report["problems"]]
+    return _Sums(statistics, PartReport(**report))
 
 
 class _Tree:
@@ -177,23 +244,17 @@ class _Tree:
     Parameters
     ----------
     leaves : int
-    folder : OutputFolder, optional
-        Keeps the sums of the first level.
-    kept : set of str
-        Names of files there: these sums are read, and their leaves are not needed.
+    kept : mapping of int to _Sums
+        Sums of the first level, whose leaves are not needed.
     """
 
-    def __init__(self, leaves: int, folder: OutputFolder | None, kept: set[str]) -> None:
+    def __init__(self, leaves: int, kept: Mapping[int, _Sums]) -> None:
         self._widths = [leaves]
         while self._widths[-1] > 1:
             self._widths.append(-(-self._widths[-1] // _FAN_IN))
         self._futures: dict[tuple[int, int], Future] = {}
-        self._folder = folder
-        groups = range(self._widths[1]) if len(self._widths) > 1 else range(0)
         self._ready = deque(
-            Task(f"kept sum {group}", _load, (folder, sums_name(group)), (1, group))
-            for group in groups
-            if sums_name(group) in kept
+            Task(f"kept sum {group}", _given, (sums,), (1, group)) for group, sums in kept.items()
         )
 
     @property
@@ -219,12 +280,11 @@ class _Tree:
         ]
         if all(part in self._futures for part in parts):
             sums = [self._futures.pop(part) for part in parts]
-            folder = self._folder if level == 0 else None
             self._ready.append(
                 Task(
                     f"sum {parent} of level {level + 1}",
                     _add,
-                    (sums, folder, sums_name(parent)),
+                    (sums,),
                     (level + 1, parent),
                 )
             )
@@ -245,34 +305,17 @@ def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutti
     return sums
 
 
-def _add(parts: list[_Sums], folder: OutputFolder | None, name: str) -> _Sums:
-    """Return the sum of the statistics of some partitions, in their order, and keep it in a file if there is a folder."""
+def _add(parts: list[_Sums]) -> _Sums:
+    """Return the sum of the statistics of some partitions, in their order."""
     first = parts[0].statistics
     total = _Sums([CorpusStatistics(len(each.moment)) for each in first], PartReport())
     for part in parts:
         total.report.add(part.report)
         for sums, statistics in zip(total.statistics, part.statistics, strict=True):
             sums.merge(statistics)
-    if folder is not None:
-        arrays: dict[str, Any] = {
-            f"moment{i}": each.moment for i, each in enumerate(total.statistics)
-        }
-        arrays["counts"] = np.array([each.sentences for each in total.statistics])
-        arrays["report"] = np.array(json.dumps(asdict(total.report)))
-        with folder.writing(name) as path, path.open("wb") as file:
-            np.savez(file, **arrays)
     return total
 
 
-def _load(folder: OutputFolder, name: str) -> _Sums:
+def _given(sums: _Sums) -> _Sums:
     """Return a sum that an earlier run has kept."""
-    with np.load(io.BytesIO(folder.read(name)), allow_pickle=False) as found:
-        statistics = []
-        for place, count in enumerate(found["counts"].tolist()):
-            moment = found[f"moment{place}"]
-            sums = CorpusStatistics(len(moment))
-            sums.moment, sums.sentences = moment, count
-            statistics.append(sums)
-        report = json.loads(str(found["report"]))
-    report["problems"] = [tuple(each) for each in report["problems"]]
-    return _Sums(statistics, PartReport(**report))
+    return sums

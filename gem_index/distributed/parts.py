@@ -14,18 +14,17 @@ from gem_index.distributed.inputs import Partition
 from gem_index.distributed.manifest import MANIFEST, Manifest, part_name
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder, is_url
-from gem_index.errors import InputError, MissingExtraError, WorkerMismatchError
+from gem_index.errors import InputError, WorkerMismatchError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_path
+from gem_index.targets.parquet import require_pyarrow
 
 __all__ = [
     "PartJob",
-    "begin_parts",
     "clear_parts",
     "make_parts",
     "part_request",
-    "require_pyarrow",
     "write_part",
 ]
 
@@ -48,22 +47,6 @@ class PartJob:
     fingerprint: str
     folder: OutputFolder
     options: Any = None
-
-
-def require_pyarrow() -> tuple[Any, Any]:
-    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "parquet") from error
-    return pa, pq
 
 
 def part_request(
@@ -101,19 +84,17 @@ def make_parts(
     WorkerMismatchError
         If a worker does not see the folder.
     """
-    before = begin_parts(cluster, folder, request)
+    before = _begin(cluster, folder, request)
     if before is not None:
         return before
     with cluster.having(encoder) as shipped, reporting(progress, "encode") as report:
         job = PartJob(shipped.fingerprint, folder, options)
-        tasks = iter(
-            [
-                Task(str(partition), work, (job, partition, part), i)
-                for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
-            ]
-        )
+        tasks = [
+            Task(str(partition), work, (job, partition, part), i)
+            for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
+        ]
         reports: dict[int, PartReport] = {}
-        for task, future in cluster.run(lambda: next(tasks, None)):
+        for task, future in cluster.run_all(tasks):
             reports[task.tag] = cluster.result(future)
             if report is not None:
                 report("encode", len(reports), len(partitions))
@@ -126,17 +107,17 @@ def make_parts(
 
 
 def clear_parts(folder: OutputFolder) -> None:
-    """Remove the files of partitions and their manifest, and the folder if it is a local one and empty then."""
+    """Remove the files of partitions and shards and their manifest, and the folder if it is a local one and empty then."""
     names = folder.names()
     for name in names:
-        if name == MANIFEST or name.startswith("part-"):
+        if name == MANIFEST or name.startswith(("part-", "shard-")):
             folder.remove(name)
     folder.remove_leftovers()
     if not is_url(folder.place) and names and not folder.names():
         Path(folder.place).rmdir()
 
 
-def begin_parts(
+def _begin(
     cluster: Cluster, folder: OutputFolder, request: Mapping[str, Any]
 ) -> list[PartReport] | None:
     """Write the manifest of a folder, or check that the one that is there is of the same request.
@@ -145,18 +126,14 @@ def begin_parts(
     -------
     list of PartReport, optional
         Of all partitions, if they are all there.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written or holds something else.
-    WorkerMismatchError
-        If a worker does not see it.
     """
     before = Manifest.read(folder)
     if before is not None:
         before.check(folder, request)
-        if before.reports is not None:
+        names = set(folder.names())
+        if before.reports is not None and all(
+            part_name(i) in names for i in range(len(before.reports))
+        ):
             return list(before.reports)
     folder.make()
     if before is None:
@@ -215,6 +192,7 @@ def write_part(
             schema,
             use_dictionary=False,
             compression="none",  # numbers of vectors hardly repeat
+            write_page_checksum=True,
         ) as writer,
     ):
         for block in columns(report):

@@ -25,6 +25,8 @@ StorageOptions = Mapping[str, Any]
 _MAGIC = "*?["
 # One upload makes the whole object visible; other storage is written under another name and renamed.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "memory"}
+# Bytes that s3fs asks for beyond those that are read; its own 50 MiB would bring three partitions for each.
+_READ_AHEAD = 2 << 20
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "modified")
 
 
@@ -55,6 +57,13 @@ def filesystem(url: str, options: StorageOptions) -> tuple[Any, str]:
         raise InputError(
             f"{quoted_path(url)} cannot be opened: {quoted_error(error)}; expected the URL of storage that fsspec knows"
         ) from error
+
+
+def _ahead(url: str, options: StorageOptions) -> dict[str, Any]:
+    """Return what a file of a URL is opened with beside its options."""
+    if not url.startswith(("s3://", "s3a://")):
+        return {}
+    return {"block_size": options.get("default_block_size", _READ_AHEAD)}
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class InputFile:
         else:
             system, path = filesystem(self.place, self.options)
             try:
-                stream = system.open(path, "rb")
+                stream = system.open(path, "rb", **_ahead(self.place, self.options))
             except OSError as error:
                 raise _unreadable(self.name, error) from error
             with stream:
@@ -295,7 +304,7 @@ class OutputFolder:
             return
         system, path = filesystem(self.place, self.options)
         system.invalidate_cache(path)
-        with system.open(f"{path}/{name}", "rb") as file:
+        with system.open(f"{path}/{name}", "rb", **_ahead(self.place, self.options)) as file:
             yield file
 
     @contextmanager

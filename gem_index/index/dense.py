@@ -110,6 +110,21 @@ class DenseIndex:
             self._index.remove_ids(faiss.IDSelectorBitmap(bits))
         return True
 
+    @property
+    def joinable(self) -> bool:
+        """Whether :meth:`join` can be used: not for graphs, and indexes that refine another's results."""
+        faiss = load_faiss()
+
+        joined = (faiss.IndexFlatCodes, faiss.IndexFastScan, faiss.IndexIVF)
+        return isinstance(self._codes(), joined)
+
+    def join(self, other: DenseIndex) -> None:
+        """Move the vectors of another index that was trained with this one behind the own ones."""
+        faiss = load_faiss()
+
+        shift = len(self) if isinstance(self._codes(), faiss.IndexIVF) else 0
+        self._index.merge_from(other._index, shift)
+
     def clear(self) -> None:
         """Remove all vectors; what the index was trained with is kept."""
         self._index.reset()
@@ -193,6 +208,14 @@ class DenseIndex:
             if len(positions) == k or asked >= len(self):
                 return positions, scores
             asked = min(len(self), max(4 * asked, int(_MARGIN * k * len(self) / most)))
+
+    def _codes(self) -> Any:
+        """Return the index behind a transformation of vectors, if there is one."""
+        faiss = load_faiss()
+
+        if isinstance(self._inner, faiss.IndexPreTransform):
+            return faiss.downcast_index(self._inner.index)
+        return self._inner
 
     def _search_once(
         self, query: F32, k: int, accepted: Mask | None

@@ -27,6 +27,7 @@ __all__ = ["LexicalIndex", "LexicalTail", "match_weights", "terms_of"]
 
 _ANALYSER = "gem_index"
 _TEXT, _ID = "text", "id"
+_META, _FILES = "meta.json", ".managed.json"  # tantivy's: the segments, and the names of all files
 _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
@@ -134,7 +135,7 @@ class LexicalIndex:
 
     def __init__(self, index: Any, folder: Path) -> None:
         self._folder = folder
-        meta = json.loads((folder / "meta.json").read_text())
+        meta = json.loads((folder / _META).read_text())
         self.documents = sum(segment["max_doc"] for segment in meta["segments"])
         index.register_tokenizer(_ANALYSER, _analyser())
         index.config_reader(reload_policy="manual")
@@ -217,6 +218,26 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
         return documents, terms
+
+    @staticmethod
+    def join(folder: Path, parts: Sequence[Path]) -> None:
+        """Make an index of the documents of several folders that :meth:`write` wrote, in a new one.
+
+        tantivy's segments are immutable files with names of their own: they are linked, and the lists of them concatenated.
+        """
+        folder.mkdir(mode=0o700)
+        metas = [json.loads((part / _META).read_text()) for part in parts]
+        files = [name for part in parts for name in json.loads((part / _FILES).read_text())]
+        for part in parts:
+            for path in part.iterdir():
+                if path.suffix not in (".json", ".lock"):
+                    (folder / path.name).hardlink_to(path)
+        whole = metas[0] | {
+            "segments": [segment for meta in metas for segment in meta["segments"]],
+            "opstamp": max(meta["opstamp"] for meta in metas),
+        }
+        (folder / _META).write_text(json.dumps(whole))
+        (folder / _FILES).write_text(json.dumps(sorted(set(files))))
 
     @classmethod
     def open(cls, folder: Path) -> LexicalIndex:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gem_index.arrays import F32, I64
 from gem_index.errors import CorruptionError
 
-__all__ = ["RowsWriter", "VectorRows", "continued", "numbered", "rows_digest"]
+__all__ = ["RowsWriter", "VectorRows", "continued", "linked", "numbered", "rows_digest"]
 
 _SCALE = np.float32(32767)
 _TYPE = np.dtype("<i2")
@@ -149,6 +149,13 @@ def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
     return writer
 
 
+def linked(folder: Path, olds: Sequence[Path]) -> None:
+    """Link the rows of several folders into a new one, one after the other."""
+    folder.mkdir(mode=0o700)
+    for number, path in enumerate(path for old in olds for path in _files(old)):
+        numbered(folder, number).hardlink_to(path)
+
+
 def rows_digest(path: Path, rows: int, dimension: int) -> str:
     """Return the SHA-256 of the first rows of a file."""
     found = hashlib.sha256()
@@ -163,7 +170,7 @@ def numbered(folder: Path, number: int) -> Path:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{_SUFFIX}"))
+    return sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: int(path.stem))
 
 
 def _floats(rows: npt.NDArray[np.int16]) -> F32:

@@ -22,7 +22,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.pieces import PieceIndex
-from gem_index.index.rows import RowsWriter, VectorRows, continued, numbered
+from gem_index.index.rows import RowsWriter, VectorRows, continued, linked, numbered
 
 __all__ = ["FileTable", "Snapshot", "SnapshotInputs"]
 
@@ -53,10 +53,10 @@ class SnapshotInputs:
         Turns b texts into the float32 vectors of their pieces (p, dimension), and how many each has, int64 (b,).
     parts : callable
         Turns b texts into their pieces, in order, and how many each has, int64 (b,).
-    metadata : callable
-        As ``texts``, with the documents' metadata as JSON.
-    sample : callable
-        Returns vectors to train the index with.
+    empty : callable
+        Returns an index of a kind without vectors, trained if it needs training.
+    metadata : callable, optional
+        As ``texts``, with the documents' metadata as JSON; without it a snapshot has no files of fields.
     report : callable
         Called with the name of a stage and the id up to which it is done.
     checkpoint : Checkpoint, optional
@@ -69,8 +69,8 @@ class SnapshotInputs:
     texts: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]]
     encode: Callable[[Sequence[str]], tuple[F32, I64]]
     parts: Callable[[Sequence[str]], tuple[Sequence[str], I64]]
-    metadata: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]]
-    sample: Callable[[], npt.NDArray[np.float32]]
+    empty: Callable[[IndexKind], DenseIndex]
+    metadata: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]] | None = None
     report: Callable[[str, int], None] = lambda _stage, _last: None
     checkpoint: Checkpoint | None = None
 
@@ -143,28 +143,53 @@ class Snapshot:
             taken = None if old is None else _load_old(*old)
             built = None if taken is None else _extend(new, taken, folder / _ROWS)
             built = built or _build(new, folder / _ROWS)
-            built.index.write(folder / _INDEX)
-            np.save(folder / _IDS, built.ids)
-            if len(built.index) != len(built.ids):
-                np.save(folder / _COUNTS, built.counts)
-            if len(built.ids) >= _LEAST_DOCUMENTS:
-                _write_fields(folder / _FIELDS, new, taken)
-            documents, words = _write_words(folder / _WORDS, new, taken)
-            meta = {
-                "magic": _MAGIC,
-                "version": _VERSION,
-                "kind": new.kind.name,
-                "factory": new.kind.factory,
-                "vectors": len(built.index),
-                "dimension": new.dimension,
-                "fingerprint": new.fingerprint,
-                "documents": documents,
-                "words": words,
-            }
-            (folder / _META).write_text(json.dumps(meta, indent=1) + "\n")
+            _write_built(folder, new, built, taken)
+            _write_meta(folder, new, built, *_write_words(folder / _WORDS, new, taken))
 
         publish_directory(directory, fill)
         return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
+
+    @staticmethod
+    def join(directory: Path, new: SnapshotInputs, shards: Sequence[Path], ids: Ids) -> FileTable:
+        """Write the snapshot of the documents of several, its shards, as :meth:`write` does: nothing is encoded again.
+
+        Parameters
+        ----------
+        directory : Path
+            The directory to create; must not exist, and lies in the file system of the shards.
+        new : SnapshotInputs
+        shards : sequence of Path
+            Snapshots by the same encoder, all of one kind, whose ids ascend from one to the next; their files are linked.
+            If that kind was trained for them, all begin with one trained index.
+        ids : int64 array (n,)
+            The documents that they are to hold.
+
+        Returns
+        -------
+        mapping
+            Hash and size of each file.
+
+        Raises
+        ------
+        CorruptionError
+            If a shard cannot be read, or they hold other documents.
+        """
+
+        def fill(folder: Path) -> None:
+            every = [_load_old(shard) for shard in shards]
+            built = _join(new, every, folder / _ROWS)
+            if not np.array_equal(built.ids, ids):
+                raise CorruptionError(
+                    f"found {len(built.ids)} documents in {len(every)} shards; expected the {len(ids)} of the collection"
+                )
+            _write_built(folder, new, built, None)
+            LexicalIndex.join(folder / _WORDS, [shard / _WORDS for shard in shards])
+            _write_meta(
+                folder, new, built, sum(s.documents for s in every), sum(s.words for s in every)
+            )
+
+        publish_directory(directory, fill)
+        return _table(directory, {})
 
     @classmethod
     def open(cls, directory: Path, files: FileTable) -> Snapshot:
@@ -253,10 +278,37 @@ def _vectors(
     return VectorRows.open(directory / _ROWS, dimension) if (directory / _ROWS).is_dir() else None
 
 
+def _write_built(folder: Path, new: SnapshotInputs, built: Built, old: _OldSnapshot | None) -> None:
+    """Write the index, what its positions stand for, and the fields of metadata."""
+    built.index.write(folder / _INDEX)
+    np.save(folder / _IDS, built.ids)
+    if len(built.index) != len(built.ids):
+        np.save(folder / _COUNTS, built.counts)
+    if new.metadata is not None and len(built.ids) >= _LEAST_DOCUMENTS:
+        _write_fields(folder / _FIELDS, new.metadata, old)
+
+
+def _write_meta(
+    folder: Path, new: SnapshotInputs, built: Built, documents: int, words: int
+) -> None:
+    meta = {
+        "magic": _MAGIC,
+        "version": _VERSION,
+        "kind": new.kind.name,
+        "factory": new.kind.factory,
+        "vectors": len(built.index),
+        "dimension": new.dimension,
+        "fingerprint": new.fingerprint,
+        "documents": documents,
+        "words": words,
+    }
+    (folder / _META).write_text(json.dumps(meta, indent=1) + "\n")
+
+
 def _build(new: SnapshotInputs, rows: Path) -> Built:
     start = None if new.checkpoint is None else new.checkpoint.load(new.dimension)
     if start is None:
-        index = DenseIndex.empty(new.dimension, new.kind, new.sample)
+        index = new.empty(new.kind)
         if new.checkpoint is not None:
             start = new.checkpoint.begin(index, new.dimension)
         else:
@@ -298,21 +350,32 @@ class _OldSnapshot:
     kept: npt.NDArray[np.bool_]
     factory: str
     vectors: DenseIndex | VectorRows | None
+    documents: int
+    words: int
 
     @property
     def last(self) -> int:
         return int(self.ids[-1]) if len(self.ids) else 0
 
 
-def _load_old(directory: Path, alive: Ids) -> _OldSnapshot:
+def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
     ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
     meta = json.loads((directory / _META).read_text())
     kind = IndexKind(meta["kind"], meta["factory"])
-    kept = np.isin(ids, alive, assume_unique=True)
+    kept = np.full(len(ids), True) if alive is None else np.isin(ids, alive, assume_unique=True)
     counts = _counts(directory, len(ids))
     index = DenseIndex.open(directory / _INDEX)
     vectors = _vectors(directory, index, kind.exact, meta["dimension"])
-    return _OldSnapshot(directory, np.asarray(ids), counts, kept, kind.factory, vectors)
+    return _OldSnapshot(
+        directory,
+        np.asarray(ids),
+        counts,
+        kept,
+        kind.factory,
+        vectors,
+        meta["documents"],
+        meta["words"],
+    )
 
 
 def _extend(new: SnapshotInputs, old: _OldSnapshot, rows: Path) -> Built | None:
@@ -327,7 +390,7 @@ def _extend(new: SnapshotInputs, old: _OldSnapshot, rows: Path) -> Built | None:
         if not filled:
             index.clear()
     else:
-        index, filled = DenseIndex.empty(new.dimension, new.kind, new.sample), False
+        index, filled = new.empty(new.kind), False
     linked = complete and isinstance(old.vectors, VectorRows)
     writer = (
         continued(old.directory / _ROWS, rows, new.dimension) if linked else _new_rows(new, rows)
@@ -346,14 +409,39 @@ def _extend(new: SnapshotInputs, old: _OldSnapshot, rows: Path) -> Built | None:
     return _add_after(new, start, old.last)
 
 
-def _write_fields(folder: Path, new: SnapshotInputs, old: _OldSnapshot | None) -> None:
+def _join(new: SnapshotInputs, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
+    """Put the vectors of shards one after the other: codes as they are if they are of the new kind, else values."""
+    ids = np.concatenate([shard.ids for shard in shards])
+    counts = np.concatenate([shard.counts for shard in shards])
+    if all(shard.factory == new.kind.factory for shard in shards):
+        index = DenseIndex.read(shards[0].directory / _INDEX)
+        for shard in shards[1:]:
+            index.join(DenseIndex.read(shard.directory / _INDEX))
+        if not new.kind.exact:
+            linked(rows, [shard.directory / _ROWS for shard in shards])
+        return Built(index, ids, counts, None)
+    built = Built(new.empty(new.kind), ids, counts, _new_rows(new, rows))
+    with built.rows or nullcontext():
+        for shard in shards:
+            assert shard.vectors is not None
+            for begin in range(0, len(shard.vectors), _BLOCK):
+                places = np.arange(begin, min(begin + _BLOCK, len(shard.vectors)))
+                built.add(shard.vectors.take(places))
+    return built
+
+
+def _write_fields(
+    folder: Path,
+    metadata: Callable[[int], Iterable[tuple[Ids, Sequence[str]]]],
+    old: _OldSnapshot | None,
+) -> None:
     """Write the metadata by field, and read only that of new documents."""
     known = None if old is None else _fields(old.directory)
     if old is None or known is None:
         writer, after = FieldsWriter(), 0
     else:
         writer, after = FieldsWriter(known, old.kept), old.last
-    for _, texts in new.metadata(after):
+    for _, texts in metadata(after):
         writer.append(texts)
     writer.write(folder)
 
@@ -369,7 +457,6 @@ def _write_words(folder: Path, new: SnapshotInputs, old: _OldSnapshot | None) ->
 
     if old is None:
         return LexicalIndex.write(folder, blocks(0))
-    meta = json.loads((old.directory / _META).read_text())
     dead = old.ids[~old.kept]
     documents, words = LexicalIndex.write(folder, blocks(old.last), old.directory / _WORDS, dead)
-    return meta["documents"] + documents, meta["words"] + words
+    return old.documents + documents, old.words + words

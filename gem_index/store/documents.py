@@ -10,7 +10,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import ColumnElement, Connection, CursorResult, delete, func, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    column,
+    delete,
+    func,
+    select,
+    table,
+    true,
+)
 from sqlalchemy.exc import OperationalError
 
 from gem_index.documents import Document, content_hash
@@ -65,6 +75,12 @@ class DocumentRepository:
     ) -> Upsert:
         """Return an upsert that takes documents from several sources, and counts the pieces that they are cut into."""
         return Upsert(self._connection, self._collection_id, on_existing, cutting or Cutting())
+
+    def next_seq(self) -> int:
+        """Return the seq of the next document that is written, of any collection; later ones follow without gaps."""
+        kept = table("sqlite_sequence", column("name"), column("seq"))
+        last = select(kept.c.seq).where(kept.c.name == documents.name)
+        return int(self._connection.scalar(last) or 0) + 1
 
     def upsert(
         self, items: Iterable[Document], on_existing: OnExisting = "replace"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from cluster_inputs import sentences
+from cluster_inputs import sentences, stopped_fit
+from gem_index import open_provider
+from gem_index.distributed import connected, fit
+from gem_index.reading import DocumentReader
 
 
 @pytest.fixture
@@ -42,6 +46,26 @@ def test_fit_and_encode(gem, corpus):
     refused = gem(*line, "--texts")
     assert refused.status == 2
     assert "out holds vectors of another request, which differs in texts; expected" in refused.err
+
+
+def test_a_fit_goes_on_from_what_was_summed(gem, corpus):
+    for i in range(20):
+        (corpus / f"part{i:02}.txt").write_text("\n".join(sentences(20, seed=i)))
+    expected = gem("fit", "calm", "part*.txt", "--scheduler", "local", "--json").json
+    kept = corpus / "home" / "fits" / "model"
+
+    encoder = open_provider(model="calm", home=corpus / "home").encoder.unfitted()
+    reader = DocumentReader(["part*.txt"])
+    with connected("local") as client, stopped_fit(sums=1):
+        fit(client, encoder, reader, checkpoint=kept)
+    path = next(kept.glob("part-*.npz"))
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays["counts"] = arrays["counts"] + 1000  # to tell that it is used
+    np.savez(path, **arrays)
+    found = gem("fit", "model", "part*.txt", "--scheduler", "local", "--json").json
+    assert found["sentences"] == expected["sentences"] + 1000
+    assert not list((corpus / "home" / "fits").iterdir())
 
 
 def test_build(gem, corpus):

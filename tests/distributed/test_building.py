@@ -9,19 +9,24 @@ import numpy as np
 import pytest
 
 from cluster_inputs import sentences, write_inputs
-from cluster_processes import killing
+from cluster_processes import killing, wait_for
+from distributed import Client, LocalCluster
 from gem_index import Collection, Cutting, Document, GemEncoder
 from gem_index.collection.pieces import PieceEncoder
-from gem_index.distributed import PartitionOptions, build_shards
+from gem_index.distributed import PartitionOptions, build_shards, connected, sharding
 from gem_index.distributed.manifest import MANIFEST
 from gem_index.errors import (
     ConfigError,
+    CorruptionError,
     DuplicateIdError,
+    HomeBusyError,
     InputError,
     NameTakenError,
     NotIndexedError,
     RecordError,
+    SchedulerUnavailableError,
 )
+from gem_index.index.dense import DenseIndex
 from gem_index.reading import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=1024)
@@ -60,7 +65,7 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
     assert report.ingest.fingerprint == found.encoder.fingerprint
     assert found.reading == home.collection("local").reading == {"text_fields": ["text*2"]}
     assert {"fit", "encode", "store", "index words"} <= set(told)
-    assert not list((home.root / "parts").iterdir())
+    assert [path.name for path in (home.root / "parts").iterdir()] == ["cluster~lock"]
     check_alike(found, home.collection("local"))
 
 
@@ -89,6 +94,66 @@ def test_large_approximate_indexes(client, home, tmp_path):
     build_shards(client, home, "cluster", [str(path)], index="IVF16,SQ8", options=SMALL)
     check_alike(home.collection("cluster"), home.collection("local"))
     assert home.collection("cluster").status().index.kind == "IVF16,SQ8"
+
+
+@pytest.mark.parametrize("kind", ["pq", "hnsw"])
+def test_shards_become_the_files_of_one_machine(client, home, tmp_path, monkeypatch, kind):
+    path = tmp_path / "x.txt"
+    path.write_text("\n".join(f"{text} {i}" for i, text in enumerate(sentences(3000))))
+    home.build("other", [Document(id="1", text="a cup of tea")])  # numbers of documents go on
+    home.build("local", DocumentReader([str(path)]), index=kind)
+    monkeypatch.setattr("gem_index.distributed.sharding._LEAST", 500)
+    options = PartitionOptions(partition_bytes=4096)
+    build_shards(client, home, "cluster", [str(path)], index=kind, options=options)
+    one, other = (home.collection(name) for name in ("cluster", "local"))
+    check_alike(one, other)
+    folders = [snapshot_of(home, name) for name in ("cluster", "local")]
+    shards = list((folders[0] / "rows").iterdir())
+    if kind == "pq":
+        codes = [DenseIndex.open(folder / "vectors.faiss") for folder in folders]
+        for query in other.encoder.encode(["a cup of tea", "two ducks swimming 17"]):
+            np.testing.assert_array_equal(*(index.nearest(query, 3000) for index in codes))
+        assert len(shards) > 3
+    joined = b"".join(path.read_bytes() for path in sorted(shards))
+    assert joined == (folders[1] / "rows" / "0000.i16").read_bytes()
+    segments = json.loads((folders[0] / "words" / "meta.json").read_text())["segments"]
+    assert len(segments) > 3
+    one.compact()
+    check_alike(one, other)
+    assert len(list((snapshot_of(home, "cluster") / "rows").iterdir())) == 1
+
+
+def snapshot_of(home, name):
+    """The folder of a collection's files."""
+    with home.collection(name)._access.reading() as rows:
+        record = rows.names.snapshot(rows.record.id)
+    return home.collection(name)._access.folder / record.directory
+
+
+def test_shards_that_are_there_are_not_made_again(client, inputs, home, monkeypatch, tmp_path):
+    parts = tmp_path / "shared"
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        with pytest.raises(OSError, match="No space"):
+            build_shards(client, home, "faq", inputs, parts=parts)
+    shard = parts / "shard-00000.zip"
+    content = shard.read_bytes()
+    assert "faq" not in home
+    damaged = bytearray(content)
+    damaged[len(damaged) // 3] ^= 255
+    shard.write_bytes(damaged)
+    with pytest.raises(CorruptionError, match=r"shard-00000\.zip cannot be read .*; run it again"):
+        build_shards(client, home, "faq", inputs, parts=parts)
+    assert not shard.exists()
+    shard.write_bytes(content)
+    time = shard.stat().st_mtime_ns
+    seen = []
+    fetch = sharding._fetch
+    monkeypatch.setattr(sharding, "_fetch", lambda *a: (seen.append(shard.stat()), fetch(*a)))
+    build_shards(client, home, "faq", inputs, parts=parts)
+    assert [each.st_mtime_ns for each in seen] == [time]
+    home.build("local", DocumentReader(inputs))
+    check_alike(home.collection("faq"), home.collection("local"))
 
 
 def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp_path):
@@ -121,7 +186,75 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
     check_alike(home.collection("faq"), home.collection("local"))
     assert report.ingest.documents == len(home.collection("local"))
     assert not parts.exists()
-    assert not parts.with_name("shared-fit").exists()
+    assert not parts.with_name("shared~fit").exists()
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut", "changed"])
+def test_a_part_that_is_damaged_between_runs_is_made_again(
+    client, inputs, home, monkeypatch, damage
+):
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        with pytest.raises(OSError, match="No space"):
+            build_shards(client, home, "faq", inputs)
+    path = home.root / "parts" / "faq" / "part-00001.parquet"
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[:-500])
+    if damage == "changed":  # a vector
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    for shard in path.parent.glob("shard-*.zip"):
+        shard.unlink()
+    if damage != "removed":
+        with pytest.raises(
+            CorruptionError, match=r"part-00001\.parquet cannot be read .*run it again"
+        ):
+            build_shards(client, home, "faq", inputs)
+    build_shards(client, home, "faq", inputs)
+    home.build("local", DocumentReader(inputs))
+    check_alike(home.collection("faq"), home.collection("local"))
+    assert not path.parent.exists()
+
+
+def test_two_builds_of_one_collection(client, inputs, home, monkeypatch):
+    adopt = Collection.adopt
+
+    def meanwhile(self, *rest):
+        with pytest.raises(HomeBusyError, match="another process builds the collection faq"):
+            build_shards(client, home, "faq", inputs[:1])
+        return adopt(self, *rest)
+
+    monkeypatch.setattr(Collection, "adopt", meanwhile)
+    build_shards(client, home, "faq", inputs)
+    assert home.collection("faq").verify() == []
+
+
+def test_a_build_that_was_killed_before_it_was_published(client, inputs, home, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.adopting.publish", lambda *_, **__: fail())
+        with pytest.raises(NotIndexedError):
+            build_shards(client, home, "faq", inputs)
+    assert (home.root / "parts" / "faq").exists()
+    with pytest.raises(InputError, match="fit and index its documents: gem-index refit faq"):
+        build_shards(client, home, "faq", inputs)
+    assert not (home.root / "parts" / "faq").exists()
+    home.collection("faq").refit()
+    with pytest.raises(InputError, match="expected a new one: add to it"):
+        build_shards(client, home, "faq", inputs)
+
+
+def test_collections_whose_names_are_alike(client, inputs, home, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        with pytest.raises(OSError, match="No space"):
+            build_shards(client, home, "faq-fit", inputs)
+    build_shards(client, home, "faq", inputs)
+    parts = home.root / "parts"
+    assert (parts / "faq-fit" / MANIFEST).exists()
+    build_shards(client, home, "faq-fit", inputs, parts=tmp_path / "shared")
+    assert {path.name for path in parts.iterdir()} == {"faq~lock", "faq-fit~lock"}
 
 
 def test_workers_killed_in_a_build(own_cluster, inputs, home, tmp_path):
@@ -132,6 +265,57 @@ def test_workers_killed_in_a_build(own_cluster, inputs, home, tmp_path):
         build_shards(own_cluster, home, "cluster", [*inputs, str(path)], options=SMALL)
     home.build("local", DocumentReader([*inputs, str(path)]))
     check_alike(home.collection("cluster"), home.collection("local"))
+
+
+def test_workers_killed_while_shards_are_made(own_cluster, home, tmp_path, monkeypatch):
+    path = tmp_path / "x.txt"
+    path.write_text("\n".join(sentences(4000, seed=9)))
+    monkeypatch.setattr(sharding, "_LEAST", 200)
+    make, deaths = sharding.Sharding.make, []
+
+    def shaken(self, plan):
+        with killing(own_cluster, every=0.2, times=3, seed=3) as killed:
+            folders = make(self, plan)
+            wait_for(lambda: len(killed) == 3)
+        deaths.extend(killed)
+        assert len(folders) > 5
+        return folders
+
+    monkeypatch.setattr(sharding.Sharding, "make", shaken)
+    build_shards(own_cluster, home, "cluster", [str(path)], options=SMALL)
+    assert len(deaths) == 3
+    home.build("local", DocumentReader([str(path)]))
+    check_alike(home.collection("cluster"), home.collection("local"))
+
+
+def test_a_scheduler_lost_while_shards_are_made(home, inputs, tmp_path, monkeypatch):
+    make = sharding.Sharding.make
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+
+        def cut(self, plan):
+            cluster.close()
+            return make(self, plan)
+
+        with Client(cluster, set_as_default=False) as client, monkeypatch.context() as patch:
+            patch.setattr(sharding.Sharding, "make", cut)
+            with pytest.raises(SchedulerUnavailableError):
+                build_shards(client, home, "faq", inputs, options=SMALL)
+    assert "faq" not in home  # nothing was stored
+    parts = {path.name: path.stat().st_mtime_ns for path in (home.root / "parts" / "faq").iterdir()}
+    assert sum(name.startswith("part-") for name in parts) > 3
+    seen = []
+
+    def look(self, plan):
+        seen.append({each.name: each.stat().st_mtime_ns for each in folder.iterdir()})
+        return make(self, plan)
+
+    folder = home.root / "parts" / "faq"
+    monkeypatch.setattr(sharding.Sharding, "make", look)
+    with connected("local") as client:
+        build_shards(client, home, "faq", inputs, options=SMALL)
+    assert parts.items() <= seen[0].items()  # nothing was encoded again
+    home.build("local", DocumentReader(inputs))
+    check_alike(home.collection("faq"), home.collection("local"))
 
 
 def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
@@ -166,22 +350,48 @@ def fail():
 
 
 class TestAdopting:
-    def test_a_text_that_differs_is_encoded_here(self, home):
+    def test_a_collection_that_holds_documents(self, home):
         found = home.create_collection("faq", vectors="wordllama")
-        texts = ["two ducks swimming", "a cup of tea", "open a bank account"]
-        encoder = found.encoder.unfitted().fit(texts)
-        vectors = encoder.encode(texts)
-        given = [(text, row[None]) for text, row in zip(texts, vectors, strict=True)]
-        given[1] = ("another", np.zeros((1, 256), np.float32))
-        documents = [Document(id=str(i), text=text) for i, text in enumerate(texts)]
-        report = found.adopt(encoder, documents, given, {"id_field": "key"})
-        assert (report.added, report.fingerprint) == (3, encoder.fingerprint)
-        assert found.search("a cup of tea", mode="dense")[0].score == pytest.approx(1)
-        assert found.reading == {"id_field": "key"}
-        with pytest.raises(InputError, match="holds 3 documents; expected an empty one"):
-            found.adopt(encoder, documents, given)
+        found.ingest([Document(id="1", text="a cup of tea")])
+        encoder = found.encoder.unfitted().fit(["two ducks"])
+        with pytest.raises(InputError, match="holds 1 documents; expected an empty one"):
+            found.adopt(encoder, [], lambda _: fail())
 
     def test_an_encoder_of_another_kind(self, home, small_vectors):
         found = home.create_collection("faq", vectors="wordllama")
         with pytest.raises(ConfigError, match="other word vectors or another configuration"):
-            found.adopt(GemEncoder(small_vectors).fit(["two ducks"]), [], [])
+            found.adopt(GemEncoder(small_vectors).fit(["two ducks"]), [], lambda _: fail())
+
+    def test_both_or_none(self, home):
+        found = home.create_collection("faq", vectors="wordllama")
+        texts = ["two ducks swimming", "a cup of tea"]
+        encoder = found.encoder.unfitted().fit(texts)
+        documents = [Document(id=str(i), text=text) for i, text in enumerate(texts)]
+        with pytest.raises(OSError, match="No space"):
+            found.adopt(encoder, documents, lambda _: fail())
+        plans = []
+
+        def make(plan):
+            plans.append(plan)
+            assert plan.stop.wait(60)  # told that they are not needed
+            return []
+
+        with pytest.raises(DuplicateIdError):
+            found.adopt(encoder, documents * 2000, make)  # more than one batch
+        assert not plans[0].folder.exists()
+        assert len(found) == 0
+        assert found.verify() == []
+
+    def test_shards_of_other_documents(self, home):
+        found = home.create_collection("faq", vectors="wordllama")
+        texts = ["two ducks swimming", "a cup of tea"]
+        encoder = found.encoder.unfitted().fit(texts)
+        documents = [Document(id=str(i), text=text) for i, text in enumerate(texts)]
+        other = home.build("other", documents[:1])
+        folder = next((home.root / "collections").glob("*/*/snapshot.json")).parent
+        with pytest.raises(NotIndexedError, match="found 1 documents in 1 shards; expected the 2"):
+            found.adopt(encoder, documents, lambda _: [folder])
+        assert other.documents == 1
+        assert [hit.id for hit in found.search("a cup of tea", k=1)] == ["1"]
+        found.refit()
+        assert found.verify() == []

@@ -7,10 +7,13 @@ from pathlib import Path
 import fsspec
 import pyarrow.parquet as pq
 import pytest
+import s3fs
 from moto.server import ThreadedMotoServer
 
-from gem_index.distributed import PartitionOptions, encode, fit
+from gem_index.distributed import PartitionOptions, build_shards, encode, fit, sharding
+from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder
+from gem_index.distributed.planning import plan
 from gem_index.errors import InputError
 from gem_index.reading import DocumentReader
 
@@ -70,6 +73,31 @@ def test_from_s3_to_s3(client, inputs, encoder, storage):
         )  # fmt: skip
 
 
+def test_a_collection_whose_parts_and_shards_lie_in_s3(client, inputs, home, storage, monkeypatch):
+    monkeypatch.setattr(sharding, "_LEAST", 100)
+    system = fsspec.filesystem("s3", **storage)
+    system.mkdir("building")
+    seen = []
+    monkeypatch.setattr(
+        sharding, "_fetch", lambda *a, fetch=sharding._fetch: (seen.append(str(a[1])), fetch(*a))
+    )
+    build_shards(
+        client, home, "faq", inputs, parts="s3://building/parts", parts_options=storage,
+        options=PartitionOptions(partition_bytes=2048),
+    )  # fmt: skip
+    home.build("local", DocumentReader(inputs))
+    found, local = home.collection("faq"), home.collection("local")
+    assert len(found) == len(local)
+    for query in ("renew a visa", "two ducks swimming"):
+        assert [hit.id for hit in found.search(query, k=5)] == [
+            hit.id for hit in local.search(query, k=5)
+        ]
+    assert len(seen) > 3
+    assert found.verify() == []
+    system.invalidate_cache()
+    assert not system.exists("building/parts") or not system.ls("building/parts")
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -93,6 +121,29 @@ def test_a_bucket_that_cannot_be_written(client, inputs, encoder, storage):
         InputError, match="cannot write to s3://nobucket/out: .*expected a writable"
     ):
         encode(client, encoder, inputs, "s3://nobucket/out", output_options=storage)
+
+
+@pytest.mark.parametrize("options", [{}, {"default_block_size": 1 << 20}])
+def test_a_partition_does_not_bring_those_behind_it(storage, monkeypatch, options):
+    line = b"where is the bank of the river? " * 31 + b"and of the two ducks swimming?\n"
+    system = fsspec.filesystem("s3", **storage)
+    system.makedirs("large", exist_ok=True)
+    system.pipe_file("large/a.txt", line * (24 * 1024))
+    size, fetched = 24 * 1024 * len(line), []
+    fetch = s3fs.core.S3File._fetch_range
+
+    def counted(file, start, end):
+        fetched.append(end - start)
+        return fetch(file, start, end)
+
+    monkeypatch.setattr(s3fs.core.S3File, "_fetch_range", counted)
+    reader = DocumentReader(["s3://large/a.txt"])
+    parts = plan(reader, partition_bytes=4 << 20, storage_options={**storage, **options})
+    assert len(parts) == 6
+    read = sum(len(text) + 1 for part in parts for text in part.texts(None, PartReport()))
+    assert read == size
+    # lines are counted, then read; what is beyond a part and what tells a compressed file come to less than this
+    assert 2 * size < sum(fetched) < (3 if options else 4) * size
 
 
 def test_storage_without_atomic_uploads_is_renamed(tmp_path):

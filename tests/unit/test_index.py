@@ -299,7 +299,10 @@ def generation(ids, vectors, kind=FLAT):
         encoded.extend(block)
         return vectors[[places[text] for text in block]], np.ones(len(block), np.int64)
 
-    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, blocks, lambda: vectors)
+    def empty(kind):
+        return DenseIndex.empty(16, kind, lambda: vectors)
+
+    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, empty, blocks)
     return new, encoded
 
 
@@ -408,8 +411,8 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         blocks,
         lambda t: (np.ones((len(t), 4), np.float32), np.ones(len(t), int)),
         whole,
+        lambda kind: DenseIndex.empty(4, kind, list),
         blocks,
-        list,
     )
     with pytest.raises(OSError, match="No space"):
         Snapshot.write(tmp_path / "c" / "gen", new)

@@ -1,0 +1,235 @@
+"""Shards of an index: snapshots of consecutive documents that workers make of the files of partitions."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+
+from gem_index.arrays import F32
+from gem_index.collection.adopting import ShardPlan
+from gem_index.collection.pieces import embedded_pieces, index_fingerprint
+from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.document_parts import DocumentPart
+from gem_index.distributed.places import OutputFolder
+from gem_index.errors import ConfigError, CorruptionError
+from gem_index.gem.combined import Encoder
+from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread
+from gem_index.index.hits import Ids
+from gem_index.index.kinds import IndexKind, resolve_kind
+from gem_index.index.snapshot import Snapshot, SnapshotInputs
+from gem_index.quoting import quoted_error
+from gem_index.reading.cutting import Cutting
+
+__all__ = ["Sharding"]
+
+_LEAST = 50_000  # documents of a shard: a search asks each, so many small files share one
+_BLANK = "shard-index.faiss"
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """The documents of some files that follow one another.
+
+    Attributes
+    ----------
+    number : int
+    parts : sequence of DocumentPart
+    first : int
+        The ``seq`` of its first document; the others follow.
+    """
+
+    number: int
+    parts: Sequence[DocumentPart]
+    first: int
+
+    def __str__(self) -> str:
+        return f"shard-{self.number:05}.zip"
+
+    @property
+    def count(self) -> int:
+        return sum(part.count for part in self.parts)
+
+
+@dataclass(frozen=True)
+class _ShardJob:
+    """What all shards share.
+
+    Attributes
+    ----------
+    folder : OutputFolder
+    kind : IndexKind
+    dimension : int
+    fingerprint : str
+        Of the index: of the encoder, and how texts are cut.
+    cutting : Cutting
+    blank : str
+        SHA-256 of the trained index that every shard begins with.
+    """
+
+    folder: OutputFolder
+    kind: IndexKind
+    dimension: int
+    fingerprint: str
+    cutting: Cutting
+    blank: str
+
+    def mark(self, shard: _Shard) -> bytes:
+        """Return what the file of a shard is known by."""
+        counts = [(part.number, part.count) for part in shard.parts]
+        made_of = [shard.first, counts, self.kind.factory, self.fingerprint, self.blank]
+        return sha256(json.dumps(made_of).encode()).hexdigest().encode()
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Makes the shards of a collection's index on a cluster.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    encoder : Encoder
+        That made the vectors.
+    folder : OutputFolder
+        Of the parts and of the shards.
+    parts : sequence of DocumentPart
+    cutting : Cutting
+    """
+
+    cluster: Cluster
+    encoder: Encoder
+    folder: OutputFolder
+    parts: Sequence[DocumentPart]
+    cutting: Cutting
+
+    def make(self, plan: ShardPlan) -> Sequence[Path]:
+        """Return the folders of the shards of all documents, in their order.
+
+        Raises
+        ------
+        PartitionError, SchedulerUnavailableError
+            If the cluster fails.
+        CorruptionError
+            If the file of a shard cannot be read.
+        """
+        job = self._job(plan.index)
+        shards = list(_shards_of(self.parts, plan.first))
+        total, done = sum(each.count for each in shards), 0
+        tasks = [Task(str(each), _make_shard, (job, each), each) for each in shards]
+        for task, future in self.cluster.run_all(tasks):
+            self.cluster.result(future)
+            if plan.stop.is_set():
+                break
+            _fetch(job, task.tag, plan.folder)
+            done += task.tag.count
+            if plan.report is not None:
+                plan.report("index words", done, total)
+        return [plan.folder / str(each) for each in shards]
+
+    def _job(self, name: str) -> _ShardJob:
+        """Train an index on vectors at even intervals, as one machine does, and put it where the workers find it."""
+        dimension = self.encoder.dimension
+        pieces = sum(part.count for part in self.parts)
+        if self.cutting.chunk is not None:
+            calls = [(part, dimension) for part in self.parts]
+            pieces = sum(self.cluster.map(DocumentPart.count_pieces, calls))
+        kind, index = self._blank(resolve_kind(name, pieces, dimension))
+        with self.folder.writing(_BLANK) as path:
+            index.write(path)
+            blank = sha256(path.read_bytes()).hexdigest()
+        fingerprint = index_fingerprint(self.encoder.fingerprint, self.cutting)
+        return _ShardJob(self.folder, kind, dimension, fingerprint, self.cutting, blank)
+
+    def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
+        """Return an empty index of a kind that can be put together from shards: one of exact vectors if this cannot."""
+        dimension = self.encoder.dimension
+        try:
+            index = DenseIndex.empty(dimension, kind, self._sample)
+            if index.joinable:
+                return kind, index
+        except ConfigError:
+            pass  # too few documents to train it: told when they are published
+        flat = resolve_kind("flat", 0, dimension)
+        return flat, DenseIndex.empty(dimension, flat, self._sample)
+
+    def _sample(self) -> F32:
+        """Return the vectors that a collection on one machine is trained with."""
+        starts = np.cumsum([0, *(part.count for part in self.parts)])
+        wanted = spread(np.arange(starts[-1]), TRAINING_VECTORS)
+        calls = []
+        for part, begin in zip(self.parts, starts[:-1], strict=True):
+            here = wanted[(wanted >= begin) & (wanted < begin + part.count)] - begin
+            if len(here):
+                calls.append((part, here, self.encoder.dimension))
+        vectors = np.concatenate(self.cluster.map(DocumentPart.vectors_at, calls))
+        sample: F32 = vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
+        return sample
+
+
+def _shards_of(parts: Sequence[DocumentPart], first: int) -> Iterator[_Shard]:
+    """Put parts that follow one another together until they hold enough documents."""
+    number, begin, taken = 0, 0, 0
+    for end, part in enumerate(parts, 1):
+        taken += part.count
+        if taken >= _LEAST or (taken and end == len(parts)):
+            yield _Shard(number, parts[begin:end], first)
+            number, begin, first, taken = number + 1, end, first + taken, 0
+
+
+def _fetch(job: _ShardJob, shard: _Shard, folder: Path) -> None:
+    """Unpack the file of a shard on this machine."""
+    try:
+        with job.folder.opened(str(shard)) as file, ZipFile(file) as packed:
+            packed.extractall(folder / str(shard))
+    except BadZipFile as error:
+        job.folder.remove(str(shard))
+        raise CorruptionError(
+            f"{shard!s} cannot be read ({quoted_error(error)}); run it again"
+        ) from error
+
+
+# ------------------------------------------------------------------ in the process of a worker
+
+
+def _make_shard(job: _ShardJob, shard: _Shard) -> None:
+    """Write the file of a shard, unless an earlier run has written it."""
+    try:
+        with job.folder.opened(str(shard)) as file, ZipFile(file) as packed:
+            if packed.comment == job.mark(shard):
+                return
+    except (FileNotFoundError, BadZipFile):
+        pass  # it is written, or written again
+
+    def texts(_after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        begin = shard.first
+        for part in shard.parts:
+            for block in part.texts():
+                yield np.arange(begin, begin + len(block)), block
+                begin += len(block)
+
+    vectors = chain.from_iterable(part.vectors(job.dimension) for part in shard.parts)
+    with tempfile.TemporaryDirectory(prefix="gem-index-") as temporary:
+        blank, snapshot = Path(temporary, "blank"), Path(temporary, "snapshot")
+        blank.write_bytes(job.folder.read(_BLANK))
+        inputs = SnapshotInputs(
+            kind=job.kind,
+            dimension=job.dimension,
+            fingerprint=job.fingerprint,
+            texts=texts,
+            encode=lambda _block: next(vectors),
+            parts=lambda block: embedded_pieces(block, job.cutting),
+            empty=lambda _kind: DenseIndex.read(blank),
+        )
+        Snapshot.write(snapshot, inputs)
+        with job.folder.writing(str(shard)) as path, ZipFile(path, "w") as packed:
+            for each in sorted(snapshot.rglob("*")):
+                if each.is_file() and each.suffix != ".lock":
+                    packed.write(each, each.relative_to(snapshot))
+            packed.comment = job.mark(shard)
