@@ -115,8 +115,10 @@ class DenseIndex:
         """Whether :meth:`join` can be used: not for graphs, and indexes that refine another's results."""
         faiss = load_faiss()
 
+        codes = self._codes()
         joined = (faiss.IndexFlatCodes, faiss.IndexFastScan, faiss.IndexIVF)
-        return isinstance(self._codes(), joined)
+        # FAISS 1.13 keeps the factors of RaBitQfs beside its codes, and merges the codes alone
+        return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
 
     def join(self, other: DenseIndex) -> None:
         """Move the vectors of another index that was trained with this one behind the own ones."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from zlib import crc32
 
+import faiss
 import numpy as np
 import pytest
 
@@ -64,10 +65,12 @@ def shards_of(kind, vectors, folder):
         yield folder / str(number)
 
 
-KINDS = ("flat", "pq", "rabitq", "sq8", "ivf", "PCA8,Flat", "IVF8,PQ4x4fs", "RaBitQfs")
+FACTORS_APART = hasattr(faiss.IndexRaBitQFastScan, "factors_storage")  # FAISS 1.13
+RABITQ = ("RaBitQfs", "IVF8,RaBitQfs")
+JOINED = ("flat", "pq", "rabitq", "sq8", "ivf", "PCA8,Flat", "IVF8,PQ4x4fs")
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", JOINED if FACTORS_APART else JOINED + RABITQ)
 def test_shards_of_a_kind_become_its_index(tmp_path, vectors, name):
     kind = resolve_kind(name, int(COUNTS.sum()), DIMENSION)
     new = inputs_of(kind, vectors)
@@ -87,7 +90,7 @@ def test_shards_of_a_kind_become_its_index(tmp_path, vectors, name):
     assert {path.parent.name for path in linked if path.is_file()} >= {"words"}
 
 
-@pytest.mark.parametrize("name", ["hnsw", "SQ8,RFlat"])
+@pytest.mark.parametrize("name", ["hnsw", "SQ8,RFlat", *(RABITQ if FACTORS_APART else ())])
 def test_kinds_that_cannot_be_joined_are_made_of_exact_vectors(tmp_path, vectors, name):
     kind = resolve_kind(name, int(COUNTS.sum()), DIMENSION)
     new = inputs_of(kind, vectors)
