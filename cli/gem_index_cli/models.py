@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,7 +95,7 @@ def _fit_on(
     encoder: Encoder,
     reader: DocumentReader,
     options: InputOptions,
-    checkpoint: Path | None = None,
+    checkpoint: Path,
 ) -> None:
     """Fit an encoder on a cluster; the same work goes on from the sums that one with this checkpoint has kept."""
     from gem_index.distributed import fit as fit_on
@@ -146,7 +147,7 @@ def encode(
             options.text_reader(inputs),
             options,
             output,
-            fit=fit,
+            home_of(context).root / "fits" if fit else None,
             texts=texts,
             as_json=as_json,
         )
@@ -184,31 +185,30 @@ def _encode_on(
     reader: DocumentReader,
     options: InputOptions,
     output: str,
+    fits: Path | None,
     *,
-    fit: bool,
     texts: bool,
     as_json: bool,
 ) -> None:
-    """Encode on a cluster, and print what was written."""
+    """Encode on a cluster, and print what was written; the encoder is fitted first if there is a folder for fits."""
     from gem_index.distributed import encode as encode_on
 
     if output.lower().endswith((".npy", ".parquet")):
         raise ConfigError(
             f"--output is {output!r:.200} with --scheduler; expected a folder or the URL of one, for a file of each part"
         )
-    with cluster.connected() as client:
-        if fit:
-            _fit_on(client, encoder, reader, options)
-        with progress_bar("encode") as progress:
-            found = encode_on(
-                client,
-                encoder,
-                reader,
-                output,
-                texts=texts,
-                options=cluster.partitions(options),
-                progress=progress,
-            )
+    with cluster.connected() as client, progress_bar("encode") as progress:
+        found = encode_on(
+            client,
+            encoder,
+            reader,
+            output,
+            texts=texts,
+            fit=fits is not None,
+            checkpoint=fits and fits / f"encode~{_digest(output)}",
+            options=cluster.partitions(options),
+            progress=progress,
+        )
     cluster.tell(options, found.problems, found.skipped)
     if as_json:
         print_json({key: value for key, value in asdict(found).items() if key != "problems"})
@@ -217,6 +217,12 @@ def _encode_on(
             f"{output}: {found.rows} rows of {found.dimension} dimensions in {found.parts} files, "
             f"{found.empty} without words."
         )
+
+
+def _digest(output: str) -> str:
+    """Return a short name for an output: its folder, wherever the command is run, or URL."""
+    place = output if "://" in output else str(Path(output).absolute())
+    return sha256(place.encode()).hexdigest()[:16]
 
 
 @takes(config=ConfigOptions, encoder=EncoderOptions)

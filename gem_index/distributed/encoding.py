@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gem_index.distributed.cluster import Cluster
+from gem_index.distributed.fitting import fit_partitions
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.parts import (
     PartJob,
+    clear_parts,
     make_parts,
     part_request,
     write_part,
@@ -70,8 +72,11 @@ def encode(
     output: str | Path,
     *,
     texts: bool = False,
+    fit: bool = False,
+    checkpoint: str | Path | None = None,
     options: PartitionOptions | None = None,
     output_options: StorageOptions | None = None,
+    checkpoint_options: StorageOptions | None = None,
     progress: ProgressOption = None,
 ) -> EncodeReport:
     """Encode texts that the workers of a cluster read, and write a Parquet file for each partition.
@@ -90,11 +95,15 @@ def encode(
         A folder that every worker can write to, or the URL of one.
     texts : bool
         Write the texts too.
+    fit : bool
+        Fit the encoder on the same texts first.
+    checkpoint : str or Path, optional
+        With ``fit``, where its sums are kept until all is written; as for :func:`fit`.
     options : PartitionOptions, optional
-    output_options : mapping, optional
-        Arguments of the fsspec file system of the output.
+    output_options, checkpoint_options : mapping, optional
+        Arguments of the fsspec file systems of the output and of the checkpoint.
     progress : bool or callable, optional
-        Called with ``encode``, the number of partitions done, and of all.
+        Called with ``encode`` (and ``fit`` before), the number of partitions done, and of all.
 
     Raises
     ------
@@ -112,10 +121,15 @@ def encode(
     Manifest.read(folder)  # what is wrong with it is told before the inputs are looked at
     cluster = Cluster(client)
     partitions, data = partitions_of(inputs, chosen, cluster)
+    sums = None if checkpoint is None else OutputFolder.of(checkpoint, checkpoint_options or {})
+    if fit:
+        fit_partitions(cluster, encoder, partitions, data, progress, folder=sums)
     request = part_request(encoder, partitions, texts=texts)
     reports = make_parts(
         cluster, encoder, partitions, data, folder, request, _encode, texts, progress
     )
+    if fit and sums is not None:
+        clear_parts(sums)
     return _report(encoder, reports)
 
 

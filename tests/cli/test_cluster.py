@@ -104,6 +104,7 @@ def test_bad_records(gem, corpus):
     assert "Skipped: a.jsonl line 302: the line is not JSON" in skipped.err
     rows = [json.loads(row) for row in (corpus / "bad.jsonl").read_text().splitlines()]
     assert [row["line"] for row in rows] == [301, 302]
+    assert not list((corpus / "home").glob("fits/*"))
 
 
 LOCAL = ("--scheduler", "local")

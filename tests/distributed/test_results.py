@@ -262,6 +262,32 @@ def test_a_fit_goes_on(client, inputs, encoder, tmp_path):
     assert not folder.exists()
 
 
+def test_an_encoding_that_fits_goes_on(client, inputs, encoder, tmp_path):
+    sums, calm = tmp_path / "sums", encoder.unfitted()
+    fit(client, calm, inputs, options=SMALL)
+    expected = encode(client, calm, inputs, tmp_path / "calm", options=SMALL)
+
+    def stop(stage, done, total):
+        if (stage, done) == ("encode", 1):
+            raise ZeroDivisionError
+
+    def run(progress):
+        return encode(
+            client, encoder.unfitted(), inputs, tmp_path / "out", fit=True, checkpoint=sums,
+            options=SMALL, progress=progress,
+        )  # fmt: skip
+
+    with pytest.raises(ZeroDivisionError):
+        run(stop)
+    told = []
+    assert run(lambda *each: told.append(each)) == expected
+    assert {stage for stage, _, _ in told} == {"encode"}  # nothing is summed again
+    assert not sums.exists()
+    ids, vectors, _ = vectors_of(tmp_path / "out")
+    assert ids == vectors_of(tmp_path / "calm")[0]
+    assert vectors.tobytes() == vectors_of(tmp_path / "calm")[1].tobytes()
+
+
 def test_the_sums_of_another_fit_are_forgotten(client, inputs, encoder, tmp_path):
     folder = tmp_path / "sums"
     with stopped_fit(sums=1):
