@@ -13,12 +13,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from gem_index import Collection, Home, ProgressOption, open_vectors
+from gem_index import Collection, Home, ProgressOption, SearchResult, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
 from langchain_gem.embeddings import GemEmbeddings
 
-__all__ = ["GemVectorStore", "search"]
+__all__ = ["GemVectorStore", "search", "search_many"]
 
 DEFAULT_COLLECTION = "langchain"
 
@@ -307,6 +307,30 @@ def search(
         hits = collection.search(query, k, filter, pieces=pieces, **options)
     except EmptyTextError:
         return []
+    return _scored(hits, pieces)
+
+
+def search_many(
+    collection: Collection,
+    queries: list[str],
+    k: int | None = 4,
+    filter: dict[str, Any] | None = None,
+    *,
+    pieces: bool = False,
+    **options: Any,
+) -> list[list[tuple[Document, float]]]:
+    """Search a collection with several queries at once; as :func:`search` for each of them, but for texts without words.
+
+    Raises
+    ------
+    EmptyTextError
+        If a text holds no word.
+    """
+    found = collection.search_many(queries, k, filter, pieces=pieces, **options)
+    return [_scored(hits, pieces) for hits in found]
+
+
+def _scored(hits: Sequence[SearchResult], pieces: bool) -> list[tuple[Document, float]]:
     found = (hit.as_row() if pieces else hit for hit in hits)
     return [
         (Document(id=hit.id, page_content=hit.text, metadata=dict(hit.metadata)), hit.score)

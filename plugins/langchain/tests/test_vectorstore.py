@@ -14,7 +14,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_gem import GemEmbeddings, GemReranker, GemRetriever, GemVectorStore
 
 import calls
-from gem_index import Home, open_provider
+from gem_index import Collection, Home, open_provider
 from gem_index.errors import (
     ConfigError,
     DuplicateIdError,
@@ -167,6 +167,42 @@ class TestSearch:
         assert await store.aget_by_ids(["tea"]) == []
         other = await GemVectorStore.afrom_texts(TEXTS, None, ids=IDS, collection_name="other")
         assert ids(await other.as_retriever().ainvoke("a cup of tea"))[0] == "tea"
+
+
+class TestBatches:
+    QUERIES = ("my visa", "a cup of tea", "my visa")
+
+    @pytest.fixture
+    def alone(self, store, monkeypatch):
+        """The answers to the queries, each searched alone; after which single searches fail."""
+        retriever = GemRetriever(collection="faq")
+        found = [retriever.invoke(query, k=3) for query in self.QUERIES]
+        monkeypatch.setattr(Collection, "search", lambda *_, **__: pytest.fail("a single search"))
+        return found
+
+    def test_queries_are_searched_together(self, alone):
+        retriever = GemRetriever(collection="faq", k=3)
+        found = retriever.batch(list(self.QUERIES))
+        assert found == alone
+        assert found[0][0] is not found[2][0]  # each may be changed
+        assert GemRetriever(collection="faq").batch(list(self.QUERIES), k=3) == alone
+        assert retriever.batch([]) == []
+
+    async def test_asynchronously_and_in_a_chain(self, alone):
+        retriever = GemRetriever(collection="faq", k=3)
+        assert await retriever.abatch(list(self.QUERIES)) == alone
+        chain = retriever | (lambda documents: documents[0].id)
+        assert chain.batch(list(self.QUERIES)) == ["visa", "tea", "visa"]
+
+    def test_each_query_has_its_own_error_or_none(self, store):
+        retriever = GemRetriever(collection="faq", k=1)
+        found = retriever.batch(["my visa", "..."])
+        assert [ids(each) for each in found] == [["visa"], []]
+        with pytest.raises(TypeError, match="limit"):
+            retriever.batch(["my visa"], limit=3)
+        errors = retriever.batch(["my visa"], return_exceptions=True, filter={"n": {"$near": 1}})
+        assert isinstance(errors[0], FilterError)
+        assert ids(retriever.invoke("a cup of tea")) == ["tea"]
 
 
 class TestPieces:
