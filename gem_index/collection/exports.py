@@ -152,7 +152,8 @@ def _write_parquet(
         [("id", text), ("text", text), ("metadata", text), ("vector", kind), ("weights", text)],
         metadata={"gem_index": json.dumps(head)},
     )
-    with parquet.ParquetWriter(file, schema) as writer:
+    # vectors, ids and texts hardly repeat: looking for values that do takes most of the time
+    with parquet.ParquetWriter(file, schema, use_dictionary=["metadata"]) as writer:
         for stored, vectors in blocks:
             columns = [
                 pyarrow.array([document.document_id for document in stored], text),

@@ -93,7 +93,8 @@ def _write_parquet(path: Path, dimension: int, encoded: Iterator[_Block]) -> Non
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "parquet") from error
     schema = pa.schema([("text", pa.string()), ("vector", pa.list_(pa.float32(), dimension))])
-    with pq.ParquetWriter(path, schema) as writer:
+    # vectors and texts hardly repeat: looking for values that do takes nine tenths of the time
+    with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
         for texts, vectors in encoded:
             column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
             writer.write_table(pa.table([pa.array(texts, pa.string()), column], schema=schema))

@@ -37,7 +37,7 @@ class ParquetTable(FolderTable):
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Write a file of the documents, and the files that held some of them again without these."""
-        pyarrow, parquet = require_pyarrow()
+        pyarrow, _ = require_pyarrow()
         batch = TargetBatch.of(documents, self.schema)
         columns = {
             "id": pyarrow.array(batch.ids, pyarrow.string()),
@@ -49,9 +49,7 @@ class ParquetTable(FolderTable):
         }
         if self.schema.texts:
             columns["text"] = pyarrow.array(batch.texts, pyarrow.string())
-        name = f"{uuid.uuid4().hex}.parquet"
-        with publish_file(self._folder / name) as file:
-            parquet.write_table(pyarrow.table(columns, metadata=self.schema.to_strings()), file)
+        name = self._write(pyarrow.table(columns, metadata=self.schema.to_strings()))
         self._commit(self._without(batch.ids) | {name: len(batch)})
         self._located().update(dict.fromkeys(batch.ids, name))
 
@@ -137,7 +135,7 @@ class ParquetTable(FolderTable):
 
     def _without(self, ids: Sequence[str]) -> dict[str, int]:
         """Write files again without some documents; return the files that then hold all others."""
-        pyarrow, parquet = require_pyarrow()
+        pyarrow, _ = require_pyarrow()
         located, files = self._located(), dict(self._files)
         gone = [identifier for identifier in ids if identifier in located]
         for name in {located[identifier] for identifier in gone}:
@@ -146,14 +144,21 @@ class ParquetTable(FolderTable):
             rest = table.filter(pyarrow.compute.invert(mask))
             del files[name]
             if rest.num_rows:
-                renewed = f"{uuid.uuid4().hex}.parquet"
-                with publish_file(self._folder / renewed) as file:
-                    parquet.write_table(rest, file)
+                renewed = self._write(rest)
                 files[renewed] = rest.num_rows
                 located.update(dict.fromkeys(rest["id"].to_pylist(), renewed))
         for identifier in gone:
             located.pop(identifier, None)
         return files
+
+    def _write(self, table: Any) -> str:
+        """Write a file, and return its name."""
+        _, parquet = require_pyarrow()
+        name = f"{uuid.uuid4().hex}.parquet"
+        with publish_file(self._folder / name) as file:
+            # vectors, ids and texts hardly repeat: looking for values that do takes nine tenths of the time
+            parquet.write_table(table, file, use_dictionary=["metadata"])
+        return name
 
     def _commit(self, files: dict[str, int]) -> None:
         """Write the manifest, and remove the files that it no longer names, also those of a killed push."""

@@ -140,7 +140,8 @@ def write_parquet(path: Path, vectors: VectorFile) -> None:
     numbers = pyarrow.from_numpy_dtype(vectors.dtype)
     kind = pyarrow.list_(numbers, vectors.dimension)
     schema = pyarrow.schema([("word", pyarrow.string()), ("vector", kind)])
-    with parquet.ParquetWriter(path, schema) as writer:
+    # words do not repeat, and numbers hardly
+    with parquet.ParquetWriter(path, schema, use_dictionary=False) as writer:
         for words, rows in vectors.chunks():
             column = pyarrow.FixedSizeListArray.from_arrays(
                 pyarrow.array(rows.astype(vectors.dtype).reshape(-1)), type=kind
