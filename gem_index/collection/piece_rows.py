@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,10 @@ def piece_rows(
     metadata: Sequence[Mapping[str, Any]],
 ) -> PieceRows:
     """Cut documents into rows."""
+    if cutting.chunk is None:
+        return PieceRows(
+            list(ids), list(map(str, texts)), list(metadata), list(texts), [1] * len(ids)
+        )
     rows = PieceRows([], [], [], [], [])
     for name, text, fields in zip(ids, texts, metadata, strict=True):
         pieces = cutting.pieces(text)
@@ -110,7 +114,7 @@ def piece_rows(
     return rows
 
 
-def left_rows(ids: Sequence[str], counts: Sequence[int], before: Iterable[int]) -> list[str]:
+def left_rows(ids: Sequence[str], counts: Sequence[int], before: Sequence[int]) -> list[str]:
     """Return the rows of earlier contents of documents that their new ones do not replace.
 
     Parameters
@@ -120,6 +124,8 @@ def left_rows(ids: Sequence[str], counts: Sequence[int], before: Iterable[int]) 
         How many rows each document has, and had; 0 for none.
     """
     left: list[str] = []
+    if not any(before):
+        return left
     for name, count, earlier in zip(ids, counts, before, strict=True):
         if earlier > count or (earlier == 1) != (count == 1):
             kept = set(row_ids(name, count))

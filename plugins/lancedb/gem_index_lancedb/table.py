@@ -68,9 +68,11 @@ class LanceDbTable:
         batch = TargetBatch.of(documents, self.schema)
         if not batch:
             return
-        vectors = np.array(batch.vectors, np.float32)
-        # LanceDB would embed the texts itself if all vectors were missing. NaN is not missing, and stored as such.
-        vectors[~vectors.any(axis=1)] = np.nan
+        vectors = np.asarray(batch.vectors, np.float32)
+        missing = ~vectors.any(axis=1)
+        if missing.any():
+            # LanceDB would embed the texts itself if all vectors were missing. NaN is not missing, and stored as such.
+            vectors = np.where(missing[:, None], np.float32(np.nan), vectors)
         schema = arrow_schema(self.schema)
         rows = pa.table(
             [
