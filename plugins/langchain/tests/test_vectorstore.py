@@ -192,12 +192,12 @@ class TestBatches:
         retriever = GemRetriever(collection="faq", k=3)
         assert await retriever.abatch(list(self.QUERIES)) == alone
         chain = retriever | (lambda documents: documents[0].id)
-        assert chain.batch(list(self.QUERIES)) == ["visa", "tea", "visa"]
+        assert chain.batch(list(self.QUERIES)) == [documents[0].id for documents in alone]
 
     def test_each_query_has_its_own_error_or_none(self, store):
         retriever = GemRetriever(collection="faq", k=1)
-        found = retriever.batch(["my visa", "..."])
-        assert [ids(each) for each in found] == [["visa"], []]
+        found = retriever.batch(["a cup of tea", "..."])
+        assert [ids(each) for each in found] == [["tea"], []]
         with pytest.raises(TypeError, match="limit"):
             retriever.batch(["my visa"], limit=3)
         errors = retriever.batch(["my visa"], return_exceptions=True, filter={"n": {"$near": 1}})
