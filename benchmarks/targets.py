@@ -65,7 +65,8 @@ def into_parquet(folder: Path, rows: Rows) -> None:
     import pyarrow.parquet as pq
 
     for number, batch in enumerate(rows.batches()):
-        pq.write_table(arrow_table(pa, batch), folder / f"{number}.parquet")
+        table = arrow_table(pa, batch)
+        pq.write_table(table, folder / f"{number}.parquet", use_dictionary=["metadata"])
 
 
 def into_faiss(folder: Path, rows: Rows) -> None:

@@ -93,10 +93,6 @@ def piece_rows(
     metadata: Sequence[Mapping[str, Any]],
 ) -> PieceRows:
     """Cut documents into rows."""
-    if cutting.chunk is None:
-        return PieceRows(
-            list(ids), list(map(str, texts)), list(metadata), list(texts), [1] * len(ids)
-        )
     rows = PieceRows([], [], [], [], [])
     for name, text, fields in zip(ids, texts, metadata, strict=True):
         pieces = cutting.pieces(text)
