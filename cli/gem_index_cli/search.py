@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,6 @@ from gem_index_cli.output import json_line, print_json, print_json_lines, print_
 from gem_index_cli.output_files import check_target
 from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
-from gem_index_cli.start import import_kernels
 
 if TYPE_CHECKING:
     from gem_index import Collection, SearchResult, SearchResults
@@ -154,7 +154,7 @@ def _prepare(collection: Collection) -> None:
     vectors = [encoder.vectors for encoder in collection.encoder.encoders]
     with ThreadPoolExecutor(1) as pool:
         loading = [pool.submit(v.load) for v in vectors if isinstance(v, SubwordVectors)]
-        import_kernels()
+        import_module("gem_index.kernels.windows")
     for each in loading:
         each.result()
 

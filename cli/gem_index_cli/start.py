@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from importlib import import_module
-from typing import Any
 
-__all__ = ["INTERRUPTED", "import_kernels", "main"]
+__all__ = ["INTERRUPTED", "main"]
 
 INTERRUPTED = 130
 """Exit status of an interrupted command: 128 and the number of SIGINT, as shells count."""
@@ -30,19 +28,3 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     finally:
         gc.freeze()  # else the interpreter looks for cycles among all objects, several times, before it ends
-
-
-def import_kernels() -> None:
-    """Import numba for a command that encodes a text or two, and would spend most of its time on imports.
-
-    numba imports ``scipy.linalg``, as much again as all of numba, to learn whether convolutions can use its BLAS; no kernel
-    has any. A later import of SciPy finds it.
-    """
-    if "scipy.linalg" in sys.modules:
-        return
-    hidden: dict[str, Any] = {"scipy.linalg": None}  # None: the import fails
-    sys.modules.update(hidden)
-    try:
-        import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.runtime import rtsys
 
 from gem_index.settings import load_settings
 
@@ -22,7 +24,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 _OPTIONS: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract"},
@@ -45,18 +46,41 @@ def compiled_part(function: _Function) -> _Function:
 
 
 def _compile(function: _Function, options: dict[str, Any]) -> Any:
+    kernel = numba.njit(**options)(function)
+    kernel._cache = _cache_of(function)
+    return kernel
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc] # numba has no annotations
+    """Machine code on disk, loaded without the declarations of numba that only a compilation needs.
+
+    numba's own cache imports and registers them first (lists, random numbers, polynomials, …), which takes longer than all
+    the rest of a search as a process.
+    """
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(signature, target)
+            if found is not None:
+                return found
+        return super().load_overload(signature, target)
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """Return where the machine code of a function is kept, as ``cache=True`` would."""
     try:
-        return numba.njit(**options)(function)
+        return _KernelCache(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
     folder = _folder_in_home()
     if folder is None:
-        return numba.njit(**(options | {"cache": False}))(function)
+        return NullCache()
     settings: Any = numba.config
     found, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)  # read once, here
     try:
-        return numba.njit(**options)(function)
+        return _KernelCache(function)
     finally:
         settings.CACHE_DIR = found
 

@@ -13,15 +13,14 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-assert "numba.np.arraymath" in sys.modules
-assert "scipy.linalg" not in sys.modules
-import scipy.linalg
+assert "numba" in sys.modules
+assert not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & set(sys.modules)
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()
 """
 
 
-def test_a_search_does_without_scipy_and_a_later_fit_finds_it(tmp_path) -> None:
+def test_a_search_loads_kernels_without_what_compiling_needs(tmp_path) -> None:
     made = Home(tmp_path).create_collection("c")
     made.ingest([("1", "renew a passport"), ("2", "open a bank account")])
     made.refit()

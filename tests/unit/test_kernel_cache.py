@@ -46,3 +46,45 @@ def test_a_service_that_can_write_its_home_alone(tmp_path, writable):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "6.0\n", done.stderr
     assert len(list(home.glob("compiled/**/*.nbi"))) == (1 if writable else 0)
+
+
+_AFTER_LOADING = """
+import sys
+from gem_index.kernels.compiled import compiled
+
+
+@compiled
+def doubled(number):
+    return 2.0 * number
+
+
+@compiled
+def total(numbers):
+    found = 0.0
+    for number in sorted([x for x in numbers]):
+        found += number
+    return found
+
+
+print(doubled(3.0), doubled.stats.cache_hits.total(), "numba.np.linalg" in sys.modules)
+if sys.argv[1:]:
+    import numpy as np
+
+    print(total(np.array([1.5, 2.0])), doubled(3), len(doubled.signatures))
+"""
+
+
+def test_loaded_code_does_without_declarations_and_what_is_compiled_then_has_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(_AFTER_LOADING)
+
+    def run(*arguments):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, str(script), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    assert run() == ["6.0 0 True"]  # compiles
+    assert run() == ["6.0 1 False"]
+    assert run("compile") == ["6.0 1 False", "3.5 6.0 2"]
