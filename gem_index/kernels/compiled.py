@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.caching import FunctionCache, NullCache
-from numba.core.runtime import rtsys
+from numba.core import caching
+from numba.core.runtime.nrt import rtsys
 
 from gem_index.settings import load_settings
 
 __all__ = ["compiled", "compiled_part"]
+
+_caching: Any = caching  # numba has no annotations
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -51,11 +53,10 @@ def _compile(function: _Function, options: dict[str, Any]) -> Any:
     return kernel
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc] # numba has no annotations
+class _KernelCache(_caching.FunctionCache):  # type: ignore[misc] # of a base without annotations
     """Machine code on disk, loaded without the declarations of numba that only a compilation needs.
 
-    numba's own cache imports and registers them first (lists, random numbers, polynomials, …), which takes longer than all
-    the rest of a search as a process.
+    numba's own cache imports and registers them first (lists, random numbers, polynomials, …): a tenth of a search as a process.
     """
 
     def load_overload(self, signature: Any, target: Any) -> Any:
@@ -76,7 +77,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
             raise
     folder = _folder_in_home()
     if folder is None:
-        return NullCache()
+        return _caching.NullCache()
     settings: Any = numba.config
     found, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)  # read once, here
     try:
