@@ -56,7 +56,8 @@ def _compile(function: _Function, options: dict[str, Any]) -> Any:
 class _KernelCache(_caching.FunctionCache):  # type: ignore[misc] # of a base without annotations
     """Machine code on disk, loaded without the declarations of numba that only a compilation needs.
 
-    numba's own cache imports and registers them first (lists, random numbers, polynomials, …): a tenth of a search as a process.
+    numba's own cache imports and registers them first (lists, random numbers, polynomials, …): a tenth of
+    a search as a process.
     """
 
     def load_overload(self, signature: Any, target: Any) -> Any:
