@@ -1,6 +1,6 @@
 """Large collections: kinds of index, modes of search, cost of ingest, and filters.
 
-``python -m benchmarks.collections kinds|modes|ingest|filters SENTENCES.txt [N]``; the sentences come from
+``python -m benchmarks.collections kinds|modes|large|ingest|filters SENTENCES.txt [N]``; the sentences come from
 ``python -m benchmarks.sentences``. Collections are written to ``/tmp`` (``GEM_INDEX_BENCH``).
 :mod:`benchmarks.peers` compares the search with that of other libraries.
 """
@@ -116,6 +116,51 @@ def modes(lines: list[str]) -> None:
             print(json.dumps(row), flush=True)
 
 
+def large(lines: list[str]) -> None:
+    """Time searches of a collection, and compare them with all vectors; it is built unless an earlier run has done so.
+
+    It may also come from ``gem-index build big SENTENCES.txt`` with the home ``large`` in the folder of benchmarks.
+    """
+    from gem_index import Home
+
+    home = Home(WORK / "large")
+    if "big" not in [info.name for info in home.collections()]:
+        started = time.perf_counter()
+        home.build("big", lines)
+        print(json.dumps({"build s": round(time.perf_counter() - started)}), flush=True)
+    collection = Home(WORK / "large").collection("big")
+    queries = shortened(lines)
+    begun = time.perf_counter()
+    collection.search(queries[0], k=10)
+    row: dict[str, object] = {
+        "documents": len(collection),
+        "first search s": round(time.perf_counter() - begun, 2),
+    }
+    found = []
+    for mode in ("dense", "lexical", "hybrid"):
+        times = []
+        for warm in (True, False):
+            for query in queries:
+                begun = time.perf_counter()
+                hits = collection.search(query, k=10, mode=mode)
+                if not warm:
+                    times.append(time.perf_counter() - begun)
+                    found += [[hit.score for hit in hits]] if mode == "dense" else []
+        row[f"{mode} p50 ms"] = round(1e3 * statistics.median(times), 2)
+        row[f"{mode} p95 ms"] = round(1e3 * sorted(times)[int(0.95 * len(times))], 2)
+    begun = time.perf_counter()
+    collection.search_many(queries, k=10, mode="dense")
+    row["queries/s together"] = round(len(queries) / (time.perf_counter() - begun))
+    asked = collection.encoder.encode(queries)
+    best = np.zeros((len(queries), 0), np.float32)
+    for start in range(0, len(lines), 50_000):
+        vectors = collection.encoder.encode(lines[start : start + 50_000])
+        best = np.sort(np.hstack([best, asked @ vectors.T]), axis=1)[:, -10:]
+    tenth = best[:, :1]
+    row["recall@10"] = round(float(np.mean(np.array(found) >= tenth - 1e-4)), 4)
+    print(json.dumps(row), flush=True)
+
+
 def ingest(lines: list[str]) -> None:
     """Time batches of 1,000 documents that are added to a growing collection."""
     from gem_index import Document, Home
@@ -188,7 +233,8 @@ def filters(lines: list[str]) -> None:
 def main() -> None:
     what, path = sys.argv[1], sys.argv[2]
     lines = read(path, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
-    {"kinds": kinds, "modes": modes, "ingest": ingest, "filters": filters}[what](lines)
+    steps = {"kinds": kinds, "modes": modes, "large": large, "ingest": ingest, "filters": filters}
+    steps[what](lines)
 
 
 if __name__ == "__main__":
