@@ -96,6 +96,19 @@ def run(name: str, root: Path, count: int, limit: float) -> dict[str, Any]:
     return record
 
 
+def built_ahead(name: str, root: Path, limit: float) -> None:
+    """Build a system for a later run, and print how long it took, or why it failed."""
+    if not isinstance(ENGINES[name], StoredEngine):
+        return
+    started = time.monotonic()
+    try:
+        built(name, root, started + limit)
+    except StepError as error:
+        print(f"{name}: {error.args[0]}", flush=True)
+    else:
+        print(f"{name}: built in {time.monotonic() - started:.0f} s", flush=True)
+
+
 def built(name: str, root: Path, stop: float) -> dict[str, Any]:
     """Build a system in an empty folder, unless it was; return what was measured."""
     kept = root / f"{name}.built.json"
@@ -170,6 +183,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results, a line a system (FOLDER/results.jsonl)")
     parser.add_argument("--limit", type=float, default=20, help="minutes for each system")
     parser.add_argument("--table", type=Path, help="write Markdown tables")
+    parser.add_argument(
+        "--build", action="store_true", help="only build; the next run without it searches"
+    )
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(ENGINES)
     if unknown := [name for name in names if name not in ENGINES]:
@@ -183,6 +199,9 @@ def main() -> None:
         largest = ENGINES[name].largest
         done = read_records(results).get((name, options.count), {"failed": "not run yet"})
         if "failed" not in done or (largest is not None and options.count > largest):
+            continue
+        if options.build:
+            built_ahead(name, root, 60 * options.limit)
             continue
         record = run(name, root, options.count, 60 * options.limit)
         with results.open("a") as file:
