@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import sqlite3
@@ -310,6 +311,8 @@ def _close_idle_connections() -> None:
     for database in list(_OPEN):
         database.close()
 
+
+atexit.register(_close_idle_connections)  # the last one removes SQLite's log
 
 FORK_GATE = ForkGate(_close_idle_connections)
 """SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""

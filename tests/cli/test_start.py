@@ -3,10 +3,13 @@
 import subprocess
 import sys
 
+import pytest
+
 from gem_index import Home
 
 SEARCH = """
 import sys
+
 from gem_index_cli.start import main
 
 try:
@@ -15,6 +18,8 @@ except SystemExit as end:
     assert not end.code, end.code
 assert "numba" in sys.modules
 assert not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & set(sys.modules)
+import pytest
+
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()
 """
@@ -34,3 +39,41 @@ def test_a_search_loads_kernels_without_what_compiling_needs(tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '"id": "1"' in done.stdout
+
+
+AFTER_OTHERS = """
+import atexit, threading
+from gem_index_cli.start import main
+
+threading.Thread(target=lambda: (threading.main_thread().join(), print("a thread"))).start()
+atexit.register(print, "registered before")
+try:
+    main()
+finally:
+    atexit.register(print, "registered later")
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["status"], 0), (["search", "c", "x"], 2), (["nonsense"], 2)]
+)
+def test_the_end_waits_for_threads_and_for_what_was_registered(tmp_path, arguments, status) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_OTHERS, "--home", str(tmp_path), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["a thread", "registered later"]
+
+
+MAIN = "from gem_index_cli.start import main; main()"
+
+
+def test_the_database_is_closed_at_the_end(tmp_path) -> None:
+    command = [sys.executable, "-c", MAIN, "--home", str(tmp_path)]
+    for arguments in (["build", "c", "-"], ["search", "c", "bank"]):
+        subprocess.run([*command, *arguments], input="a bank\n", text=True, check=True, timeout=300)
+        assert not list(tmp_path.glob("*-wal")) + list(tmp_path.glob("*-shm"))
