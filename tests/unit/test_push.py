@@ -239,6 +239,7 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
     monkeypatch.setattr(
         ParquetTarget, "unsupported", lambda _, fields: [n for n in fields if n == "x"]
     )
+    monkeypatch.setattr(ParquetTarget, "stores_json", lambda *_: False)
     faq.ingest([Document(id="odd", text="a river", metadata={"x": 1, "y": 2})])
     for work in (
         lambda: faq.push(url),
