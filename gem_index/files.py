@@ -386,14 +386,14 @@ def publish_file(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def create_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file of a new name, which no reader knows yet: complete and synced on return, absent on error."""
-    try:
-        with path.open("xb") as file:
+    with path.open("xb") as file:
+        try:
             yield file
             file.flush()
             os.fsync(file.fileno())
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
     sync_directory(path.parent)
 
 

@@ -19,7 +19,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
-from gem_index.targets import list_targets, open_target, registry
+from gem_index.targets import JsonObjects, list_targets, open_target, registry
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
@@ -254,6 +254,17 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
     faq.push(url, drop_unsupported=True)
     found = {document.id: document for document in open_target(url).live().documents()}
     assert found["odd"].metadata == {"y": 2}
+
+
+def test_metadata_that_a_target_stores_as_json_are_not_parsed(faq, url, monkeypatch):
+    faq.ingest([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
+    monkeypatch.setattr(ParquetTarget, "unsupported", lambda *_: 1 / 0)
+    monkeypatch.setattr(JsonObjects, "_parsed", property(lambda _: 1 / 0))
+    faq.push(url)
+    monkeypatch.undo()
+    found = {document.id: document.metadata for document in open_target(url).live().documents()}
+    assert found["m"] == {"n": [1, {"a": None}]}
+    assert found["d1"] == {}
 
 
 class TestPull:
