@@ -1,6 +1,8 @@
 """Pushing beyond the contract of targets: URLs, errors, notes, and two pushes at once."""
 
 from contextlib import closing
+from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,8 +119,24 @@ class TestRegistry:
         with pytest.raises(UnknownNameError, match="did you mean parquet"):
             open_target("parqet:///x")
 
+    @staticmethod
+    def no_package(name):
+        raise PackageNotFoundError(name)
+
+    def test_another_package_may_offer_a_known_scheme(self, tmp_path, monkeypatch):
+        offered = {"parquet": open_target(f"parquet://{tmp_path}/a").__class__}
+        found = {name: SimpleNamespace(load=lambda c=c: c) for name, c in offered.items()}
+        monkeypatch.setattr(registry, "_installed", lambda: found)
+        monkeypatch.setattr(registry, "distribution", self.no_package)
+        assert isinstance(open_target(f"parquet://{tmp_path}/a"), ParquetTarget)
+
+    def test_the_own_package_of_a_known_scheme_is_asked_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(registry, "entry_points", lambda **_: 1 / 0)
+        assert isinstance(open_target(f"parquet://{tmp_path}/a"), ParquetTarget)
+
     def test_a_missing_package_is_named(self, monkeypatch):
         monkeypatch.setattr(registry, "_installed", dict)
+        monkeypatch.setattr(registry, "distribution", self.no_package)
         with pytest.raises(MissingTargetError, match=r"pip install 'gem-index\[parquet\]'"):
             open_target("parquet:///x")
 
