@@ -26,6 +26,7 @@ __all__ = [
     "COMPRESSED",
     "UNPACKING_ERRORS",
     "check_encoding",
+    "create_file",
     "is_compressed",
     "make_directory",
     "open_input",
@@ -379,6 +380,20 @@ def publish_file(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_directory(path.parent)
+
+
+@contextmanager
+def create_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file of a new name, which no reader knows yet: complete and synced on return, absent on error."""
+    with path.open("xb") as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
     sync_directory(path.parent)
 
 

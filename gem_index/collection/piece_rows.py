@@ -33,7 +33,7 @@ class PieceRows:
 
     Attributes
     ----------
-    ids, texts, metadata : list (p,)
+    ids, texts, metadata : sequence (p,)
         Of the rows; the metadata of a piece hold its document's id, its number and its place.
     embedded : list of str (p,)
         What is embedded of each.
@@ -41,11 +41,11 @@ class PieceRows:
         How many rows each document has.
     """
 
-    ids: list[str]
-    texts: list[str]
-    metadata: list[Mapping[str, Any]]
-    embedded: list[str]
-    counts: list[int]
+    ids: Sequence[str]
+    texts: Sequence[str]
+    metadata: Sequence[Mapping[str, Any]]
+    embedded: Sequence[str]
+    counts: Sequence[int]
 
     @property
     def of_pieces(self) -> list[str]:
@@ -92,22 +92,30 @@ def piece_rows(
     texts: Sequence[str],
     metadata: Sequence[Mapping[str, Any]],
 ) -> PieceRows:
-    """Cut documents into rows."""
-    rows = PieceRows([], [], [], [], [])
-    for name, text, fields in zip(ids, texts, metadata, strict=True):
-        pieces = cutting.pieces(text)
-        rows.counts.append(len(pieces))
-        rows.ids.extend(row_ids(name, len(pieces)))
-        if len(pieces) == 1:
-            rows.texts.append(str(text))
-            rows.embedded.append(text)
-            rows.metadata.append(fields)
-            continue
-        for number, piece in enumerate(pieces, 1):
-            rows.texts.append(text[piece.start : piece.end])
-            rows.embedded.append(cutting.embedded(text, piece))
-            rows.metadata.append({**fields, **piece_fields(name, number, piece)})
-    return rows
+    """Cut documents into rows; the arguments are the rows where no document is long."""
+    cut = {
+        place: pieces
+        for place, text in enumerate(texts)
+        if len(text) >= cutting.shortest and len(pieces := cutting.pieces(text)) > 1
+    }
+    if not cut:
+        return PieceRows(ids, list(map(str, texts)), metadata, texts, [1] * len(ids))
+    rows: list[tuple[str, str, Mapping[str, Any], str]] = []
+    for place, (name, text, fields) in enumerate(zip(ids, texts, metadata, strict=True)):
+        if place not in cut:
+            rows.append((name, str(text), fields, text))
+        for number, piece in enumerate(cut.get(place, ()), 1):
+            rows.append(
+                (
+                    piece_id(name, number),
+                    text[piece.start : piece.end],
+                    {**fields, **piece_fields(name, number, piece)},
+                    cutting.embedded(text, piece),
+                )
+            )
+    names, parts, fields_of, embedded = zip(*rows, strict=True)
+    counts = [len(cut.get(place, (None,))) for place in range(len(ids))]
+    return PieceRows(names, parts, fields_of, embedded, counts)
 
 
 def left_rows(ids: Sequence[str], counts: Sequence[int], before: Sequence[int]) -> list[str]:

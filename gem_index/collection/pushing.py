@@ -7,11 +7,10 @@ staged table, which then replaces the live one.
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,9 +32,11 @@ from gem_index.errors import (
     TargetChangedError,
 )
 from gem_index.gem.combined import Encoder
+from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.batch import TargetBatch
+from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
@@ -79,9 +80,9 @@ class _Counts:
 class _Batch:
     """What is sent at once, and which contents of which documents it is, in how many pieces each."""
 
-    ids: list[str]
-    seqs: list[int]
-    pieces: list[int]
+    ids: Sequence[str]
+    seqs: Sequence[int]
+    pieces: Sequence[int]
     documents: TargetBatch
 
 
@@ -237,11 +238,11 @@ class _Push:
     def _write(self, table: TargetTable, record: TargetRecord) -> _Counts:
         """Send what the table does not hold, and delete what the collection does not."""
         with self._repository() as targets:
-            changed, held, pieces = targets.changed(record.id)
-            stale = targets.stale(record.id)
-            if len(changed) or stale:
-                targets.mark(record.id, complete=False)
             new = not targets.noted(record.id)
+            changed, held, pieces = targets.changed(record.id)
+            stale = [] if new else targets.stale(record.id)
+            if record.complete and (len(changed) or stale):
+                targets.mark(record.id, complete=False)
         added = updated = done = 0
         earlier = set(changed[held > 0].tolist())
         pieces_before = dict(
@@ -317,18 +318,11 @@ class _Push:
         with self._access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
             cutting = rows.record.cuts
-        cut = piece_rows(cutting, ids, texts, [json.loads(each) for each in as_json])
-        whole = len(cut.ids) == len(ids)
-        if not whole:
+        cut = piece_rows(cutting, ids, texts, JsonObjects(as_json))
+        if len(cut.ids) > len(ids):
             self._check_piece_ids(cut)
-        batch = batch_of(
-            self._target,
-            cut,
-            self._row_vectors(found, cut),
-            self._options,
-            as_json=as_json if whole else None,
-            new=new,
-        )
+        vectors = self._row_vectors(found, cut)
+        batch = batch_of(self._target, cut, vectors, self._options, new=new)
         return _Batch(ids, found, cut.counts, batch)
 
     def _check_piece_ids(self, cut: PieceRows) -> None:
@@ -340,9 +334,9 @@ class _Push:
 
     def _row_vectors(self, seqs: list[int], cut: PieceRows) -> F32:
         """Return the vectors of rows: of whole documents those that the collection has, of pieces encoded ones."""
-        whole = np.array(cut.counts) == 1
-        if whole.all():
+        if len(cut.ids) == len(seqs):
             return self._vectors(seqs, cut.embedded)
+        whole = np.array(cut.counts) == 1
         of_whole = np.repeat(whole, cut.counts)
         vectors = np.empty((len(cut.ids), self._encoder.dimension), np.float32)
         vectors[of_whole] = self._vectors(
@@ -351,7 +345,7 @@ class _Push:
         vectors[~of_whole] = self._encoder.encode(list(compress(cut.embedded, ~of_whole)))
         return vectors
 
-    def _vectors(self, seqs: list[int], texts: list[str]) -> F32:
+    def _vectors(self, seqs: Sequence[int], texts: Sequence[str]) -> F32:
         """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
         if self._view is None:
             self._view = self._access.view()
@@ -359,10 +353,12 @@ class _Push:
             self._view.encoder.fingerprint != self._encoder.fingerprint
         ):  # the model was fitted again meanwhile
             return self._encoder.encode(texts)
-        text_of = dict(zip(seqs, texts, strict=True))
-        return self._view.vectors(
-            np.array(seqs, np.int64), lambda missing: [text_of[seq] for seq in missing.tolist()]
-        )
+
+        def texts_of(missing: Ids) -> list[str]:
+            text_of = dict(zip(seqs, texts, strict=True))
+            return [text_of[seq] for seq in missing.tolist()]
+
+        return self._view.vectors(np.array(seqs, np.int64), texts_of)
 
     def _estimate(self, record: TargetRecord | None) -> _Counts:
         with self._access.reading() as rows:
@@ -379,13 +375,13 @@ class _Push:
     def _check_first(self) -> None:
         """Raise ConfigError if metadata of the first batch cannot be stored, before there is a table."""
         with self._access.reading() as rows:
-            first = rows.documents.seqs()[: self._options.batch].tolist()
+            first = rows.documents.seqs(self._options.batch).tolist()
         self._check_metadata(first)
 
     def _check_metadata(self, seqs: list[int]) -> None:
         with self._access.reading() as rows:
             _, ids, _, as_json = rows.documents.columns(seqs)
-        storable(self._target, ids, list(map(json.loads, as_json)), self._options.drop_unsupported)
+        storable(self._target, ids, JsonObjects(as_json), self._options.drop_unsupported)
 
     def _schema(self, record: TargetRecord) -> TargetSchema:
         return TargetSchema(

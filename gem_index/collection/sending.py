@@ -12,7 +12,8 @@ from gem_index.collection.piece_rows import PieceRows
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
-from gem_index.targets.protocol import Target, TargetTable
+from gem_index.targets.metadata import JsonObjects
+from gem_index.targets.protocol import JsonTarget, Target, TargetTable
 from gem_index.targets.retries import with_retries
 
 __all__ = ["PushOptions", "batch_of", "send", "storable"]
@@ -39,16 +40,19 @@ class PushOptions:
 def storable(
     target: Target,
     ids: Sequence[str],
-    metadata: list[Mapping[str, Any]],
+    metadata: Sequence[Mapping[str, Any]],
     drop_unsupported: bool,
-) -> list[Mapping[str, Any]]:
-    """Return the metadata of documents as far as a target can store it: the same list if it can store all.
+) -> Sequence[Mapping[str, Any]]:
+    """Return the metadata of documents as far as a target can store it: the same object if it can store all.
 
     Raises
     ------
     ConfigError
         If a field cannot be stored and is not to be left out.
     """
+    as_json = metadata.texts if isinstance(metadata, JsonObjects) else None
+    if as_json is not None and isinstance(target, JsonTarget) and target.stores_json(as_json):
+        return metadata
     unsupported = [target.unsupported(fields) for fields in metadata]
     if not any(unsupported):
         return metadata
@@ -71,10 +75,9 @@ def batch_of(
     vectors: F32,
     options: PushOptions,
     *,
-    as_json: Sequence[str] | None = None,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows with their vectors (p, d) as a target stores them; the last two arguments are those of the batch.
+    """Return rows with their vectors (p, d) as a target stores them; ``new`` is that of the batch.
 
     Raises
     ------
@@ -82,14 +85,8 @@ def batch_of(
         If a field cannot be stored and is not to be left out.
     """
     kept = storable(target, rows.ids, rows.metadata, options.drop_unsupported)
-    return TargetBatch(
-        rows.ids,
-        vectors,
-        rows.texts if options.texts else None,
-        kept,
-        as_json=as_json if kept is rows.metadata else None,
-        new=new,
-    )
+    texts = rows.texts if options.texts else None
+    return TargetBatch(rows.ids, vectors, texts, kept, new=new)
 
 
 def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:

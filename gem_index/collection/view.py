@@ -193,8 +193,13 @@ class View:
 
     def vectors(self, seqs: Ids, texts_of: Callable[[Ids], list[str]]) -> npt.NDArray[np.float32]:
         """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
-        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
+        snapshot = self.snapshot
+        if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
+            places = np.searchsorted(snapshot.ids, seqs)
+            if snapshot.index.whole(places).all():
+                return snapshot.index.take(places)  # not copied into a larger array
         there = among(seqs, self.tail_ids)
+        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
         places = np.searchsorted(self.tail_ids, seqs[there])
         there[there] = self.tail_counts[places] == 1
         found[there] = self._tail.take(np.searchsorted(self.tail_ids, seqs[there]))

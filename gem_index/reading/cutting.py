@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from gem_index.errors import ConfigError
+from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 
 __all__ = ["AUTO", "Cutting", "Piece"]
@@ -104,10 +106,19 @@ class Cutting:
     def _size(self) -> int:
         return _SIZE if self.chunk == AUTO else int(self.chunk or 0)
 
+    @property
+    def _longest(self) -> int:
+        """Words of the longest text that is not cut."""
+        return _LONG if self.chunk == AUTO else self._size
+
+    @cached_property
+    def shortest(self) -> int:
+        """Characters of the shortest text that may be cut: of a word each."""
+        return sys.maxsize if self.chunk is None else self._longest
+
     def pieces(self, text: str) -> list[Piece]:
         """Return the pieces of a text in order; a short one is a single piece."""
-        longest = _LONG if self.chunk == AUTO else self._size
-        if self.chunk is None or len(text) < longest or _words(text) <= longest:
+        if len(text) < self.shortest or _words(text) <= self._longest:
             return [Piece(0, len(text))]
         headings = list(_headings(text))
         turns = [found.start() for found in _PAGE_BREAK.finditer(text)]

@@ -159,11 +159,10 @@ class DocumentRepository:
 
     # ----------------------------------------------------------------- reading
 
-    def seqs(self) -> Seqs:
-        """Return the seqs of all documents, ascending."""
-        rows = self._connection.execute(
-            select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
-        )
+    def seqs(self, first: int | None = None) -> Seqs:
+        """Return the seqs of all documents, or of the first ones, ascending."""
+        query = select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
+        rows = self._connection.execute(query.limit(first))
         assert isinstance(rows, CursorResult)
         # read the driver's tuples directly: a collection may have millions of ids
         cursor: Any = rows.cursor
@@ -317,11 +316,20 @@ class DocumentRepository:
 
     def columns(self, seqs: Sequence[int]) -> tuple[list[int], list[str], list[str], list[str]]:
         """Return seqs, ids, texts and metadata as JSON of the documents with these seqs; missing documents are omitted."""
-        rows = self._connection.exec_driver_sql(
-            "SELECT seq, document_id, text, metadata, weights FROM documents "
-            "WHERE collection_id = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq",
-            (self._collection_id, json.dumps([int(seq) for seq in seqs])),
-        ).all()
+        wanted = [int(seq) for seq in seqs]
+        first, last = min(wanted, default=0), max(wanted, default=-1)
+        values: tuple[Any, ...] = (self._collection_id, first, last)
+        among = ""
+        if wanted != list(range(first, last + 1)):
+            among = "AND seq IN (SELECT value FROM json_each(?)) "
+            values += (json.dumps(wanted),)
+        # the driver's tuples, without an object of SQLAlchemy's for each row
+        cursor: Any = self._connection.exec_driver_sql(
+            "SELECT seq, document_id, text, metadata, weights FROM documents "  # noqa: S608 - parameters
+            f"WHERE collection_id = ? AND seq BETWEEN ? AND ? {among}ORDER BY seq",
+            values,
+        ).cursor
+        rows = cursor.fetchall()
         found, names, texts, metadata, weights = (
             map(list, zip(*rows, strict=True)) if rows else ([],) * 5
         )

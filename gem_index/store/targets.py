@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
+from gem_index.store.documents import DocumentRepository
 from gem_index.store.records import now
 from gem_index.store.schema import documents, target_documents, targets
 
@@ -118,6 +119,9 @@ class TargetRepository:
         pieces : int64 array (n,)
             How many rows of the target may be of the document.
         """
+        if not self.noted(target_id):
+            seqs = DocumentRepository(self._connection, self._collection_id).seqs()
+            return seqs, np.zeros_like(seqs), np.zeros_like(seqs)
         notes = target_documents.alias()
         # as JSON, because a million rows would be a million objects
         rows = self._connection.execute(

@@ -4,8 +4,9 @@ from gem_index.files import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest
-from gem_index.targets.metadata import integers_within
+from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
 from gem_index.targets.protocol import (
+    JsonTarget,
     Neighbour,
     Target,
     TargetDocument,
@@ -21,6 +22,8 @@ __all__ = [
     "FolderTable",
     "FolderTarget",
     "Generation",
+    "JsonObjects",
+    "JsonTarget",
     "Neighbour",
     "SqlDatabase",
     "SqlTable",
@@ -34,6 +37,7 @@ __all__ = [
     "TargetUrl",
     "check_table_name",
     "create_manifest",
+    "integers_are_short",
     "integers_within",
     "list_targets",
     "open_target",

@@ -10,6 +10,8 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
+from gem_index.forking import cached_property
+from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import TargetDocument, TargetSchema
 
 __all__ = ["TargetBatch"]
@@ -28,8 +30,7 @@ class TargetBatch(Sequence[TargetDocument]):
     texts : sequence of str, optional
         None if texts are not stored.
     metadata : sequence of mapping
-    as_json : sequence of str, optional
-        The metadata as JSON, if it is at hand.
+        Best as :class:`JsonObjects` if it is at hand as JSON.
     new : bool
         The table holds none of these documents for certain, so that they may be inserted instead of upserted.
     """
@@ -41,15 +42,13 @@ class TargetBatch(Sequence[TargetDocument]):
         texts: Sequence[str | None] | None,
         metadata: Sequence[Mapping[str, Any]],
         *,
-        as_json: Sequence[str] | None = None,
         new: bool = False,
     ) -> None:
         self.ids = list(ids)
         self.vectors = vectors
         self.texts: list[str | None] = [None] * len(self.ids) if texts is None else list(texts)
-        self.metadata = list(metadata)
+        self.metadata = metadata
         self.new = new
-        self._json = None if as_json is None else list(as_json)
 
     @classmethod
     def of(cls, documents: Sequence[TargetDocument], schema: TargetSchema) -> Self:
@@ -81,18 +80,16 @@ class TargetBatch(Sequence[TargetDocument]):
             )
         return batch
 
-    @property
+    @cached_property
     def as_json(self) -> list[str]:
         """The metadata as JSON."""
-        if self._json is None:
-            self._json = [json.dumps(dict(each), ensure_ascii=False) for each in self.metadata]
-        return self._json
+        if isinstance(self.metadata, JsonObjects):
+            return self.metadata.texts
+        return [json.dumps(dict(each), ensure_ascii=False) for each in self.metadata]
 
     def sent(self) -> TargetBatch:
         """Return the same documents, of which the table may hold some."""
-        return TargetBatch(
-            self.ids, self.vectors, self.texts, self.metadata, as_json=self.as_json, new=False
-        )
+        return TargetBatch(self.ids, self.vectors, self.texts, self.metadata)
 
     def parts(
         self, largest: int, *, bytes_of_a_number: int, most: int | None = None
@@ -136,7 +133,6 @@ class TargetBatch(Sequence[TargetDocument]):
                 self.vectors[place],
                 self.texts[place],
                 self.metadata[place],
-                as_json=self.as_json[place],
                 new=self.new,
             )
         return TargetDocument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
-from gem_index.files import publish_file
+from gem_index.files import create_file
 from gem_index.quoting import quoted
 from gem_index.targets.folder import FolderTarget, create_manifest
 from gem_index.targets.parquet import ParquetTable, require_pyarrow
@@ -71,9 +72,9 @@ class FaissTable(ParquetTable):
         faiss = _faiss()
         vectors = np.zeros((self.count(), self.schema.dimension), np.float32)
         ids: list[str] = []
-        for batch in self.batches():
-            vectors[len(ids) : len(ids) + len(batch)] = batch.vectors
-            ids += batch.ids
+        for names, part in self.vectors():
+            vectors[len(ids) : len(ids) + len(names)] = part
+            ids += names
         index = make_index(self.schema.dimension, self._factory)
         if len(vectors):
             try:
@@ -86,9 +87,9 @@ class FaissTable(ParquetTable):
             index.add(vectors)
         name = uuid.uuid4().hex
         files = {"file": f"index-{name}.faiss", "ids": f"ids-{name}.json"}
-        with publish_file(self._folder / files["file"]) as file:
+        with create_file(self._folder / files["file"]) as file:
             faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
-        with publish_file(self._folder / files["ids"]) as file:
+        with create_file(self._folder / files["ids"]) as file:
             file.write(json.dumps(ids, ensure_ascii=False).encode())
         self._index = files | made_of
         self._loaded = None
@@ -120,6 +121,10 @@ class FaissTarget(FolderTarget[FaissTable]):
         self._factory = url.options.get("factory")
         make_index(64, _FACTORY if self._factory is None else self._factory)
         self.url = replace(url, options={})
+
+    def stores_json(self, texts: Sequence[str]) -> bool:  # noqa: ARG002 - of the protocol
+        """Return True: metadata is stored as JSON."""
+        return True
 
     def open_table(self, folder: Path) -> FaissTable:
         """Return the table in a folder."""

@@ -1,11 +1,44 @@
-"""Which metadata a database can store."""
+"""Metadata as a push hands it to a target, and which of it a database can store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
-__all__ = ["integers_within"]
+from gem_index.forking import cached_property
+
+__all__ = ["JsonObjects", "integers_are_short", "integers_within"]
+
+_LONG = re.compile(r"\d{19}")  # 18 digits have less than 64 bits
+
+
+class JsonObjects(Sequence[Mapping[str, Any]]):
+    """Objects at hand as JSON, parsed when the first of them is asked for: most targets store the texts.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        An object each.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+
+    @cached_property
+    def _parsed(self) -> list[Mapping[str, Any]]:
+        return list(map(json.loads, self.texts))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> JsonObjects: ...
+    def __getitem__(self, place: int | slice) -> Mapping[str, Any] | JsonObjects:
+        return JsonObjects(self.texts[place]) if isinstance(place, slice) else self._parsed[place]
 
 
 def integers_within(value: Any, allowed: range) -> bool:
@@ -15,3 +48,8 @@ def integers_within(value: Any, allowed: range) -> bool:
     if isinstance(value, list | tuple):
         return all(integers_within(each, allowed) for each in value)
     return not isinstance(value, int) or value in allowed
+
+
+def integers_are_short(texts: Iterable[str]) -> bool:
+    """Tell whether all integers in JSON texts have less than 64 bits for certain: nothing has 19 digits."""
+    return _LONG.search("\n".join(texts)) is None

@@ -12,10 +12,11 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import MissingExtraError
-from gem_index.files import publish_file
+from gem_index.files import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
+from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
@@ -65,8 +66,8 @@ class ParquetTable(FolderTable):
         """Return the k nearest documents, by a scan of all files."""
         found = [
             Neighbour(identifier, score)
-            for batch in self.batches()
-            for identifier, score in zip(batch.ids, (batch.vectors @ vector).tolist(), strict=True)
+            for ids, vectors in self.vectors()
+            for identifier, score in zip(ids, (vectors @ vector).tolist(), strict=True)
         ]
         return sorted(found, key=lambda hit: -hit.score)[: max(0, k)]
 
@@ -93,15 +94,22 @@ class ParquetTable(FolderTable):
         """Iterate over the files."""
         for name in self._files:
             table = self._read(name)
-            vectors = table["vector"].combine_chunks().values.to_numpy(zero_copy_only=False)
-            metadata = table["metadata"].to_pylist()
             yield TargetBatch(
                 table["id"].to_pylist(),
-                vectors.reshape(-1, self.schema.dimension),
+                self._vectors_of(table),
                 table["text"].to_pylist() if self.schema.texts else None,
-                [json.loads(each) for each in metadata],
-                as_json=metadata,
+                JsonObjects(table["metadata"].to_pylist()),
             )
+
+    def vectors(self) -> Iterator[tuple[list[str], F32]]:
+        """Iterate over the ids (n,) and vectors (n, d) of the files."""
+        for name in self._files:
+            table = self._read(name, ["id", "vector"])
+            yield table["id"].to_pylist(), self._vectors_of(table)
+
+    def _vectors_of(self, table: Any) -> F32:
+        numbers: F32 = table["vector"].combine_chunks().values.to_numpy(zero_copy_only=False)
+        return numbers.reshape(-1, self.schema.dimension)
 
     def _read(self, name: str, columns: list[str] | None = None) -> Any:
         """Return a file as a table.
@@ -155,7 +163,7 @@ class ParquetTable(FolderTable):
         """Write a file, and return its name."""
         _, parquet = require_pyarrow()
         name = f"{uuid.uuid4().hex}.parquet"
-        with publish_file(self._folder / name) as file:
+        with create_file(self._folder / name) as file:
             # vectors, ids and texts hardly repeat: looking for values that do takes nine tenths of the time
             parquet.write_table(table, file, use_dictionary=["metadata"])
         return name
@@ -180,6 +188,10 @@ class ParquetTarget(FolderTarget[ParquetTable]):
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url)
+
+    def stores_json(self, texts: Sequence[str]) -> bool:  # noqa: ARG002 - of the protocol
+        """Return True: metadata is stored as JSON."""
+        return True
 
     def open_table(self, folder: Path) -> ParquetTable:
         """Return the table in a folder."""

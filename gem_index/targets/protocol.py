@@ -11,6 +11,7 @@ from gem_index.errors import ConfigError
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
+    "JsonTarget",
     "Neighbour",
     "Target",
     "TargetDocument",
@@ -184,4 +185,13 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Release connections and files."""
+        ...
+
+
+@runtime_checkable
+class JsonTarget(Protocol):
+    """A target that can tell of JSON, without parsing it, that it stores it; a push then parses no metadata to check it."""
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Tell whether all of these metadata can be stored; False if only :meth:`Target.unsupported` can tell."""
         ...

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    distribution,
+    entry_points,
+    version,
+)
 from types import MappingProxyType
 from typing import cast
 
@@ -191,6 +197,10 @@ def check_many_writers(url: TargetUrl) -> None:
 
 
 def _engine_of(parsed: TargetUrl) -> EntryPoint:
+    known = ENGINES.get(parsed.scheme)
+    entry = None if known is None else _of_package(known.package, parsed.scheme)
+    if entry is not None:
+        return entry
     found = _installed()
     if parsed.scheme not in found:
         if parsed.scheme in ENGINES:
@@ -202,6 +212,15 @@ def _engine_of(parsed: TargetUrl) -> EntryPoint:
             f"expected one of {', '.join(sorted({*ENGINES, *found}))}",
         )
     return found[parsed.scheme]
+
+
+def _of_package(package: str, scheme: str) -> EntryPoint | None:
+    """Return what a package offers for a scheme; to read those of all packages takes tens of milliseconds."""
+    try:
+        offered = distribution(package.partition("[")[0]).entry_points
+    except PackageNotFoundError:
+        return None
+    return next(iter(offered.select(group=ENTRY_POINTS, name=scheme)), None)
 
 
 def _installed() -> dict[str, EntryPoint]:

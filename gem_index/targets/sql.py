@@ -200,11 +200,6 @@ class SqlTarget(ABC, Generic[Table]):
         """Create an empty live table."""
         database = self.open()
         with database.transaction():
-            if self._find(database, "live") is not None:
-                raise ConfigError(
-                    f"found the table {self._tables['live']} in {database.name}; expected none; "
-                    "drop it before it is created"
-                )
             return self._add(database, "live", schema)
 
     def stage(self, schema: TargetSchema) -> Table:
@@ -221,6 +216,7 @@ class SqlTarget(ABC, Generic[Table]):
                 raise ConfigError(
                     f"found no table {staged} in {database.name}; expected one; push in full again"
                 )
+            self._find(database, "live")
             self.before_switch(live, staged)
             self._remove(database, "live")
             database.rows(f'ALTER TABLE {self.quoted(staged)} RENAME TO "{live}"')
@@ -275,8 +271,12 @@ class SqlTarget(ABC, Generic[Table]):
 
     def _add(self, database: SqlDatabase, state: str, schema: TargetSchema) -> Table:
         """Create a table in the place of an earlier one, and note its schema."""
-        for each in self._tables:
-            self._find(database, each)
+        found = {each: self._find(database, each) for each in self._tables}
+        if state == "live" and found["live"] is not None:
+            raise ConfigError(
+                f"found the table {self._tables['live']} in {database.name}; expected none; "
+                "drop it before it is created"
+            )
         if not self._noted(database):
             database.rows(
                 f"CREATE TABLE {self.quoted(self._notes)} (state VARCHAR, key VARCHAR, value VARCHAR)"
@@ -291,8 +291,7 @@ class SqlTarget(ABC, Generic[Table]):
         return table
 
     def _remove(self, database: SqlDatabase, state: str) -> None:
-        """Drop a table of gem-index and its notes, as far as they exist."""
-        self._find(database, state)
+        """Drop a table that :meth:`_find` has found to be ours, if any, and its notes."""
         database.rows(f"DROP TABLE IF EXISTS {self.quoted(self._tables[state])}")
         database.rows(f"DELETE FROM {self.quoted(self._notes)} WHERE state = $1", [state])
 
@@ -308,12 +307,14 @@ class SqlTarget(ABC, Generic[Table]):
         kinds = database.rows(
             f"SELECT table_type FROM information_schema.tables WHERE {self.in_catalog}", [name]
         )
+        if not kinds:
+            return "", []
         columns = database.rows(
             f"SELECT column_name FROM information_schema.columns WHERE {self.in_catalog} "
             "ORDER BY ordinal_position",
             [name],
         )
-        return (str(kinds[0][0]) if kinds else "", [str(column) for (column,) in columns])
+        return str(kinds[0][0]), [str(column) for (column,) in columns]
 
     def _foreign(self, database: SqlDatabase, name: str) -> ConfigError:
         return ConfigError(

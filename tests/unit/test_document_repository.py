@@ -29,6 +29,31 @@ def numbered(count):
     return [document(str(i)) for i in range(count)]
 
 
+class TestColumns:
+    def test_documents_without_gaps_are_those_of_the_collection(self, rows, other):
+        rows.upsert(numbered(3))
+        with other._access.workspace.database.reading() as connection:
+            strangers = DocumentRepository(connection, other._access.id).seqs().tolist()
+        first, second, third = rows.seqs().tolist()
+        assert rows.columns([first, second, third])[:2] == ([first, second, third], ["0", "1", "2"])
+        assert rows.columns(strangers)[0] == []
+        assert rows.columns(range(1, third + 1))[0] == [first, second, third]
+
+    @pytest.mark.parametrize("wanted", [(0, 2), (2, 0), (0, 0, 2), (2, 2), (1,), ()])
+    def test_gaps_another_order_and_seqs_that_come_twice(self, rows, wanted):
+        rows.upsert(numbered(3))
+        seqs = rows.seqs().tolist()
+        found, names, texts, metadata = rows.columns([seqs[place] for place in wanted])
+        expected = sorted(set(wanted))
+        assert (found, names) == ([seqs[place] for place in expected], list(map(str, expected)))
+        assert (texts, metadata) == (["the bank"] * len(expected), ["{}"] * len(expected))
+
+    def test_the_first_seqs(self, rows):
+        rows.upsert(numbered(3))
+        assert rows.seqs(2).tolist() == rows.seqs().tolist()[:2]
+        assert len(rows.seqs(4)) == 3
+
+
 class TestTombstones:
     def test_a_delete_is_followed_from_any_change_on(self, rows):
         rows.upsert(numbered(4))

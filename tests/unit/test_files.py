@@ -10,7 +10,14 @@ import pytest
 
 from gem_index import files
 from gem_index.errors import InputError
-from gem_index.files import make_directory, open_input, publish_directory, publish_file, sync_tree
+from gem_index.files import (
+    create_file,
+    make_directory,
+    open_input,
+    publish_directory,
+    publish_file,
+    sync_tree,
+)
 
 
 @pytest.fixture
@@ -46,6 +53,30 @@ def names(folder):
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestCreateFile:
+    def test_it_is_synced_before_its_name(self, tmp_path, steps):
+        with create_file(tmp_path / "a") as file:
+            file.write(b"new")
+        assert steps == [("sync", "a", b"new"), ("sync", ".", None)]
+
+    @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+    def test_an_error_leaves_nothing(self, tmp_path, error):
+        def write():
+            with create_file(tmp_path / "a") as file:
+                file.write(b"new")
+                raise error
+
+        with pytest.raises(type(error)):
+            write()
+        assert names(tmp_path) == []
+
+    def test_another_file_stays(self, tmp_path):
+        (tmp_path / "a").write_bytes(b"old")
+        with pytest.raises(FileExistsError), create_file(tmp_path / "a"):
+            pass
+        assert (tmp_path / "a").read_bytes() == b"old"
 
 
 class TestPublishedFile:

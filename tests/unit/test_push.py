@@ -1,6 +1,8 @@
 """Pushing beyond the contract of targets: URLs, errors, notes, and two pushes at once."""
 
 from contextlib import closing
+from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
-from gem_index.targets import list_targets, open_target, registry
+from gem_index.targets import JsonObjects, list_targets, open_target, registry
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
@@ -117,8 +119,24 @@ class TestRegistry:
         with pytest.raises(UnknownNameError, match="did you mean parquet"):
             open_target("parqet:///x")
 
+    @staticmethod
+    def no_package(name):
+        raise PackageNotFoundError(name)
+
+    def test_another_package_may_offer_a_known_scheme(self, tmp_path, monkeypatch):
+        offered = {"parquet": open_target(f"parquet://{tmp_path}/a").__class__}
+        found = {name: SimpleNamespace(load=lambda c=c: c) for name, c in offered.items()}
+        monkeypatch.setattr(registry, "_installed", lambda: found)
+        monkeypatch.setattr(registry, "distribution", self.no_package)
+        assert isinstance(open_target(f"parquet://{tmp_path}/a"), ParquetTarget)
+
+    def test_the_own_package_of_a_known_scheme_is_asked_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(registry, "entry_points", lambda **_: 1 / 0)
+        assert isinstance(open_target(f"parquet://{tmp_path}/a"), ParquetTarget)
+
     def test_a_missing_package_is_named(self, monkeypatch):
         monkeypatch.setattr(registry, "_installed", dict)
+        monkeypatch.setattr(registry, "distribution", self.no_package)
         with pytest.raises(MissingTargetError, match=r"pip install 'gem-index\[parquet\]'"):
             open_target("parquet:///x")
 
@@ -239,6 +257,7 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
     monkeypatch.setattr(
         ParquetTarget, "unsupported", lambda _, fields: [n for n in fields if n == "x"]
     )
+    monkeypatch.setattr(ParquetTarget, "stores_json", lambda *_: False)
     faq.ingest([Document(id="odd", text="a river", metadata={"x": 1, "y": 2})])
     for work in (
         lambda: faq.push(url),
@@ -253,6 +272,17 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
     faq.push(url, drop_unsupported=True)
     found = {document.id: document for document in open_target(url).live().documents()}
     assert found["odd"].metadata == {"y": 2}
+
+
+def test_metadata_that_a_target_stores_as_json_are_not_parsed(faq, url, monkeypatch):
+    faq.ingest([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
+    monkeypatch.setattr(ParquetTarget, "unsupported", lambda *_: 1 / 0)
+    monkeypatch.setattr(JsonObjects, "_parsed", property(lambda _: 1 / 0))
+    faq.push(url)
+    monkeypatch.undo()
+    found = {document.id: document.metadata for document in open_target(url).live().documents()}
+    assert found["m"] == {"n": [1, {"a": None}]}
+    assert found["d1"] == {}
 
 
 class TestPull:

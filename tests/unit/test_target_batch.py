@@ -7,7 +7,7 @@ import pytest
 
 from gem_index import TargetDocument, TargetSchema
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetBatch, integers_within
+from gem_index.targets import JsonObjects, TargetBatch, integers_are_short, integers_within
 
 SCHEMA = TargetSchema(fingerprint="f", dimension=2, token="t")
 
@@ -16,10 +16,10 @@ def document(name, x, text="t", **metadata):
     return TargetDocument(name, np.array([x, 0], np.float32), text, metadata)
 
 
-def batch(count=5, **options):
+def batch(count=5, metadata=None, **options):
     ids = [f"d{i}" for i in range(count)]
     vectors = np.arange(2 * count, dtype=np.float32).reshape(count, 2)
-    return TargetBatch(ids, vectors, ids, [{"n": i} for i in range(count)], **options)
+    return TargetBatch(ids, vectors, ids, metadata or [{"n": i} for i in range(count)], **options)
 
 
 def test_the_last_of_two_documents_with_the_same_id_counts():
@@ -55,10 +55,33 @@ def test_documents_are_made_when_they_are_asked_for():
 
 
 def test_parts_keep_what_is_known():
-    part = batch(as_json=[f'{{"n":{i}}}' for i in range(5)], new=True)[1:3]
+    part = batch(metadata=JsonObjects([f'{{"n":{i}}}' for i in range(5)]), new=True)[1:3]
     assert (part.ids, part.as_json, part.new) == (["d1", "d2"], ['{"n":1}', '{"n":2}'], True)
     assert not part.sent().new
     assert part.sent().as_json == part.as_json
+    assert [document.metadata for document in part] == [{"n": 1}, {"n": 2}]
+
+
+def test_metadata_at_hand_as_json_are_parsed_when_they_are_asked_for():
+    found = JsonObjects(["{", '{"a": 1}'])
+    given = batch(2, metadata=found)
+    assert (given.as_json, len(found)) == (["{", '{"a": 1}'], 2)
+    with pytest.raises(json.JSONDecodeError):
+        given[1]
+    assert found[1:][0] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("texts", "short"),
+    [
+        ([], True),
+        (['{"a":999999999999999999}', '{"b":-999999999999999999}'], True),
+        (["{}", '{"a":{"b":[9223372036854775808]}}'], False),
+        (['{"a":"1234567890123456789"}'], False),  # may be one: only parsing tells
+    ],
+)
+def test_integers_that_are_short_for_certain(texts, short):
+    assert integers_are_short(texts) is short
 
 
 def test_without_texts():

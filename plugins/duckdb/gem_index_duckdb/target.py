@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -46,6 +47,10 @@ class DuckDbTarget(SqlTarget[DuckDbTable]):
             )
         # A dry run does not create the file.
         self._opened = Database(self._path) if self._path.exists() else None
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Return True: metadata is stored as JSON."""
+        return True
 
     def opened(self) -> Database | None:
         """Return the open database; None if there is no file."""

@@ -69,8 +69,10 @@ class LanceDbTable:
         if not batch:
             return
         vectors = np.asarray(batch.vectors, np.float32)
-        missing = ~vectors.any(axis=1)
+        missing = ~np.asarray(vectors.any(axis=1))
+        options: dict[str, Any] = {}
         if missing.any():
+            options["on_bad_vectors"] = "null"  # which LanceDB looks for, in all vectors
             # LanceDB would embed the texts itself if all vectors were missing. NaN is not missing, and stored as such.
             vectors = np.where(missing[:, None], np.float32(np.nan), vectors)
         schema = arrow_schema(self.schema)
@@ -85,13 +87,13 @@ class LanceDbTable:
         )
         with self._database.errors():
             if batch.new:
-                self._table.add(rows, on_bad_vectors="null")
+                self._table.add(rows, **options)
             else:
                 (
                     self._table.merge_insert("id")
                     .when_matched_update_all()
                     .when_not_matched_insert_all()
-                    .execute(rows, on_bad_vectors="null")
+                    .execute(rows, **options)
                 )
             self._count_write()
 

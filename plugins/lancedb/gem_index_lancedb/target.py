@@ -7,13 +7,13 @@ can overwrite one: the rows of ``faq__staged`` become the next version of ``faq`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import integers_within
+from gem_index.targets import integers_are_short, integers_within
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.table import LanceDbTable, arrow_schema, read_schema
 
@@ -61,6 +61,10 @@ class LanceDbTarget:
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
         """Return the fields with whole numbers of more than 64 bits: LanceDB stores those as floats."""
         return [name for name, value in metadata.items() if not integers_within(value, _INTEGERS)]
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Tell whether there is no whole number of more than 64 bits for certain."""
+        return integers_are_short(texts)
 
     def live(self) -> LanceDbTable | None:
         """Return the table that readers see."""

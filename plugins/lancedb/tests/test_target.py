@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import stat
 import subprocess
@@ -175,6 +176,7 @@ class TestDocuments:
     @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, [2**70 + 1], {"a": [{"b": 2**64}]}])
     def test_whole_numbers_that_lancedb_would_round(self, filled, value) -> None:
         assert filled.unsupported({"good": 1, "bad": value}) == ["bad"]
+        assert not filled.stores_json([json.dumps({"good": 1, "bad": value})])
 
     def test_documents_are_of_one_version(self, target, monkeypatch) -> None:
         monkeypatch.setattr(table, "_PAGE", 2)

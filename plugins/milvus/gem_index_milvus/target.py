@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_index import TargetSchema, TargetUrl
-from gem_index.targets import AliasTarget, integers_within
+from gem_index.targets import AliasTarget, integers_are_short, integers_within
 from gem_index_milvus.database import Database
 from gem_index_milvus.table import MilvusTable, read_schema
 
@@ -15,6 +15,7 @@ __all__ = ["MilvusTarget"]
 
 _INTEGERS = range(-(2**63), 2**64)
 _LARGEST_JSON = 65_536  # bytes
+_SHORT_JSON = 8192  # characters, of at most four bytes; without spaces, which Milvus counts, it may be half as long
 
 
 class MilvusTarget(AliasTarget[MilvusTable]):
@@ -56,6 +57,10 @@ class MilvusTarget(AliasTarget[MilvusTable]):
             refused.append(largest)
             del kept[largest]
         return [name for name in metadata if name in refused]
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Tell whether all are short, and there is no integer of more than 64 bits, for certain."""
+        return max(map(len, texts), default=0) < _SHORT_JSON and integers_are_short(texts)
 
     def exists(self) -> bool:
         """Tell whether there is a server or a file."""

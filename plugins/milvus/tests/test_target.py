@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import stat
@@ -149,6 +150,8 @@ class TestQuery:
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
+        assert not filled.stores_json([json.dumps(odd)])
+        assert filled.stores_json(['{"a":999999999999999999}'])
 
 
 class TestClient:
@@ -204,6 +207,7 @@ class TestClient:
     def test_large_metadata_is_unsupported(self, filled) -> None:
         metadata = {"a": 1, "large": "x" * 70_000, "b": "y" * 60_000, "c": "z" * 10_000}
         assert filled.unsupported(metadata) == ["large", "b"]
+        assert not filled.stores_json([json.dumps(metadata)])
 
     def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
         filled.stage(SCHEMA).upsert([document("west")])

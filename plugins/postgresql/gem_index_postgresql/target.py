@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ __all__ = ["PostgresqlTarget"]
 _INDEXES = ("hnsw", "exact")
 _LIBPQ = ("host", "port", "sslmode", "sslrootcert", "sslcert", "passfile", "service", "options")
 """Options of the URL that libpq is given as they are."""
+_EXPONENT = re.compile("[0-9][eE]")
 _NAMING = ("table", "schema", "host", "port", "service")
 
 
@@ -70,6 +72,10 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
         """Return the fields with numbers that ``jsonb`` would give back as integers: floats from 1e16."""
         return [name for name, value in metadata.items() if _turns_into_integer(value)]
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Tell whether there is no float from 1e16 for certain: JSON writes those with an exponent."""
+        return _EXPONENT.search("\n".join(texts)) is None
 
     def opened(self) -> Database:
         """Return the database."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -375,6 +376,8 @@ class TestServer:
         assert filled.unsupported(kept) == []
         odd = {"big": 1e16, "deep": {"a": [-1e308]}, "ok": 1.5}
         assert filled.unsupported(odd) == ["big", "deep"]
+        assert filled.stores_json(['{"a":1,"b":[0.5,"text"]}'])
+        assert not filled.stores_json(["{}", json.dumps(odd)])
 
 
 class TestRefused:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qdrant_client import models
 
 from gem_index import TargetSchema, TargetUrl
-from gem_index.targets import AliasTarget, integers_within
+from gem_index.targets import AliasTarget, integers_are_short, integers_within
 from gem_index_qdrant.database import Database
 from gem_index_qdrant.table import QdrantTable
 
@@ -44,6 +44,10 @@ class QdrantTarget(AliasTarget[QdrantTable]):
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
         """Return the fields with integers beyond 64 bits."""
         return [name for name, value in metadata.items() if not integers_within(value, _INTEGERS)]
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Tell whether there is no whole number of more than 64 bits for certain."""
+        return integers_are_short(texts)
 
     def exists(self) -> bool:
         """Tell whether there is a server or a folder."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import sqlite3
@@ -137,6 +138,8 @@ class TestQuery:
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
+        assert not filled.stores_json([json.dumps(odd)])
+        assert filled.stores_json(['{"a":999999999999999999}'])
 
 
 class TestClient:

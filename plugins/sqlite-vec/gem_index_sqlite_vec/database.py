@@ -6,6 +6,7 @@ import importlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ _ADVICE = (
     ("is full", "free some space"),
     ("no such table", "run the command again, as another push has replaced the table"),
 )
+_ROWS = 500  # of one statement
 
 
 def connect(path: str | Path) -> sqlite3.Connection:
@@ -91,6 +93,14 @@ class Database:
         """Execute a statement for each row of values."""
         with self._errors():
             self._connection.executemany(statement, values)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows, many by a statement: SQLite's driver waits for other threads at each statement."""
+        left = iter(rows)
+        names, row = ", ".join(columns), f"({', '.join('?' * len(columns))})"
+        while part := list(islice(left, _ROWS)):
+            values = ", ".join([row] * len(part))
+            self.rows(f"INSERT INTO {table} ({names}) VALUES {values}", list(chain(*part)))  # noqa: S608
 
     def iterate(self, statement: str) -> Iterator[Any]:
         """Execute a query and iterate over its rows, all of one state of the database."""

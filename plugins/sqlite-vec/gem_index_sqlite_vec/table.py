@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -64,18 +65,14 @@ class SqliteVecTable:
                 self._remove(batch.ids)
             [(last,)] = database.rows(f"SELECT coalesce(max(rowid), 0) FROM {self._documents}")
             rows = range(last + 1, last + 1 + len(batch))
-            database.execute_many(
-                f"INSERT INTO {self._documents} (rowid, id, text, metadata) VALUES (?, ?, ?, ?)",
+            database.insert(
+                self._documents,
+                ("rowid", "id", "text", "metadata"),
                 zip(rows, batch.ids, batch.texts, batch.as_json, strict=True),
             )
-            database.execute_many(
-                f"INSERT INTO {self._vectors} (rowid, embedding) VALUES (?, ?)",
-                (
-                    (row, vector.tobytes())
-                    for row, vector in zip(rows, batch.vectors.astype("<f4"), strict=True)
-                    if vector.any()
-                ),
-            )
+            has_words = np.asarray(batch.vectors.any(axis=1)).tolist()
+            vectors = zip(rows, _to_blobs(batch.vectors), strict=True)
+            database.insert(self._vectors, ("rowid", "embedding"), compress(vectors, has_words))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents, all of them in one transaction."""
@@ -111,7 +108,7 @@ class SqliteVecTable:
                 f"WITH near AS MATERIALIZED (SELECT rowid AS place, {distance} AS distance "
                 f"FROM {self._vectors} {nearest}) "
                 f"SELECT d.id, near.distance FROM near JOIN {self._documents} AS d ON d.rowid = near.place",
-                (_to_blob(vector), k),
+                (*_to_blobs(vector[None]), k),
             )
             hits = [Neighbour(identifier, 1.0 - far) for identifier, far in rows]
             if len(hits) < k or any(hit.score < 0 for hit in hits):
@@ -148,5 +145,8 @@ class SqliteVecTable:
         return [Neighbour(identifier, 0.0) for (identifier,) in rows]
 
 
-def _to_blob(vector: npt.NDArray[np.float32]) -> bytes:
-    return np.ascontiguousarray(vector, "<f4").tobytes()
+def _to_blobs(vectors: npt.NDArray[np.float32]) -> list[bytes]:
+    """Return each of some vectors (n, d) as sqlite-vec stores it."""
+    rows = np.ascontiguousarray(vectors, "<f4")
+    blobs: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return blobs

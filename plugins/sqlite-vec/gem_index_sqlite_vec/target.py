@@ -10,7 +10,7 @@ and ``faq_gem_2_vectors``; the views ``faq`` and ``faq_vectors`` show the live o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,10 @@ class SqliteVecTarget:
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
         """Return nothing: metadata is stored as JSON."""
         return []
+
+    def stores_json(self, texts: Sequence[str]) -> bool:
+        """Return True: metadata is stored as JSON."""
+        return True
 
     def live(self) -> SqliteVecTable | None:
         """Return the table that readers see."""
