@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -82,12 +83,35 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
             )
             scheduler = cluster.scheduler_address
         try:
+            with ThreadPoolExecutor(1) as pool:  # the caller may be in an event loop
+                pool.submit(asyncio.run, _shake_hands(scheduler, timeout)).result()
             client = stack.enter_context(Client(scheduler, timeout=timeout, set_as_default=False))
         except (OSError, ValueError, TypeError) as error:
             raise SchedulerUnavailableError(
                 scheduler, quoted_error(error) or "no answer"
             ) from error
         yield client
+
+
+async def _shake_hands(address: str, seconds: float) -> None:
+    """Connect as a client does, which would wait without end for what accepts connections and is not a scheduler.
+
+    Raises
+    ------
+    OSError
+        If it does not answer in time.
+    """
+    from distributed import Security
+    from distributed.comm import connect
+
+    arguments = Security().get_connection_args("client")
+    connecting = connect(address, timeout=seconds, **arguments)
+    try:
+        # after the other's own time, whose error says more
+        comm = await asyncio.wait_for(connecting, seconds + 1)
+    except MemoryError as error:  # it takes the first bytes for a length
+        raise OSError("what answers is not a Dask scheduler") from error
+    await comm.close()
 
 
 class _WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too
