@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import importlib.metadata
 import logging
+import signal
 import time
 import uuid
 from collections import Counter
@@ -70,7 +71,8 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     except ImportError as error:
         raise MissingExtraError("a Dask cluster", "dask") from error
     with ExitStack() as stack:
-        if scheduler == "local":
+        local = scheduler == "local"
+        if local:
             from gem_index.settings import load_settings
 
             cluster = stack.enter_context(
@@ -78,7 +80,7 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
                     n_workers=load_settings().threads,
                     threads_per_worker=1,
                     dashboard_address=":0",
-                    silence_logs=logging.ERROR,
+                    silence_logs=logging.CRITICAL,  # tracebacks of records: what is wrong is told in a line
                 )
             )
             scheduler = cluster.scheduler_address
@@ -90,6 +92,8 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
             raise SchedulerUnavailableError(
                 scheduler, quoted_error(error) or "no answer"
             ) from error
+        if local:
+            client.register_plugin(_uninterrupted())
         yield client
 
 
@@ -112,6 +116,17 @@ async def _shake_hands(address: str, seconds: float) -> None:
     except MemoryError as error:  # it takes the first bytes for a length
         raise OSError("what answers is not a Dask scheduler") from error
     await comm.close()
+
+
+def _uninterrupted() -> Any:
+    """Return the plugin of workers that a Ctrl-C in their terminal reaches too: the command ends them."""
+    from distributed import WorkerPlugin
+
+    class Uninterrupted(WorkerPlugin):  # type: ignore[misc]  # Any to mypy
+        def setup(self, worker: Any) -> None:  # noqa: ARG002 - of the base
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Uninterrupted()
 
 
 class _WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too
