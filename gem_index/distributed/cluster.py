@@ -105,8 +105,9 @@ async def _shake_hands(address: str, seconds: float) -> None:
     OSError
         If it does not answer in time.
     """
-    from distributed import Security
     from distributed.comm import connect
+
+    from distributed import Security
 
     arguments = Security().get_connection_args("client")
     connecting = connect(address, timeout=seconds, **arguments)

@@ -112,14 +112,13 @@ def _rows(column: Any, dimension: int) -> F32:
     """Return the vectors (p, dimension) of a column, see :func:`_column`."""
     _, offsets, content = column.buffers()
     ends = np.frombuffer(offsets, np.int64)[column.offset :][: len(column) + 1]
-    found: F32 = np.frombuffer(content, _NUMBER)[
-        ends[0] // _NUMBER.itemsize : ends[-1] // _NUMBER.itemsize
-    ]
+    begin, end = ends[[0, -1]] // _NUMBER.itemsize
+    found: F32 = np.frombuffer(content, _NUMBER)[begin:end]
     return found.reshape(-1, dimension)
 
 
 def _column(vectors: F32, counts: I64) -> Any:
-    """Return a column of the vectors of the pieces (p, d) of some documents, as bytes: lists of numbers take twice the time."""
+    """Return a column of the vectors of the pieces (p, d) of documents, as bytes: lists of numbers take twice the time."""
     pa, _ = require_pyarrow()
     ends = np.concatenate([[0], np.cumsum(counts)]) * vectors.shape[1] * _NUMBER.itemsize
     content = np.ascontiguousarray(vectors, _NUMBER)
