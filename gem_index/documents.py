@@ -67,6 +67,8 @@ class Document:
             raise InputError(
                 f"the metadata of {quoted(self.id)} is not an object with string keys; expected JSON metadata"
             )
+        if not self.metadata:
+            return "{}"
         try:
             text = _canonical_json(dict(self.metadata))
         except (TypeError, ValueError, RecursionError) as error:

@@ -6,10 +6,12 @@ import asyncio
 import concurrent.futures
 import importlib.metadata
 import logging
+import signal
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -69,7 +71,8 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     except ImportError as error:
         raise MissingExtraError("a Dask cluster", "dask") from error
     with ExitStack() as stack:
-        if scheduler == "local":
+        local = scheduler == "local"
+        if local:
             from gem_index.settings import load_settings
 
             cluster = stack.enter_context(
@@ -77,17 +80,54 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
                     n_workers=load_settings().threads,
                     threads_per_worker=1,
                     dashboard_address=":0",
-                    silence_logs=logging.ERROR,
+                    silence_logs=logging.CRITICAL,  # tracebacks of records: what is wrong is told in a line
                 )
             )
             scheduler = cluster.scheduler_address
         try:
+            with ThreadPoolExecutor(1) as pool:  # the caller may be in an event loop
+                pool.submit(asyncio.run, _shake_hands(scheduler, timeout)).result()
             client = stack.enter_context(Client(scheduler, timeout=timeout, set_as_default=False))
         except (OSError, ValueError, TypeError) as error:
             raise SchedulerUnavailableError(
                 scheduler, quoted_error(error) or "no answer"
             ) from error
+        if local:
+            client.register_plugin(_uninterrupted())
         yield client
+
+
+async def _shake_hands(address: str, seconds: float) -> None:
+    """Connect as a client does, which would wait without end for what accepts connections and is not a scheduler.
+
+    Raises
+    ------
+    OSError
+        If it does not answer in time.
+    """
+    from distributed.comm import connect
+
+    from distributed import Security
+
+    arguments = Security().get_connection_args("client")
+    connecting = connect(address, timeout=seconds, **arguments)
+    try:
+        # after the other's own time, whose error says more
+        comm = await asyncio.wait_for(connecting, seconds + 1)
+    except MemoryError as error:  # it takes the first bytes for a length
+        raise OSError("what answers is not a Dask scheduler") from error
+    await comm.close()
+
+
+def _uninterrupted() -> Any:
+    """Return the plugin of workers that a Ctrl-C in their terminal reaches too: the command ends them."""
+    from distributed import WorkerPlugin
+
+    class Uninterrupted(WorkerPlugin):  # type: ignore[misc]  # Any to mypy
+        def setup(self, worker: Any) -> None:  # noqa: ARG002 - of the base
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Uninterrupted()
 
 
 class _WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too

@@ -138,7 +138,7 @@ class Sharding:
         dimension = self.encoder.dimension
         pieces = sum(part.count for part in self.parts)
         if self.cutting.chunk is not None:
-            calls = [(part, dimension) for part in self.parts]
+            calls = [(part,) for part in self.parts]
             pieces = sum(self.cluster.map(DocumentPart.count_pieces, calls))
         kind, index = self._blank(resolve_kind(name, pieces, dimension))
         with self.folder.writing(_BLANK) as path:
@@ -217,6 +217,7 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
     vectors = chain.from_iterable(part.vectors(job.dimension) for part in shard.parts)
     with tempfile.TemporaryDirectory(prefix="gem-index-") as temporary:
         blank, snapshot = Path(temporary, "blank"), Path(temporary, "snapshot")
+        snapshot.mkdir()
         blank.write_bytes(job.folder.read(_BLANK))
         inputs = SnapshotInputs(
             kind=job.kind,
@@ -227,7 +228,7 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
             parts=lambda block: embedded_pieces(block, job.cutting),
             empty=lambda _kind: DenseIndex.read(blank),
         )
-        Snapshot.write(snapshot, inputs)
+        Snapshot.fill(snapshot, inputs)
         with job.folder.writing(str(shard)) as path, ZipFile(path, "w") as packed:
             for each in sorted(snapshot.rglob("*")):
                 if each.is_file() and each.suffix != ".lock":

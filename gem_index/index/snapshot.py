@@ -138,16 +138,17 @@ class Snapshot:
         mapping
             Hash and size of each file, for :meth:`damage`.
         """
-
-        def fill(folder: Path) -> None:
-            taken = None if old is None else _load_old(*old)
-            built = None if taken is None else _extend(new, taken, folder / _ROWS)
-            built = built or _build(new, folder / _ROWS)
-            _write_built(folder, new, built, taken)
-            _write_meta(folder, new, built, *_write_words(folder / _WORDS, new, taken))
-
-        publish_directory(directory, fill)
+        publish_directory(directory, lambda folder: Snapshot.fill(folder, new, old))
         return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
+
+    @staticmethod
+    def fill(folder: Path, new: SnapshotInputs, old: tuple[Path, Ids] | None = None) -> None:
+        """Write the files of a snapshot into an empty folder, as :meth:`write` does, but neither synced nor hashed."""
+        taken = None if old is None else _load_old(*old)
+        built = None if taken is None else _extend(new, taken, folder / _ROWS)
+        built = built or _build(new, folder / _ROWS)
+        _write_built(folder, new, built, taken)
+        _write_meta(folder, new, built, *_write_words(folder / _WORDS, new, taken))
 
     @staticmethod
     def join(directory: Path, new: SnapshotInputs, shards: Sequence[Path], ids: Ids) -> FileTable:

@@ -42,9 +42,12 @@ class FieldNames:
     text: Sequence[str] = (LINE,)
     metadata: Sequence[str] | None = None
     weighted: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
+    _used: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weighted", tuple(_text_field(named) for named in self.text))
+        used = {self.id or "id", *(key for key, _ in self.weighted)}
+        object.__setattr__(self, "_used", frozenset(used))
 
     def document(
         self, source: str, place: int, fields: Mapping[str, Any], fallback: str
@@ -67,10 +70,9 @@ class FieldNames:
         """
         text = self.text_of(source, place, fields)
         identifier = self._id_of(source, place, fields, fallback)
-        used = {self.id or "id", *(key for key, _ in self.weighted)}
-        names = (
-            [key for key in fields if key not in used] if self.metadata is None else self.metadata
-        )
+        names = self.metadata
+        if names is None:
+            names = [key for key in fields if key not in self._used]
         for key in names:
             if key not in fields:
                 raise RecordError(source, place, _missing(key, fields, "metadata"))
@@ -117,6 +119,8 @@ class FieldNames:
                     place,
                     f"the field {quoted(key)} is {quoted(value, 40)}; expected a string",
                 )
+        if len(present) == 1:
+            return str(present[0][1])
         return WeightedText.joined([(value, weight) for _, value, weight in present])
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
 from cluster_inputs import sentences, stopped_fit
+from cluster_processes import wait_for
 from gem_index import open_provider
 from gem_index.distributed import connected, fit
 from gem_index.reading import DocumentReader
@@ -105,6 +110,34 @@ def test_bad_records(gem, corpus):
     rows = [json.loads(row) for row in (corpus / "bad.jsonl").read_text().splitlines()]
     assert [row["line"] for row in rows] == [301, 302]
     assert not list((corpus / "home").glob("fits/*"))
+
+
+def test_a_bad_record_is_told_in_a_line(gem, corpus):
+    (corpus / "a.jsonl").write_text('{"text": "tea"}\nnothing\n')
+    found = gem("build", "faq", "a.jsonl", "--scheduler", "local")
+    assert found.status == 2
+    _dashboard, *logs, error = found.err.splitlines()  # logs of the workers
+    assert error.startswith("Error: a.jsonl line 2: the line is not JSON")
+    assert set(logs) == {error.replace("Error:", "a.jsonl:")}
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_workers_too(corpus):
+    (corpus / "long.txt").write_text("\n".join(sentences(200_000)))
+    line = ("--home", "home", "encode", "long.txt", "-o", "out", "--fit", "--scheduler", "local")
+    program = "from gem_index_cli.start import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *line],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        wait_for(lambda: list(corpus.glob("home/fits/*")), 60)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    dashboard, error = filter(None, told.splitlines())
+    assert dashboard.startswith("Dashboard: ")
+    assert error == "Error: interrupted"
 
 
 LOCAL = ("--scheduler", "local")

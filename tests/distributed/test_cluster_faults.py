@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import dask.config
 import pyarrow.dataset as dataset
@@ -25,7 +27,7 @@ from cluster_processes import (
     worker,
 )
 from distributed import Client, LocalCluster
-from gem_index.distributed import PartitionOptions, encode, fit
+from gem_index.distributed import PartitionOptions, connected, encode, fit
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.errors import PartitionError, SchedulerUnavailableError, WorkerMismatchError
 from gem_index.reading import DocumentReader
@@ -129,6 +131,28 @@ def test_a_lost_scheduler(corpus, encoder, tmp_path):
     assert report.rows == 12_000
     assert {path: path.stat().st_mtime_ns for path in kept} == kept  # nothing encoded twice
     check_rows(out, corpus, encoder)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" + b" " * 99])
+def test_what_listens_and_is_not_a_scheduler(answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def accept():
+            with suppress(OSError):  # at the end
+                while True:
+                    held.append(server.accept()[0])
+                    held[-1].sendall(answer)
+
+        threading.Thread(target=accept, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with (
+            pytest.raises(SchedulerUnavailableError, match=f"{address} cannot be used: "),
+            connected(address, timeout=0.5),
+        ):
+            pass
+        for each in held:
+            each.close()
 
 
 OTHER = r"\(tcp://\S+\) has gem-index 9\.9, found 0\.1\.0 here; install the same version there"
