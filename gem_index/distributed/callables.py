@@ -72,8 +72,13 @@ class TableEncoder:
         Raises
         ------
         InputError
-            As of :meth:`frame`.
+            As of :meth:`frame`, and if the batch is not a mapping, as one of pyarrow.
         """
+        if not hasattr(batch, "keys"):
+            raise InputError(
+                f"found a batch of the type {type(batch).__name__}; expected a mapping from names to columns: "
+                'ask for it by batch_format="numpy"'
+            )
         return {**batch, self.vector: self._encoded(batch)}
 
     def _encoded(self, table: Any) -> Any:

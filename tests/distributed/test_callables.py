@@ -7,6 +7,7 @@ import pickle
 import dask.dataframe
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cluster_inputs import sentences
@@ -39,6 +40,10 @@ def test_frames_and_batches(table, frame):
     batch = table.batch({"body": frame["body"].to_numpy(), "number": np.arange(40)})
     assert list(batch) == ["body", "number", "x"]
     assert batch["x"].tobytes() == expected.tobytes()
+    with pytest.raises(
+        InputError, match=r"found a batch of the type Table; .* batch_format=\"numpy\""
+    ):
+        table.batch(pa.table({"body": ["tea"]}))
 
 
 def test_in_processes_of_dask(client, table, frame):
