@@ -367,6 +367,11 @@ def sync_tree(path: Path) -> None:
     sync_directory(path)
 
 
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
 @contextmanager
 def publish_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file atomically: the old file stays until the new one is complete."""
@@ -374,8 +379,7 @@ def publish_file(path: Path) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            _sync(file)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -389,8 +393,7 @@ def create_file(path: Path) -> Iterator[IO[bytes]]:
     with path.open("xb") as file:
         try:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            _sync(file)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
