@@ -37,6 +37,7 @@ __all__ = ["FORK_GATE", "Database"]
 _CACHE_KIB = 64 * 1024
 _KEPT_OPEN = 8  # connections, with a cache each; a thread more opens one for each of its searches, in a millisecond
 _OPEN: WeakSet[Database] = WeakSet()
+_ERRORS = (DatabaseError, sqlite3.DatabaseError)  # the second while rows are read from the driver's own cursor
 
 
 class Database:
@@ -166,7 +167,7 @@ class Database:
             finally:
                 with FORK_GATE.passing():
                     connection.close()
-        except DatabaseError as error:
+        except _ERRORS as error:
             raise self._explain(error) from error
 
     @contextmanager
@@ -194,13 +195,13 @@ class Database:
             with FORK_GATE.passing(), engine.begin() as connection:
                 yield connection
                 whole = True
-        except DatabaseError as error:
+        except _ERRORS as error:
             explained = self._explain(error)
             if whole and _code(error) == sqlite3.SQLITE_IOERR:
                 # SQLite may recover the transaction from its log; our open connections would not see it
                 self.close()
                 raise CommitError(
-                    f"the disk failed while {self.path} was being written ({error.orig}): whether the last step was kept "
+                    f"the disk failed while {self.path} was being written ({_cause(error)}): whether the last step was kept "
                     "shows when the home is opened again; check it with gem-index verify"
                 ) from error
             raise explained from error
@@ -220,7 +221,7 @@ class Database:
         found = self.path.stat()
         return found.st_mtime_ns, found.st_size
 
-    def _explain(self, error: DatabaseError) -> GemIndexError:
+    def _explain(self, error: DatabaseError | sqlite3.DatabaseError) -> GemIndexError:
         code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return HomeBusyError(f"{self.path} is being written by another process; try again")
@@ -230,14 +231,14 @@ class Database:
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
             return DiskError(
-                f"writing {self.path} failed ({error.orig}); nothing of this step was kept: "
+                f"writing {self.path} failed ({_cause(error)}); nothing of this step was kept: "
                 "make room on the disk and try again"
             )
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return CorruptionError(
-                f"{self.path} is not a sound SQLite database ({error.orig}); restore it from a backup"
+                f"{self.path} is not a sound SQLite database ({_cause(error)}); restore it from a backup"
             )
-        return GemIndexError(f"the database {self.path} refused: {error.orig}")
+        return GemIndexError(f"the database {self.path} refused: {_cause(error)}")
 
     def integrity_problems(self) -> list[str]:
         """Return the problems that SQLite's integrity check finds; an empty list if there are none."""
@@ -258,10 +259,8 @@ class Database:
                 plain = connection.connection.cursor()
                 plain.execute("VACUUM")
                 busy, _, _ = plain.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except (DatabaseError, sqlite3.DatabaseError) as error:
-            raise self._explain(
-                error if isinstance(error, DatabaseError) else DatabaseError(None, None, error)
-            ) from error
+        except _ERRORS as error:
+            raise self._explain(error) from error
         if busy:
             raise HomeBusyError(
                 f"readers kept {self.path} busy, and deleted content is still in its log; compact the home again"
@@ -318,9 +317,14 @@ FORK_GATE = ForkGate(_close_idle_connections)
 """SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""
 
 
-def _code(error: DatabaseError) -> int:
+def _cause(error: DatabaseError | sqlite3.DatabaseError) -> BaseException | None:
+    """Return the driver's error."""
+    return error.orig if isinstance(error, DatabaseError) else error
+
+
+def _code(error: DatabaseError | sqlite3.DatabaseError) -> int:
     """Return SQLite's code of an error without its extension."""
-    code: int = getattr(error.orig, "sqlite_errorcode", 0)
+    code: int = getattr(_cause(error), "sqlite_errorcode", 0)
     return code & 0xFF
 
 
