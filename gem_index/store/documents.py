@@ -316,18 +316,16 @@ class DocumentRepository:
 
     def columns(self, seqs: Sequence[int]) -> tuple[list[int], list[str], list[str], list[str]]:
         """Return seqs, ids, texts and metadata as JSON of the documents with these seqs; missing documents are omitted."""
-        wanted = [int(seq) for seq in seqs]
-        first, last = min(wanted, default=0), max(wanted, default=-1)
-        values: tuple[Any, ...] = (self._collection_id, first, last)
-        among = ""
-        if wanted != list(range(first, last + 1)):
-            among = "AND seq IN (SELECT value FROM json_each(?)) "
-            values += (json.dumps(wanted),)
+        wanted = sorted({int(seq) for seq in seqs})
+        condition = "seq IN (SELECT value FROM json_each(?))"
+        values: list[Any] = [json.dumps(wanted)]
+        if wanted and wanted[-1] - wanted[0] < len(wanted):
+            condition, values = "seq BETWEEN ? AND ?", [wanted[0], wanted[-1]]
         # the driver's tuples, without an object of SQLAlchemy's for each row
         cursor: Any = self._connection.exec_driver_sql(
             "SELECT seq, document_id, text, metadata, weights FROM documents "  # noqa: S608 - parameters
-            f"WHERE collection_id = ? AND seq BETWEEN ? AND ? {among}ORDER BY seq",
-            values,
+            f"WHERE collection_id = ? AND {condition} ORDER BY seq",
+            (self._collection_id, *values),
         ).cursor
         rows = cursor.fetchall()
         found, names, texts, metadata, weights = (

@@ -1,5 +1,7 @@
 """The documents of a collection as rows: upserts over many batches, and deletions until they are forgotten."""
 
+import tracemalloc
+
 import pytest
 
 from gem_index import Document
@@ -47,6 +49,17 @@ class TestColumns:
         expected = sorted(set(wanted))
         assert (found, names) == ([seqs[place] for place in expected], list(map(str, expected)))
         assert (texts, metadata) == (["the bank"] * len(expected), ["{}"] * len(expected))
+
+    def test_two_documents_cost_what_they_cost_however_far_apart(self, rows):
+        rows.upsert(numbered(1))
+        [seq] = rows.seqs().tolist()
+        rows.columns([seq])
+        tracemalloc.start()
+        try:
+            assert rows.columns([seq, seq + 10_000_000])[1] == ["0"]
+            assert tracemalloc.get_traced_memory()[1] < 1_000_000
+        finally:
+            tracemalloc.stop()
 
     def test_the_first_seqs(self, rows):
         rows.upsert(numbered(3))
