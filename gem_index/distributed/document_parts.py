@@ -95,6 +95,10 @@ class DocumentPart:
                 parquet = pq.ParquetFile(file, page_checksum_verification=True)
                 for group in range(parquet.num_row_groups):
                     yield from parquet.read_row_group(group, columns).combine_chunks().to_batches()
+        except FileNotFoundError as error:
+            raise CorruptionError(
+                f"{self!s} cannot be read (it was removed, as by a worker that found it damaged); run it again"
+            ) from error
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, OSError) and "CRC" not in str(error):
                 raise  # of the storage, which may answer another time
