@@ -37,10 +37,8 @@ __all__ = ["FORK_GATE", "Database"]
 _CACHE_KIB = 64 * 1024
 _KEPT_OPEN = 8  # connections, with a cache each; a thread more opens one for each of its searches, in a millisecond
 _OPEN: WeakSet[Database] = WeakSet()
-_ERRORS = (
-    DatabaseError,
-    sqlite3.DatabaseError,
-)  # the second while rows are read from the driver's own cursor
+# the second comes while rows are read from the driver's own cursor
+_ERRORS = (DatabaseError, sqlite3.DatabaseError)
 
 
 class Database:

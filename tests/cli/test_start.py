@@ -18,8 +18,6 @@ except SystemExit as end:
     assert not end.code, end.code
 assert "numba" in sys.modules
 assert not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & set(sys.modules)
-import pytest
-
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()
 """
@@ -46,11 +44,10 @@ import atexit, threading
 from gem_index_cli.start import main
 
 threading.Thread(target=lambda: (threading.main_thread().join(), print("a thread"))).start()
-atexit.register(print, "registered before")
 try:
     main()
 finally:
-    atexit.register(print, "registered later")
+    atexit.register(print, "registered")
 """
 
 
@@ -66,7 +63,7 @@ def test_the_end_waits_for_threads_and_for_what_was_registered(tmp_path, argumen
         check=False,
     )
     assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[-2:] == ["a thread", "registered later"]
+    assert done.stdout.splitlines()[-2:] == ["a thread", "registered"]
 
 
 MAIN = "from gem_index_cli.start import main; main()"
