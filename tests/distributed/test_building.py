@@ -14,7 +14,9 @@ from distributed import Client, LocalCluster
 from gem_index import Collection, Cutting, Document, GemEncoder
 from gem_index.collection.pieces import PieceEncoder
 from gem_index.distributed import PartitionOptions, build_shards, connected, sharding
+from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.manifest import MANIFEST
+from gem_index.distributed.places import OutputFolder
 from gem_index.errors import (
     ConfigError,
     CorruptionError,
@@ -395,3 +397,9 @@ class TestAdopting:
         assert [hit.id for hit in found.search("a cup of tea", k=1)] == ["1"]
         found.refit()
         assert found.verify() == []
+
+
+def test_a_part_that_was_removed_meanwhile_is_named(tmp_path):
+    part = DocumentPart(OutputFolder.of(tmp_path, {}), 1, 5)
+    with pytest.raises(CorruptionError, match=r"part-00001\.parquet cannot be read .*run it again"):
+        next(part.documents())
