@@ -2,11 +2,11 @@
 
 import typer
 
-from gem_index_cli.main import app
+from gem_index_cli.main import make_app
 
 
 def commands(group=None, prefix=()):
-    group = group or typer.main.get_command(app)
+    group = group or typer.main.get_command(make_app())
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*prefix, name))

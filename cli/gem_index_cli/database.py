@@ -8,7 +8,7 @@ from gem_index_cli.context import home_of
 from gem_index_cli.output import print_json, say
 from gem_index_cli.parameters import AsJson
 
-__all__ = ["app"]
+__all__ = ["register"]
 
 app = typer.Typer(help="The database's schema.", no_args_is_help=True)
 
@@ -35,3 +35,8 @@ def upgrade(context: typer.Context, as_json: AsJson = False) -> None:
         print_json({"before": before, "revision": home.database_revision})
     else:
         say(f"{before or 'empty'} -> {home.database_revision}")
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    root.add_typer(app, name="db")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gem_index import GemEncoder
     from gem_index.evaluate.candidates import Candidates
 
-__all__ = ["app"]
+__all__ = ["register"]
 
 app = typer.Typer(
     help="How good the embeddings are: the paper's experiments, and yours.", no_args_is_help=True
@@ -317,3 +317,8 @@ def speed(
 
 
 tuning.register(app)
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    root.add_typer(app, name="eval")

@@ -6,6 +6,8 @@ import io
 import os
 import sys
 import traceback
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,26 +16,12 @@ import typer.core
 
 from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
 from gem_index.quoting import quoted_error, quoted_path
-from gem_index_cli import (
-    assistants,
-    collections,
-    corpus,
-    database,
-    demo,
-    documents,
-    evaluate,
-    models,
-    search,
-    serving,
-    targets,
-    vectors,
-    watching,
-)
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
 from gem_index_cli.start import INTERRUPTED
+from gem_index_cli.tree import MODULES, modules_for
 
-__all__ = ["app", "main"]
+__all__ = ["main", "make_app", "run"]
 
 _LONGEST_LINE = 2000
 _HINTS: dict[type[GemIndexError], str] = {
@@ -54,30 +42,21 @@ class _Commands(typer.core.TyperGroup):
             raise typer.Abort from error
 
 
-app = typer.Typer(
-    cls=_Commands,
-    name="gem-index",
-    help="Sentence embeddings on a CPU: build a searchable collection of your texts, search it, re-rank, and see why.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-demo.register(app)
-collections.register(app)
-search.register(app)
-documents.register(app)
-corpus.register(app)
-models.register(app)
-targets.register(app)
-watching.register(app)
-serving.register(app)
-assistants.register(app)
-app.add_typer(vectors.app, name="vectors")
-app.add_typer(models.app, name="models")
-app.add_typer(evaluate.app, name="eval")
-app.add_typer(database.app, name="db")
-add_examples(app)
+def make_app(modules: Iterable[str] = MODULES) -> typer.Typer:
+    """Return the command tree with the commands of some modules, by default of all."""
+    app = typer.Typer(
+        cls=_Commands,
+        name="gem-index",
+        help="Sentence embeddings on a CPU: build a searchable collection of your texts, search it, re-rank, and see why.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(configure)
+    for name in modules:
+        import_module(f"gem_index_cli.{name}").register(app)
+    add_examples(app)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -88,7 +67,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def configure(
     context: typer.Context,
     home: Annotated[
@@ -124,6 +102,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit status."""
     try:
+        app = make_app(modules_for(arguments))
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:

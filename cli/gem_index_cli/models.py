@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gem_index.gem.combined import Encoder
     from gem_index.reading import DocumentReader
 
-__all__ = ["app", "register"]
+__all__ = ["register"]
 
 app = typer.Typer(help="The fitted models.", no_args_is_help=True)
 
@@ -351,3 +351,4 @@ def register(root: typer.Typer) -> None:
     """Add the commands to the tree."""
     for command in (fit, encode, explain, similarity, rerank):
         root.command()(command)
+    root.add_typer(app, name="models")

@@ -148,15 +148,20 @@ def search(
 
 
 def _prepare(collection: Collection) -> None:
-    """Load what encoding a text needs: tokenizers are read without the interpreter's lock, while modules are imported."""
+    """Open the encoder, which reads and hashes files without the interpreter's lock, while modules are imported."""
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(_open_encoder, collection)
+        import_module("gem_index.kernels.windows")
+        import_module("gem_index.index.dense").load_faiss()
+    opening.result()
+
+
+def _open_encoder(collection: Collection) -> None:
     from gem_index.vectors.subword import SubwordVectors
 
-    vectors = [encoder.vectors for encoder in collection.encoder.encoders]
-    with ThreadPoolExecutor(1) as pool:
-        loading = [pool.submit(v.load) for v in vectors if isinstance(v, SubwordVectors)]
-        import_module("gem_index.kernels.windows")
-    for each in loading:
-        each.result()
+    for encoder in collection.encoder.encoders:
+        if isinstance(encoder.vectors, SubwordVectors):
+            encoder.vectors.load()
 
 
 def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gem_index.vectors.options import SourceOptions
     from gem_index.vectors.stored import ImportReport
 
-__all__ = ["app"]
+__all__ = ["register"]
 
 app = typer.Typer(help="Word vectors, which every model needs.", no_args_is_help=True)
 
@@ -374,3 +374,8 @@ def _print_words(found: list[tuple[str, float]], as_json: bool) -> None:
         print_json([{"word": word, "score": score} for word, score in found])
     else:
         print_table(("word", ">cosine"), [(word, f"{score:.3f}") for word, score in found])
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands to the tree."""
+    root.add_typer(app, name="vectors")

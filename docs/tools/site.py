@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 from typer.main import get_command
 
 from gem_index_cli.examples import EXAMPLES
-from gem_index_cli.main import app
+from gem_index_cli.main import make_app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -93,7 +93,7 @@ def link_to_site(markdown: str, here: str, page_folder: str, repository: str) ->
 
 def command_reference() -> Iterator[str]:
     """Yield the lines of a page of all commands: usage, arguments, options and examples, as their help says them."""
-    root: Any = get_command(app)
+    root: Any = get_command(make_app())
     alone = {name: c for name, c in root.commands.items() if not hasattr(c, "commands")}
     groups = {name: c for name, c in root.commands.items() if hasattr(c, "commands")}
     yield from ("## Options of every command", "", "Before the name of the command.", "")

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import caching
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import nrt
 
 from gem_index.settings import load_settings
 
 __all__ = ["compiled", "compiled_part"]
 
 _caching: Any = caching  # numba has no annotations
+_runtime: Any = nrt
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -56,17 +58,24 @@ def _compile(function: _Function, options: dict[str, Any]) -> Any:
 class _KernelCache(_caching.FunctionCache):  # type: ignore[misc] # of a base without annotations
     """Machine code on disk, loaded without the declarations of numba that only a compilation needs.
 
-    numba's own cache imports and registers them first (lists, random numbers, polynomials, …): a tenth of
-    a search as a process.
+    numba's own cache imports and registers them first (lists, random numbers, polynomials, …) and compiles its own runtime:
+    a tenth of a search as a process. Loaded code needs of it just the addresses of the functions in C.
     """
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        rtsys.initialize(target)
+        _declare_runtime()
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(signature, target)
             if found is not None:
                 return found
         return super().load_overload(signature, target)
+
+
+@cache
+def _declare_runtime() -> None:
+    """Tell LLVM where the functions of numba's runtime are, as that does when it is initialised to compile."""
+    for name, address in _runtime._nrt.c_helpers.items():
+        _runtime.ll.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

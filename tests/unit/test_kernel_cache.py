@@ -70,7 +70,7 @@ print(doubled(3.0), doubled.stats.cache_hits.total(), "numba.np.linalg" in sys.m
 if sys.argv[1:]:
     import numpy as np
 
-    print(total(np.array([1.5, 2.0])), doubled(3), len(doubled.signatures))
+    print(total(np.array([1.5, 2.0])), doubled(3), len(doubled.signatures), total.stats.cache_hits.total())
 """
 
 
@@ -87,4 +87,5 @@ def test_loaded_code_does_without_declarations_and_what_is_compiled_then_has_the
 
     assert run() == ["6.0 0 True"]  # compiles
     assert run() == ["6.0 1 False"]
-    assert run("compile") == ["6.0 1 False", "3.5 6.0 2"]
+    assert run("compile") == ["6.0 1 False", "3.5 6.0 2 0"]
+    assert run("compile") == ["6.0 1 False", "3.5 6.0 2 1"]  # which allocates a list

@@ -1,0 +1,55 @@
+"""A process imports the module of the command that it was asked for, and no other."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import typer
+
+from gem_index_cli.tree import MODULES, modules_for
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_table_names_what_a_module_adds(module):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    import_module(f"gem_index_cli.{module}").register(app)
+    root = typer.main.get_command(app)
+    assert tuple(root.commands) == MODULES[module]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["search", "faq", "build"], ("search",)),
+        (["--home", "build", "search", "faq"], ("search",)),
+        (["--home=x", "eval", "speed"], ("evaluate",)),
+        (["serch", "faq"], tuple(MODULES)),
+        (["--help", "search"], tuple(MODULES)),
+        (["--version"], tuple(MODULES)),
+        (["--home", "x"], tuple(MODULES)),
+        (["--home"], tuple(MODULES)),
+        ([], tuple(MODULES)),
+    ],
+)
+def test_a_command_is_found_behind_the_options_of_all(arguments, expected):
+    assert modules_for(arguments) == expected
+
+
+def test_a_process_imports_what_it_was_asked_for(tmp_path):
+    code = (
+        "import sys\nfrom gem_index_cli.main import run\n"
+        "assert run(['--home', sys.argv[1], 'status']) == 0\n"
+        f"print(*sorted({set(MODULES)} & {{m.partition('.')[2] for m in sys.modules if m.startswith('gem_index_cli.')}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "collections", done.stderr
+
+
+def test_unknown_commands_are_compared_with_all(gem):
+    answer = gem("serch", "faq")
+    assert answer.status == 2
+    assert "'search'" in answer.err
