@@ -159,8 +159,8 @@ def finish_table(
 ) -> PushReport:
     """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
     table = opened.table
-    count = with_retries(table.count)
     table.finish()
+    count = with_retries(table.count)
     held: int | None = count
     if opened.cutting.chunk is None:
         added = count - opened.before

@@ -263,13 +263,13 @@ class _Push:
             with_retries(table.delete, [row for each in part for row in row_ids(*each)])
             with self._repository() as targets:
                 targets.forget(record.id, [name for name, _ in part])
+        if not record.complete or len(changed) or stale:
+            table.finish()
         expected, found_now = self._rows(record), with_retries(table.count)
         if found_now != expected:
             raise TargetChangedError(
                 self._name, f"the table holds {found_now} documents after {expected} were pushed"
             )
-        if not record.complete or len(changed) or stale:
-            table.finish()
         with self._repository() as targets:
             targets.mark(record.id, complete=True)
         return _Counts(added, updated, len(stale))
