@@ -274,8 +274,8 @@ def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any
             ("gem-index status", ["status"]),
             ("gem-index search, 100,000 documents", ["search", "bench", "a man plays guitar"]),
         ):
-            command = [sys.executable, "-c", "from gem_index_cli.main import main; main()"]
-            command += ["--home", str(home.root), *arguments]
+            command = [str(Path(sys.executable).parent / "gem-index"), "--home", str(home.root)]
+            command += arguments
             processes[label] = timed(
                 lambda c=command: subprocess.run(c, check=True, capture_output=True)
             )

@@ -66,8 +66,9 @@ class WeighedSentences:
 
     def alpha(self, config: GemConfig) -> F64:
         """Return each word's weight (tokens,): the sum of those scores that are used (Eq. 10), times its count."""
-        used = [self.weights[:, "nsu".index(letter)] for letter in config.alphas]
-        alpha = np.sum(used, axis=0) if used else np.ones(len(self.batch.ids))
+        alpha = np.zeros(len(self.batch.ids)) if config.alphas else np.ones(len(self.batch.ids))
+        for letter in config.alphas:
+            alpha += self.weights[:, "nsu".index(letter)]
         return alpha if self.counts is None else alpha * self.counts
 
     def compose(self, components: Components, config: GemConfig, out: F32) -> None:
