@@ -160,6 +160,20 @@ def test_a_dry_run_changes_nothing(faq, url, tmp_path):
     assert (tmp_path / "table/live/_table.json").read_bytes() == before
 
 
+def test_a_table_is_counted_when_it_is_finished(faq, url, monkeypatch):
+    calls = []
+    for name in ("upsert", "finish", "count"):
+
+        def noted(table, *arguments, name=name, whole=getattr(ParquetTable, name)):
+            calls.append(name)
+            return whole(table, *arguments)
+
+        monkeypatch.setattr(ParquetTable, name, noted)
+    faq.push(url)
+    # milvus-lite counts what was written since it was last finished ten times slower
+    assert calls == ["upsert", "finish", "count"]
+
+
 def test_a_dry_run_of_a_full_push_counts_everything(faq, url):
     faq.push(url)
     assert faq.push(url, full=True, dry_run=True).added == 20
