@@ -6,12 +6,13 @@ import json
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.adopting import MakeShards, adopt
 from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
+from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.exports import write_export
 from gem_index.collection.near import NEAR
@@ -41,10 +42,7 @@ from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
 from gem_index.store.upsert import OnExisting
 from gem_index.store.workspace import Workspace
-
-if TYPE_CHECKING:
-    from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
-    from gem_index.targets.protocol import Target
+from gem_index.targets.protocol import Target
 
 __all__ = ["Collection", "Documents"]
 
