@@ -159,7 +159,7 @@ def finish_table(
 ) -> PushReport:
     """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
     table = opened.table
-    table.finish()
+    with_retries(table.finish)
     count = with_retries(table.count)
     held: int | None = count
     if opened.cutting.chunk is None:

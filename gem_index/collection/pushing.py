@@ -264,7 +264,7 @@ class _Push:
             with self._repository() as targets:
                 targets.forget(record.id, [name for name, _ in part])
         if not record.complete or len(changed) or stale:
-            table.finish()
+            with_retries(table.finish)
         expected, found_now = self._rows(record), with_retries(table.count)
         if found_now != expected:
             raise TargetChangedError(
