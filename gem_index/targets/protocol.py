@@ -130,7 +130,10 @@ class TargetTable(Protocol):
         ...
 
     def finish(self) -> None:
-        """Build indexes or compact, where the engine needs it; called, perhaps again, when a push has sent everything, before it counts."""
+        """Build indexes or compact, where the engine needs it; called when a push has sent everything, before it counts.
+
+        It is called again if it raised TargetUnavailableError.
+        """
         ...
 
 
