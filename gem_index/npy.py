@@ -1,14 +1,37 @@
-"""Write a matrix to a ``.npy`` file block by block, with any number of rows."""
+"""Files of the format ``.npy``: mapped, and written block by block with any number of rows."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NpyWriter"]
+from gem_index.forking import ForkSafeLock
+
+__all__ = ["NpyWriter", "map_array"]
+
+_PARSING = ForkSafeLock()
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """Map a file for reading, as an array of its shape and dtype.
+
+    NumPy parses the header as Python, and CPython 3.11.7 raises SystemError where two threads do so while the garbage collector
+    runs (github.com/python/cpython/issues/106905): one at a time.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is not such a file, or holds objects.
+    """
+    with _PARSING:
+        mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return mapped
 
 
 class NpyWriter:

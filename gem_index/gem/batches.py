@@ -67,9 +67,8 @@ class TokenBatch:
             texts[i] = "\n".join(tokenize(texts[i]))
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         lengths[others] = [len(texts[i].encode()) for i in others]
-        joined = (
-            "".join(texts).encode().lower()
-        )  # bytes: ASCII letters alone, the rest is lower-case
+        # lower() of bytes: of ASCII letters alone, the rest is lower-case already
+        joined = "".join(texts).encode().lower()
         text = np.frombuffer(joined, dtype=np.uint8)
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(lengths, out=starts[1:])

@@ -19,6 +19,7 @@ from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.rows import RowsWriter, rows_digest
+from gem_index.npy import map_array
 
 __all__ = ["Built", "Checkpoint"]
 
@@ -92,7 +93,7 @@ class Checkpoint:
                 if any(sha256_of_file(path / name) != meta[name] for name in _FILES):
                     _LOG.warning("%s is not what was written; encoding from the beginning", path)
                     continue
-                ids, counts = (np.load(path / name, allow_pickle=False) for name in (_IDS, _COUNTS))
+                ids, counts = (np.array(map_array(path / name)) for name in (_IDS, _COUNTS))
                 index, rows = DenseIndex.read(path / _INDEX), None
                 if not self._kind.exact:
                     if rows_digest(self._rows, len(index), dimension) != meta["rows"]:

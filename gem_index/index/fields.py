@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gem_index.errors import CorruptionError
 from gem_index.forking import cached_property
+from gem_index.npy import map_array
 
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
@@ -119,7 +120,7 @@ class SnapshotFields:
             return None
         path = self._folder / f"{found['file']}.npy"
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = map_array(path)
         except (OSError, ValueError) as error:
             raise CorruptionError(f"{path} cannot be read: {error}") from error
         if array.shape != (self.documents,):

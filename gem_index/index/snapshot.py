@@ -23,6 +23,7 @@ from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.pieces import PieceIndex
 from gem_index.index.rows import RowsWriter, VectorRows, continued, linked, numbered
+from gem_index.npy import map_array
 
 __all__ = ["FileTable", "Snapshot", "SnapshotInputs"]
 
@@ -212,7 +213,7 @@ class Snapshot:
             meta = json.loads((directory / _META).read_text())
             if meta.get("magic") != _MAGIC or meta.get("version") != _VERSION:
                 raise CorruptionError(f"{directory} is not a {_MAGIC} of version {_VERSION}")
-            ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
+            ids = map_array(directory / _IDS)
             counts = _counts(directory, len(ids))
             kind = IndexKind(meta["kind"], meta["factory"])
             mean_terms = meta["words"] / max(1, meta["documents"])
@@ -262,8 +263,7 @@ def _counts(directory: Path, documents: int) -> I64:
     path = directory / _COUNTS
     if not path.exists():
         return np.ones(documents, np.int64)
-    counts: I64 = np.load(path, allow_pickle=False)
-    return counts
+    return np.array(map_array(path))
 
 
 def _fields(directory: Path) -> SnapshotFields | None:
@@ -360,7 +360,7 @@ class _OldSnapshot:
 
 
 def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
-    ids = np.load(directory / _IDS, mmap_mode="r", allow_pickle=False)
+    ids = map_array(directory / _IDS)
     meta = json.loads((directory / _META).read_text())
     kind = IndexKind(meta["kind"], meta["factory"])
     kept = np.full(len(ids), True) if alive is None else np.isin(ids, alive, assume_unique=True)

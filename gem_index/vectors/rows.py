@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.npy import NpyWriter
+from gem_index.npy import NpyWriter, map_array
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["Loss", "RowWriter", "Rows", "quantised"]
@@ -40,10 +40,10 @@ class Rows:
     @classmethod
     def open(cls, folder: Path, name: str) -> Self:
         """Map the files that :class:`RowWriter` wrote."""
-        matrix = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        matrix = map_array(folder / f"{name}.npy")
         factors = None
         if matrix.dtype == np.int8:
-            factors = np.load(folder / f"{name}-factors.npy", mmap_mode="r", allow_pickle=False)
+            factors = map_array(folder / f"{name}-factors.npy")
         return cls(matrix, factors)
 
     def __len__(self) -> int:

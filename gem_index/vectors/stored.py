@@ -15,6 +15,7 @@ import numpy as np
 from gem_index.errors import ConfigError, CorruptionError, InputError, VectorFormatError
 from gem_index.files import publish_directory, sha256_of_file, user_path
 from gem_index.json_input import read_json_file
+from gem_index.npy import map_array
 from gem_index.quoting import quoted
 from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
@@ -230,7 +231,7 @@ def _open_parts(folder: Path, meta: dict[str, Any]) -> StoredVectors:
         )
     row_of_word = None
     if (folder / _ROW_OF_WORD).is_file():
-        row_of_word = np.load(folder / _ROW_OF_WORD, mmap_mode="r", allow_pickle=False)
+        row_of_word = map_array(folder / _ROW_OF_WORD)
     ngrams = None
     if "ngrams" in meta:
         ngrams = NgramTable(Rows.open(folder, "ngrams"), **meta["ngrams"])

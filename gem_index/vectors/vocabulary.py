@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
+from gem_index.npy import map_array
 
 __all__ = ["Vocabulary"]
 
@@ -72,7 +73,7 @@ class Vocabulary(Sequence[str]):
         text, *arrays = (folder / name for name in _FILES)
         return cls(
             np.memmap(text, dtype=np.uint8, mode="r"),
-            *(np.load(array, mmap_mode="r") for array in arrays),
+            *(map_array(array) for array in arrays),
         )
 
     def save(self, folder: Path) -> None:

@@ -18,10 +18,11 @@ from gem_index.errors import (
     InputError,
     MissingTargetError,
     TargetChangedError,
+    TargetUnavailableError,
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
-from gem_index.targets import JsonObjects, list_targets, open_target, registry
+from gem_index.targets import JsonObjects, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
@@ -177,6 +178,21 @@ def test_a_table_is_counted_when_it_is_finished(faq, url, monkeypatch):
     faq.push(url)
     # milvus-lite counts what was written since it was last finished ten times slower
     assert calls == ["upsert", "finish", "count"]
+
+
+def test_a_table_is_finished_again_when_the_database_was_away(faq, url, monkeypatch):
+    whole, calls = ParquetTable.finish, []
+
+    def away_once(table):
+        calls.append(table)
+        if len(calls) == 1:
+            raise TargetUnavailableError(url, "restarting")
+        whole(table)
+
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(ParquetTable, "finish", away_once)
+    assert faq.push(url).added == 20
+    assert len(calls) == 2
 
 
 def test_a_dry_run_of_a_full_push_counts_everything(faq, url):
