@@ -19,8 +19,8 @@ _PARSING = ForkSafeLock()
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Map a file for reading, as an array of its shape and dtype.
 
-    NumPy parses the header as Python, and CPython 3.11.7 raises SystemError where two threads do so while the garbage collector
-    runs (github.com/python/cpython/issues/106905): one at a time.
+    One thread at a time: NumPy parses the header as Python, and CPython 3.11.7 raises SystemError where two threads do so
+    while the garbage collector runs (github.com/python/cpython/issues/106905).
 
     Raises
     ------
