@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -55,12 +55,34 @@ def _compile(function: _Function, options: dict[str, Any]) -> Any:
     return kernel
 
 
+class _LoadedCode(_caching.CompileResultCacheImpl):  # type: ignore[misc] # of a base without annotations
+    """Kernels as they lie on disk: machine code to run, and bitcode that only a kernel compiled later is linked with."""
+
+    def rebuild(self, target: Any, payload: Any) -> Any:
+        """Return a kernel whose bitcode is parsed when it is asked for; numba parses it to learn what the code defines."""
+        (name, kind, (machine_code, bitcode)), description, *rest = payload
+        entry = description.llvm_cpython_wrapper_name
+        if entry.encode() in machine_code:  # a part has none
+            target.codegen()._engine._defined_symbols.add(entry)
+        library = name, kind, (machine_code, _no_bitcode())
+        kernel = super().rebuild(target, (library, description, *rest))
+        kernel.library._get_module_for_linking = cache(partial(_runtime.ll.parse_bitcode, bitcode))
+        return kernel
+
+
+@cache
+def _no_bitcode() -> Any:
+    return _runtime.ll.parse_assembly("").as_bitcode()
+
+
 class _KernelCache(_caching.FunctionCache):  # type: ignore[misc] # of a base without annotations
     """Machine code on disk, loaded without the declarations of numba that only a compilation needs.
 
     numba's own cache imports and registers them first (lists, random numbers, polynomials, …) and compiles its own runtime:
     a tenth of a search as a process. Loaded code needs of it just the addresses of the functions in C.
     """
+
+    _impl_class = _LoadedCode
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         _declare_runtime()
