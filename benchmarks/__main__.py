@@ -168,7 +168,7 @@ def importing() -> tuple[Rows, dict[str, Any]]:
     """Time importing a GloVe text file, opening it and looking up words; gensim reads the same file."""
     from gensim.models import KeyedVectors
 
-    from gem_index.vectors.formats import read_vectors
+    from gem_index.vectors.formats.registry import read_vectors
     from gem_index.vectors.stored import import_vectors, open_stored
 
     words, generator = 100_000, np.random.default_rng(SEED)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
-    from gem_index.collection.adopting import ShardPlan
     from gem_index.collection.corpus_results import (
         DocumentMap,
         DuplicateGroup,
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
     )
+    from gem_index.collection.shard_plan import ShardPlan
+    from gem_index.cutting import Cutting, Piece
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
     from gem_index.gem.batches import TokenBatch
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     )
     from gem_index.home.vector_library import VectorInfo, VectorLibrary
     from gem_index.progress import Progress, ProgressOption
-    from gem_index.reading.cutting import Cutting, Piece
     from gem_index.store.keys import KeyRecord
     from gem_index.targets import (
         Neighbour,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     )
     from gem_index.text import WeightedText
     from gem_index.vectors.base import VectorSource
-    from gem_index.vectors.formats import KeyedVectorsLike
+    from gem_index.vectors.formats.registry import KeyedVectorsLike
     from gem_index.vectors.options import SourceOptions
     from gem_index.vectors.stored import ImportReport
 
@@ -101,7 +101,7 @@ _HOMES = {
     "IngestReport": "gem_index.collection.results",
     "KeyLibrary": "gem_index.home.key_library",
     "KeyRecord": "gem_index.store.keys",
-    "KeyedVectorsLike": "gem_index.vectors.formats",
+    "KeyedVectorsLike": "gem_index.vectors.formats.gensim",
     "MapColours": "gem_index.collection.corpus_results",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
@@ -116,12 +116,12 @@ _HOMES = {
     "PushReport": "gem_index.collection.results",
     "RerankResult": "gem_index.gem.reranking",
     "RerankResults": "gem_index.gem.reranking",
-    "Cutting": "gem_index.reading.cutting",
-    "Piece": "gem_index.reading.cutting",
+    "Cutting": "gem_index.cutting",
+    "Piece": "gem_index.cutting",
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
-    "ShardPlan": "gem_index.collection.adopting",
+    "ShardPlan": "gem_index.collection.shard_plan",
     "SourceOptions": "gem_index.vectors.options",
     "Target": "gem_index.targets",
     "TargetDocument": "gem_index.targets",

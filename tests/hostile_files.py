@@ -433,7 +433,7 @@ def open_case(folder, target, kind, files):
     import numpy as np
 
     from gem_index.errors import InputError
-    from gem_index.vectors.formats import read_vectors
+    from gem_index.vectors.formats.registry import read_vectors
     from gem_index.vectors.stored import open_unstored
 
     for name, content in files.items():

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.building import as_not_indexed, keep_reading
 from gem_index.collection.models import record_of
 from gem_index.collection.publish import publish
 from gem_index.collection.results import IngestReport
+from gem_index.collection.shard_plan import MakeShards, ShardPlan
 from gem_index.collection.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
@@ -25,36 +25,7 @@ from gem_index.files import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress, counted
 
-__all__ = ["MakeShards", "ShardPlan", "adopt"]
-
-
-@dataclass(frozen=True)
-class ShardPlan:
-    """What shards are to be made of an index.
-
-    Attributes
-    ----------
-    first : int
-        The ``seq`` that the first document gets; the others follow.
-    index : str
-        The kind of index that the collection asks for.
-    folder : Path
-        Where they are put.
-    report : callable, optional
-        Called with a stage, what is done, and of how much.
-    stop : threading.Event
-        Set when they are not needed any more.
-    """
-
-    first: int
-    index: str
-    folder: Path
-    report: Progress | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
-
-
-MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
-"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
+__all__ = ["adopt"]
 
 
 def adopt(

@@ -19,12 +19,12 @@ from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.searching import Hit, Search, SearchRequest, query_vectors
 from gem_index.collection.view import StaleStateError, View
 from gem_index.collection.why import explain_hit
+from gem_index.cutting import Cutting
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
 from gem_index.gem.reranking import rerank
 from gem_index.index.hits import Ids
 from gem_index.quoting import quoted
-from gem_index.reading.cutting import Cutting
 from gem_index.settings import load_settings
 from gem_index.store.records import StoredDocument
 

@@ -9,9 +9,9 @@ from gem_index.arrays import F32
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.searching import SearchRequest
 from gem_index.collection.view import View
+from gem_index.cutting import Piece
 from gem_index.index.fusion import fused
 from gem_index.index.lexical import terms_of
-from gem_index.reading.cutting import Piece
 
 __all__ = ["with_pieces"]
 

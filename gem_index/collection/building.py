@@ -13,6 +13,7 @@ from gem_index.collection.models import open_vectors, record_of
 from gem_index.collection.pieces import expected_pieces
 from gem_index.collection.texts import CollectionTexts
 from gem_index.collection.writing import refit
+from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, NotIndexedError
 from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
@@ -20,7 +21,6 @@ from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, 
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.reading.cutting import Cutting
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.registry import DEFAULT_VECTORS

@@ -8,13 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.collection import writing
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.adopting import MakeShards, adopt
 from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
 from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
-from gem_index.collection.exports import write_export
 from gem_index.collection.near import NEAR
 from gem_index.collection.results import (
     CollectionStatus,
@@ -25,9 +22,9 @@ from gem_index.collection.results import (
     SearchResults,
 )
 from gem_index.collection.searching import Query, SearchRequest
-from gem_index.collection.sources import parts_of
+from gem_index.collection.shard_plan import MakeShards
 from gem_index.collection.status import status_of
-from gem_index.collection.verification import problems_of
+from gem_index.cutting import Cutting
 from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files import user_path
@@ -36,7 +33,6 @@ from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reading.cutting import Cutting
 from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import StoredDocument
@@ -145,6 +141,9 @@ class Collection:
             If another process keeps writing for too long.
         """
         kept = self.reading
+        from gem_index.collection.sources import parts_of
+        from gem_index.collection.writing import shorten_tail, upsert
+
         parts = parts_of(
             documents,
             id=id or kept.get("id_field"),
@@ -155,8 +154,8 @@ class Collection:
         with lock, reporting(progress, "store") as show:
             total = len(documents) if isinstance(documents, Sized) else None
             watched = partial(counted, stage="store", progress=show, total=total)
-            report = writing.upsert(self._access, parts, on_existing, prune=prune, watched=watched)
-            writing.shorten_tail(self._access, show)
+            report = upsert(self._access, parts, on_existing, prune=prune, watched=watched)
+            shorten_tail(self._access, show)
         return report
 
     def delete(
@@ -180,7 +179,9 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        return writing.delete(self._access, ids, where)
+        from gem_index.collection.writing import delete
+
+        return delete(self._access, ids, where)
 
     def adopt(
         self,
@@ -212,6 +213,8 @@ class Collection:
         ConfigError
             If the encoder is not a fit of the collection's.
         """
+        from gem_index.collection.adopting import adopt
+
         with reporting(progress, "store") as show:
             return adopt(self._access, encoder, documents, make_shards, reading, show)
 
@@ -226,13 +229,17 @@ class Collection:
         InputError
             If there are no documents.
         """
+        from gem_index.collection.writing import refit
+
         with reporting(progress, "fit") as show:
-            writing.refit(self._access, show)
+            refit(self._access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
+        from gem_index.collection.writing import compact
+
         with reporting(progress, "encode") as show:
-            writing.compact(self._access, show)
+            compact(self._access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
         """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.exports`.
@@ -242,6 +249,8 @@ class Collection:
         int
             How many documents it holds.
         """
+        from gem_index.collection.exports import write_export
+
         with self._access.reading() as rows, reporting(progress, "export") as show:
             encoder = self._access.encoder(rows)
             return write_export(user_path(path), rows, encoder, show)
@@ -686,6 +695,8 @@ class Collection:
         list of Problem
             Empty when all is well.
         """
+        from gem_index.collection.verification import problems_of
+
         return problems_of(self._access, fix)
 
 

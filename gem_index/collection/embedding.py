@@ -14,12 +14,12 @@ from gem_index.collection.held_rows import earlier_rows
 from gem_index.collection.piece_rows import piece_of, piece_rows
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions, batch_of, send, storable
+from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.reading import Cutting
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries

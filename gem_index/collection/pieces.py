@@ -10,8 +10,8 @@ import numpy as np
 
 from gem_index.arrays import F32, I64
 from gem_index.collection.texts import CollectionTexts
+from gem_index.cutting import Cutting, Piece
 from gem_index.gem.combined import Encoder
-from gem_index.reading.cutting import Cutting, Piece
 
 __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
+from gem_index.cutting import Piece
 from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
-from gem_index.reading import Piece
 from gem_index.text import WeightedText
 
 __all__ = [

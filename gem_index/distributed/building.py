@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from gem_index.collection import Collection
 from gem_index.collection.results import IngestReport
+from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -32,7 +33,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike
 from gem_index.home import Home
 from gem_index.progress import ProgressOption
-from gem_index.reading import Cutting, DocumentReader
+from gem_index.reading import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gem_index.collection.embedding import fill_table, finish_table, open_table
 from gem_index.collection.results import PushReport
 from gem_index.collection.sending import PushOptions
+from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
@@ -16,7 +17,6 @@ from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
-from gem_index.reading import Cutting
 from gem_index.targets.registry import check_many_writers, open_target
 from gem_index.targets.url import TargetUrl
 

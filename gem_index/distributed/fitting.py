@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from gem_index.collection.pieces import PieceEncoder
+from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
@@ -29,7 +30,6 @@ from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_error
-from gem_index.reading import Cutting
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -14,8 +14,9 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from gem_index.arrays import F32
-from gem_index.collection.adopting import ShardPlan
 from gem_index.collection.pieces import embedded_pieces, index_fingerprint
+from gem_index.collection.shard_plan import ShardPlan
+from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.places import OutputFolder
@@ -26,7 +27,6 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot import Snapshot, SnapshotInputs
 from gem_index.quoting import quoted_error
-from gem_index.reading.cutting import Cutting
 
 __all__ = ["Sharding"]
 

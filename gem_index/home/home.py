@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gem_index.collection import Collection, building
+from gem_index.collection import Collection
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.building import CollectionChoice, as_not_indexed
 from gem_index.collection.collection import Documents
-from gem_index.collection.exports import import_documents, read_export
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.collection.sources import Part, check_any, parts_of
-from gem_index.collection.writing import upsert
+from gem_index.cutting import Cutting
 from gem_index.errors import (
     GemIndexError,
     HomeBusyError,
@@ -28,16 +25,18 @@ from gem_index.files import user_path
 from gem_index.gem.specification import ConfigLike
 from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary
-from gem_index.home.registration import register_paths
 from gem_index.home.vector_library import VectorLibrary
 from gem_index.progress import Progress, ProgressOption, counted, reporting
 from gem_index.quoting import quoted, quoted_path
-from gem_index.reading import LINE, DocumentReader, Inputs
-from gem_index.reading.cutting import Cutting
 from gem_index.settings import load_settings
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
+
+if TYPE_CHECKING:
+    from gem_index.collection.building import CollectionChoice
+    from gem_index.collection.sources import Part
+    from gem_index.reading import DocumentReader
 
 __all__ = ["Home"]
 
@@ -169,7 +168,10 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, another configuration, or other pieces, than those given.
         """
-        choice = CollectionChoice(
+        from gem_index.collection import building
+        from gem_index.home.registration import register_paths
+
+        choice = building.CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
         )
         with self._workspace.write_lock():
@@ -276,8 +278,13 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
+        from gem_index.collection import building
+        from gem_index.collection.sources import parts_of
+        from gem_index.collection.writing import upsert
+        from gem_index.reading import LINE, DocumentReader, Inputs
+
         parts = parts_of(documents, id=id, text=text, metadata=metadata)
-        choice = CollectionChoice(
+        choice = building.CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
         )
         reading = None
@@ -307,6 +314,10 @@ class Home:
         reading: DocumentReader | None,
         progress: Progress | None,
     ) -> IngestReport:
+        from gem_index.collection import building
+        from gem_index.collection.sources import check_any
+        from gem_index.home.registration import register_paths
+
         with register_paths(self._workspace, self.vectors, choice.specs) as specs:
             access = building.create(self._workspace, name, specs, choice)
             try:
@@ -317,7 +328,7 @@ class Home:
                 self._discard(name, error)
                 raise
             try:
-                return _finish(access, report, reading, CollectionChoice(), progress)
+                return _finish(access, report, reading, building.CollectionChoice(), progress)
             except NotIndexedError as error:
                 if not isinstance(error.__cause__, InputError):
                     raise
@@ -388,6 +399,9 @@ class Home:
         NotIndexedError
             If the documents are stored and searched, but indexing them failed.
         """
+        from gem_index.collection.building import as_not_indexed
+        from gem_index.collection.exports import import_documents, read_export
+
         export = read_export(user_path(path))
         name = check_name("collection", name or export.name)
         with self._workspace.write_lock():
@@ -465,7 +479,9 @@ def _finish(
     progress: Progress | None,
 ) -> IngestReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
-    with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+    from gem_index.collection import building
+
+    with building.as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:
             building.keep_reading(access, reading.choices)  # now that it has decided types
         building.bring_up_to_date(access, choice, progress)

@@ -21,7 +21,7 @@ from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.formats import KeyedVectorsLike, read_vectors
+from gem_index.vectors.formats.registry import KeyedVectorsLike, read_vectors
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, open_source
 from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_unstored

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.models import open_vectors
 from gem_index.collection.results import Problem
@@ -21,12 +21,10 @@ from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text import check_text, check_texts
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.cutting import cut_to_words
-from gem_index.vectors.formats import KeyedVectorsLike, write_vectors
+from gem_index.vectors.formats.gensim import KeyedVectorsLike
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, plugins
-from gem_index.vectors.sources import FoundSource, StoredSource, find_source
 from gem_index.vectors.specification import VectorSpec
 from gem_index.vectors.stored import (
     ImportReport,
@@ -36,6 +34,9 @@ from gem_index.vectors.stored import (
     open_stored,
 )
 from gem_index.vectors.subword import wordllama_file
+
+if TYPE_CHECKING:
+    from gem_index.vectors.sources import FoundSource, StoredSource
 
 __all__ = ["VectorInfo", "VectorLibrary"]
 
@@ -147,6 +148,8 @@ class VectorLibrary:
         DownloadError
             If a download fails; the received part is kept, and the next call resumes from it.
         """
+        from gem_index.vectors.sources import find_source
+
         self._check_free(name)
         with (
             reporting(progress, "words") as show,
@@ -186,6 +189,9 @@ class VectorLibrary:
         options, progress
             As for :meth:`add`.
         """
+        from gem_index.vectors.cutting import cut_to_words
+        from gem_index.vectors.sources import FoundSource
+
         self._check_free(name)
         check_texts(texts)
         texts = (check_text(text, "text") for text in texts)
@@ -211,6 +217,8 @@ class VectorLibrary:
         VectorFormatError
             If they do not fit into the format.
         """
+        from gem_index.vectors.formats.registry import write_vectors
+
         registered = self._stored()
         if name in registered:
             stored = registered[name]
@@ -311,6 +319,8 @@ class VectorLibrary:
         return self._workspace.vectors_folder / record.location
 
     def _stored(self) -> dict[str, StoredSource]:
+        from gem_index.vectors.sources import StoredSource
+
         return {
             name: StoredSource(self._folder(record), record.format, record.origin, record.licence)
             for name, record in registered_sources(self._workspace).items()

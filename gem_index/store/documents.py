@@ -23,11 +23,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import OperationalError
 
+from gem_index.cutting import Cutting
 from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
-from gem_index.reading.cutting import Cutting
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury

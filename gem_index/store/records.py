@@ -6,7 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
-from gem_index.reading.cutting import Cutting
+from gem_index.cutting import Cutting
 
 __all__ = [
     "CollectionRecord",

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
-from gem_index.reading.cutting import Cutting
 from gem_index.store.schema import documents, tombstones
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]

@@ -26,11 +26,11 @@ import pytest
 from gem_index.collection.collection import Collection
 from gem_index.collection.embedding import embed_into
 from gem_index.collection.sending import PushOptions
+from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError
 from gem_index.home.home import Home
 from gem_index.home.opening import open_provider
-from gem_index.reading import Cutting
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.testing.samples import documentation_sentences, write_word_vectors

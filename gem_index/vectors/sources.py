@@ -22,7 +22,7 @@ from gem_index.vectors.download import (
     hub_folder,
     is_address,
 )
-from gem_index.vectors.formats import KeyedVectorsLike, VectorFile, read_vectors
+from gem_index.vectors.formats.registry import KeyedVectorsLike, VectorFile, read_vectors
 from gem_index.vectors.formats.spacy import find_pipeline
 from gem_index.vectors.registry import BUNDLED, plugins
 from gem_index.vectors.specification import is_path

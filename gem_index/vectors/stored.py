@@ -17,7 +17,6 @@ from gem_index.files import publish_directory, sha256_of_file, user_path
 from gem_index.json_input import read_json_file
 from gem_index.npy import map_array
 from gem_index.quoting import quoted
-from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.ngrams import NgramTable
@@ -262,6 +261,8 @@ def vector_file(source: str | Path, format: str | None = None) -> VectorFile:
     path = user_path(source)
     if format is None and is_stored(path):
         return open_stored(path).as_file(str(source), "folder")
+    from gem_index.vectors.formats.registry import read_vectors
+
     return read_vectors(source, format)
 
 

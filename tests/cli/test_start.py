@@ -18,12 +18,14 @@ except SystemExit as end:
     assert not end.code, end.code
 assert "numba" in sys.modules
 assert not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & set(sys.modules)
+writing = {"gem_index.collection.writing", "gem_index.reading", "gem_index.vectors.download"}
+assert not writing & set(sys.modules)
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()
 """
 
 
-def test_a_search_loads_kernels_without_what_compiling_needs(tmp_path) -> None:
+def test_a_search_loads_nothing_that_only_compiling_or_writing_needs(tmp_path) -> None:
     made = Home(tmp_path).create_collection("c")
     made.ingest([("1", "renew a passport"), ("2", "open a bank account")])
     made.refit()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.registry import read_vectors
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 from gem_index.testing import VectorSourceContract
 from gem_index.vectors.combined import CombinedVectors
-from gem_index.vectors.formats import read_vectors
 from gem_index.vectors.formats.base import Ngrams, VectorFile
+from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import import_vectors, open_stored, open_unstored

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from assistant import MAIN, Assistant, command
 from gem_index import Document, Home
-from gem_index.reading.cutting import Cutting
+from gem_index.cutting import Cutting
 from gem_index_cli.main import run
 from server_process import ServerProcess
 

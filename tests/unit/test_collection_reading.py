@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemConfig, GemEncoder, Home
+from gem_index.cutting import Cutting
 from gem_index.errors import (
     ConfigError,
     ExistingIdError,
@@ -21,7 +22,6 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
-from gem_index.reading import Cutting
 from gem_index.testing import in_forked_child
 
 DOCUMENTS = [

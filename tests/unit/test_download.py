@@ -423,7 +423,7 @@ class TestAddingFromAServer:
         assert (info.words, info.licence) == (3, "PDDL 1.0")
 
     def test_a_model_of_the_hub(self, server, home, tmp_path, monkeypatch):
-        from gem_index.vectors.formats import write_vectors
+        from gem_index.vectors.formats.registry import write_vectors
         from gem_index.vectors.mapped import MappedVectors
 
         source = MappedVectors.from_words(["the", "river"], np.eye(2, dtype=np.float32))

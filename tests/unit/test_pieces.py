@@ -11,9 +11,9 @@ from gem_index import Cutting, Document, Home
 from gem_index.collection import embedding
 from gem_index.collection.embedding import embed_into
 from gem_index.collection.sending import PushOptions
+from gem_index.cutting import Piece
 from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
-from gem_index.reading import Piece
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
 

@@ -7,7 +7,7 @@ from gem_index import GemConfig, open_vectors
 from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.gem.recommended import recommended_config
 from gem_index.vectors.combined import CombinedVectors
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import findings_of, import_vectors, open_unstored

@@ -21,7 +21,7 @@ from gem_index.errors import (
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.combined import CombinedVectors
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.formats.text import parse_quickly
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbours import nearest_words

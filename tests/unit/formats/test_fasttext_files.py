@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import ConfigError, VectorFormatError
-from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.registry import open_source

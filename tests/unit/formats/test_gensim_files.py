@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index.errors import ConfigError, InputError, VectorFormatError
-from gem_index.vectors.formats import read_vectors, write_vectors
 from gem_index.vectors.formats.pickled import read_plain_data
+from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import open_unstored
 from memory import forget_peak_memory, peak_memory

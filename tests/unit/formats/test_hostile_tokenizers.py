@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from gem_index.errors import VectorFormatError
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.formats.tokenizers import check_tokenizer
 from gem_index.vectors.stored import open_unstored
 

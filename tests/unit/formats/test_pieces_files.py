@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from gem_index.errors import VectorFormatError
-from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.stored import import_vectors, open_unstored
 from word_rows import MATRIX, WORDS

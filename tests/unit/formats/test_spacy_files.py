@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import ConfigError, InputError, VectorFormatError
-from gem_index.vectors.formats import read_vectors, write_vectors
+from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import import_vectors
 from word_rows import content_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import InputError, VectorFormatError
-from gem_index.vectors.formats import read_vectors
+from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.stored import findings_of, import_vectors
 from word_rows import content_of
 
