@@ -46,9 +46,9 @@ class Workspace(NamedTuple):
     aligned: F64  # (n, h) E: projections on the selected directions, times their singular values
     gram: F64  # (n, w) banded Gram matrix
     weights: F64  # (n, 3)
-    state: F64  # (w, p + h) X, zero outside of the members, beside T = X E; p is w rounded up to _LANES
+    state: F64  # (w, p) X, zero outside of the members, beside T = X E; p is w + h rounded up to _LANES
     members: I64  # (w,) the word in each row of X, by its last position in the window
-    border: F64  # (p + h,) of a word: its coefficients in terms of the members, and what these leave of its E, negative
+    border: F64  # (p,) of a word: its coefficients in terms of the members, and what these leave of its E, negative
 
 
 @compiled_part
@@ -59,15 +59,15 @@ def workspace(batch: Sentences, count: int, window: int) -> Workspace:
         longest = max(longest, batch.offsets[s + 1] - batch.offsets[s])
     n = min(longest, PIECE + 2 * window)
     w = min(longest, 2 * window + 1)
-    padded = (w + _LANES - 1) // _LANES * _LANES
+    width = (w + count + _LANES - 1) // _LANES * _LANES
     return Workspace(
         np.empty((n, batch.rows.shape[1])),
         np.empty((n, count)),
         np.empty((n, w)),
         np.empty((n, 3)),
-        np.empty((w, padded + count)),
+        np.empty((w, width)),
         np.empty(w, dtype=np.int64),
-        np.empty(padded + count),
+        np.empty(width),
     )
 
 
@@ -84,23 +84,41 @@ def dot(a: F64, b: F64) -> float:
 def _banded_gram(words: F64, window: int, gram: F64) -> None:
     """Fill G[i, b] = v_i . v_{i+b} for b <= 2 m: all pairs that share a window.
 
-    It computes four products at a time, so that v_i is read less often.
+    It computes the products of two words with two others at a time, so that each is read half as often.
     """
-    n = words.shape[0]
-    for i in range(n):
-        width = min(2 * window + 1, n - i)
-        a = words[i]
-        for b in range(0, width - 3, 4):
-            w, x, y, z = words[i + b], words[i + b + 1], words[i + b + 2], words[i + b + 3]
-            aw = ax = ay = az = 0.0
-            for t in range(a.shape[0]):
-                aw += a[t] * w[t]
-                ax += a[t] * x[t]
-                ay += a[t] * y[t]
-                az += a[t] * z[t]
-            gram[i, b], gram[i, b + 1], gram[i, b + 2], gram[i, b + 3] = aw, ax, ay, az
-        for b in range(width // 4 * 4, width):
-            gram[i, b] = dot(a, words[i + b])
+    n, band = words.shape[0], 2 * window + 1
+    for i in range(0, n - 1, 2):
+        v, w = words[i], words[i + 1]
+        vv = vw = ww = 0.0
+        for t in range(v.shape[0]):
+            vv += v[t] * v[t]
+            vw += v[t] * w[t]
+            ww += w[t] * w[t]
+        gram[i, 0], gram[i + 1, 0] = vv, ww
+        if band > 1:
+            gram[i, 1] = vw
+        high = min(n, i + band)  # what v meets; w meets one more
+        for j in range(i + 2, high - 1, 2):
+            y, z = words[j], words[j + 1]
+            vy = vz = wy = wz = 0.0
+            for t in range(v.shape[0]):
+                vy += v[t] * y[t]
+                vz += v[t] * z[t]
+                wy += w[t] * y[t]
+                wz += w[t] * z[t]
+            gram[i, j - i], gram[i, j + 1 - i] = vy, vz
+            gram[i + 1, j - i - 1], gram[i + 1, j - i] = wy, wz
+        if high > i + 2 and (high - i) % 2:
+            y = words[high - 1]
+            vy = wy = 0.0
+            for t in range(v.shape[0]):
+                vy += v[t] * y[t]
+                wy += w[t] * y[t]
+            gram[i, high - 1 - i], gram[i + 1, high - 2 - i] = vy, wy
+        if band > 1 and high < n:
+            gram[i + 1, band - 1] = dot(w, words[high])
+    if n % 2:
+        gram[n - 1, 0] = dot(words[n - 1], words[n - 1])
 
 
 @compiled_part
@@ -150,7 +168,7 @@ def _enter(i: int, size: int, work: Workspace) -> bool:
         work.state,
         work.border,
     )
-    width = border.shape[0] - aligned.shape[1]
+    first = members.shape[0]  # column of T
     # the products with the members, times X and T: coefficients of the members, and what they explain of E
     border[:] = 0.0
     for a in range(size):
@@ -166,7 +184,7 @@ def _enter(i: int, size: int, work: Workspace) -> bool:
         return False
     scale = 1.0 / pivot
     for k in range(aligned.shape[1]):
-        border[width + k] -= aligned[i, k]
+        border[first + k] -= aligned[i, k]
     for a in range(size):
         scaled = scale * border[a]
         row = state[a]
@@ -212,7 +230,7 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
     n = sentence.shape[0]
     gram, weights, members, state = work.gram, work.weights, work.members, work.state
     count = work.aligned.shape[1]
-    width = state.shape[1] - count
+    first = members.shape[0]  # column of T
     state[:] = 0.0
     size = 0
     entered = 0
@@ -250,7 +268,7 @@ def _slide(sentence: I32, window: int, work: Workspace) -> bool:
             a += 1
         r = 1.0 / np.sqrt(state[a, a])
         alignment = 0.0
-        for k in range(width, width + count):
+        for k in range(first, first + count):
             alignment += state[a, k] * state[a, k]
         weights[i, 0] = np.exp(r / np.sqrt(gram[i, 0]))
         weights[i, 1] = r / (high - low)
