@@ -16,6 +16,10 @@ from gem_index.text import Tokenizer, WeightedText, token_weights, tokenize
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
 
+_TABLE = 1 << 18
+"""Places for words at first, of 4 bytes: one for as many words as there may be would not stay in the cache."""
+
+
 @dataclass(frozen=True)
 class TokenBatch:
     """The words of some sentences.
@@ -75,11 +79,14 @@ class TokenBatch:
         most = (
             len(text) + len(texts)
         ) // 2 + 1  # a token takes a byte and, but for the last of a text, a separator
-        table = np.full(1 << (2 * most).bit_length(), -1, dtype=np.int32)
         ids = np.empty(most, dtype=np.int32)
         offsets = np.empty(len(texts) + 1, dtype=np.int64)
         words = np.empty((most, 2), dtype=np.int64)
-        count = number_words(text, starts, split, table, ids, offsets, words)
+        count, size = -1, min(_TABLE, 1 << (2 * most).bit_length())
+        while count < 0:
+            table = np.full(size, -1, dtype=np.int32)
+            count = number_words(text, starts, split, table, ids, offsets, words)
+            size *= 16
         # two flat lists: a list for each word made the garbage collector run through the whole process
         begins, ends = words[:count, 0].tolist(), words[:count, 1].tolist()
         found = [joined[begin:end].decode() for begin, end in zip(begins, ends, strict=True)]

@@ -55,7 +55,7 @@ def number_words(
         True if a text is already split: its words are its lines. Otherwise its words are runs of [a-z0-9_] with at least
         one letter or digit.
     table : int32 array (a power of two,)
-        Hash table, initially filled with -1, larger than twice the number of words.
+        Hash table of two places or more, initially filled with -1.
     ids : int32 array (at least tokens,)
         Filled with the numbers of the texts' words.
     offsets : int64 array (texts + 1,)
@@ -66,7 +66,7 @@ def number_words(
     Returns
     -------
     int
-        Number of distinct words.
+        Number of distinct words; -1 if they would fill more than half of the table.
     """
     mask = table.shape[0] - 1
     count = 0
@@ -92,6 +92,8 @@ def number_words(
             while True:
                 word = table[place]
                 if word < 0:
+                    if 2 * count >= table.shape[0]:
+                        return -1
                     table[place] = count
                     words[count, 0], words[count, 1] = begin, position
                     word = count

@@ -50,6 +50,17 @@ def test_batches_hold_the_tokenizers_words(texts):
     assert len(set(batch.words)) == len(batch.words)
 
 
+@pytest.mark.parametrize("places", [2, 64])
+def test_more_words_than_half_of_the_first_table(places, monkeypatch):
+    texts = [f"word{i % 70} number{i} again{i % 3}" for i in range(200)]
+    expected = TokenBatch.of_texts(texts)
+    monkeypatch.setattr("gem_index.gem.batches._TABLE", places)
+    found = TokenBatch.of_texts(texts)
+    assert found.words == expected.words
+    assert len(set(found.words)) == 70 + 200 + 3
+    assert found.ids.tolist() == expected.ids.tolist()
+
+
 @pytest.mark.shared_data
 def test_equals_nltk_on_real_text(shared):
     for path in sorted((shared / "data").rglob("*.jsonl")) + [
