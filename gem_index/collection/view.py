@@ -18,7 +18,7 @@ from gem_index.collection.pieces import PieceEncoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder
-from gem_index.index.hits import Hits, Ids, among, best_of, members
+from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
 from gem_index.index.lexical import LexicalTail, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
@@ -147,9 +147,7 @@ class View:
             # so few that their own vectors cost less than a search
             positions = np.flatnonzero(mask)
             if index.has_vectors:
-                scores = index.best(positions, query)
-                best = np.argsort(-scores, kind="stable")[:wanted]
-                positions, scores = positions[best], scores[best]
+                positions, scores = best_first(positions, index.best(positions, query), wanted)
         else:
             proposed = max(depth, kind.candidates(k))
             positions, scores = index.nearest(

@@ -137,6 +137,11 @@ class DenseIndex:
             vectors: F32 = self._index.reconstruct_batch(positions)
         return vectors
 
+    def inner_products(self, positions: npt.NDArray[np.int64], query: F32) -> F32:
+        """Return the inner products (p,) of a query (dimension,) with the vectors at some positions of an exact index."""
+        products: F32 = self.take(positions) @ query
+        return products
+
     def write(self, path: Path) -> None:
         """Write the index to a file.
 

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gem_index.arrays import I64, Mask
+from gem_index.arrays import F32, I64, Mask
 
-__all__ = ["Hits", "Ids", "among", "best_of", "members"]
+__all__ = ["Hits", "Ids", "among", "best_first", "best_of", "members"]
 
 Ids: TypeAlias = I64
 """Document numbers (``documents.seq``)."""
@@ -20,6 +20,15 @@ Hits: TypeAlias = list[tuple[int, float]]
 def best_of(found: Hits, k: int) -> Hits:
     """Return the k best hits, best first, equal scores in the order of ids."""
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
+    """Return the k best places with their scores, best first, equal scores by place."""
+    if k < len(places):
+        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        places, scores = places[kept], scores[kept]
+    order = np.lexsort((places, -scores))[:k]
+    return places[order], scores[order]
 
 
 def members(ids: Ids, wanted: Ids) -> Mask:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64, Mask
 from gem_index.index.dense import DenseIndex
+from gem_index.index.hits import best_first
 from gem_index.index.rows import VectorRows
 
 __all__ = ["PieceIndex"]
@@ -60,9 +61,8 @@ class PieceIndex:
         while True:
             places, scores = self.index.nearest(query, asked, rows)
             if isinstance(self._vectors, VectorRows):
-                scores = self._vectors.take(places) @ query
-                order = np.argsort(-scores, kind="stable")
-                places, scores = places[order], scores[order]
+                scores = self._vectors.inner_products(places, query)
+                places, scores = best_first(places, scores, k if self._one_each else len(places))
             if self._one_each:
                 return places[:k], scores[:k]
             owners = np.searchsorted(self._starts, places, "right") - 1
@@ -92,12 +92,16 @@ class PieceIndex:
     def best(self, positions: I64, query: F32) -> F32:
         """Return the inner product of a query with the best vector of each document, float32 (p,)."""
         if self._one_each or not len(positions):
-            return np.asarray(self._take(positions) @ query)
+            return self._scores(positions, query)
         counts = self.counts[positions]
         begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
         rows = np.repeat(self._starts[positions] - begins, counts) + np.arange(counts.sum())
-        return np.maximum.reduceat(self._take(rows) @ query, begins)
+        return np.maximum.reduceat(self._scores(rows, query), begins)
 
     def _take(self, rows: I64) -> F32:
         assert self._vectors is not None
         return self._vectors.take(rows)
+
+    def _scores(self, rows: I64, query: F32) -> F32:
+        assert self._vectors is not None
+        return self._vectors.inner_products(rows, query)

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, I64
+from gem_index.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
 
 __all__ = ["RowsWriter", "VectorRows", "continued", "linked", "numbered", "rows_digest"]
@@ -36,6 +36,7 @@ class VectorRows:
 
     def __init__(self, parts: Sequence[npt.NDArray[np.int16]]) -> None:
         self._parts = parts
+        self._dimension = parts[0].shape[1] if parts else 0
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
 
     def __len__(self) -> int:
@@ -64,14 +65,45 @@ class VectorRows:
 
     def take(self, positions: I64) -> F32:
         """Return the vectors (p, d) at some positions."""
+        found = np.empty((len(positions), self._dimension), np.float32)
+        for part, mine, places in self._by_part(positions):
+            found[mine] = part.take(places, axis=0)
+        found /= _SCALE
+        return found
+
+    def inner_products(self, positions: I64, query: F32) -> F32:
+        """Return the inner products (p,) of a query (d,) with the vectors at some positions.
+
+        Raises
+        ------
+        CorruptionError
+            If there is no such position, which only a damaged index proposes.
+        """
+        from gem_index.kernels.rows import score_rows
+
+        if positions.max(initial=0) >= len(self):  # kernels do not check
+            raise CorruptionError(
+                f"the index proposes position {positions.max()} of {len(self)} vectors; rebuild it with verify --fix"
+            )
+        found = np.empty(len(positions), np.float32)
+        scaled = query / _SCALE
+        for part, mine, places in self._by_part(positions):
+            scores = np.empty(len(places), np.float32)
+            score_rows(part, places, scaled, scores)
+            found[mine] = scores
+        return found
+
+    def _by_part(
+        self, positions: I64
+    ) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
+        """Iterate over the parts that hold some positions: the part, which of the positions it holds, and where."""
         if len(self._parts) == 1:
-            return _floats(self._parts[0].take(positions, axis=0))
-        found = np.empty((len(positions), self._parts[0].shape[1] if self._parts else 0), _TYPE)
+            yield self._parts[0], slice(None), positions
+            return
         owners = np.searchsorted(self._starts, positions, "right") - 1
         for number in np.unique(owners):
             mine = owners == number
-            found[mine] = self._parts[number].take(positions[mine] - self._starts[number], axis=0)
-        return _floats(found)
+            yield self._parts[number], mine, positions[mine] - self._starts[number]
 
 
 class RowsWriter:
@@ -171,12 +203,6 @@ def numbered(folder: Path, number: int) -> Path:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: int(path.stem))
-
-
-def _floats(rows: npt.NDArray[np.int16]) -> F32:
-    found = rows.astype(np.float32)
-    found /= _SCALE
-    return found
 
 
 def _blocks(path: Path, size: int) -> Iterator[bytes]:
