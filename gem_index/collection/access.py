@@ -9,11 +9,15 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gem_index.collection.batching import Batcher
 from gem_index.collection.counts import Counts, count_documents
 from gem_index.collection.filters import FilterCache
+from gem_index.collection.results import SearchResults
+from gem_index.collection.searching import SearchRequest
 from gem_index.collection.view import StaleStateError, View, ViewCache
 from gem_index.errors import UnknownNameError
 from gem_index.gem.combined import Encoder
+from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord
@@ -77,6 +81,7 @@ class CollectionAccess:
         self.id = record.id
         self.views = ViewCache(workspace, record.id)
         self.filters = FilterCache()
+        self.batcher: Batcher[SearchRequest, SearchResults] = Batcher(load_settings().threads)
 
     @property
     def folder(self) -> Path:

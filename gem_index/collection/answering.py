@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -35,35 +36,46 @@ _LOG = logging.getLogger(__name__)
 
 _PIECES = 4  # documents that are looked at for each piece that is returned
 
+_PLAIN_HITS = 100  # of a search that others wait for
+
 RERANKED = 100
 """The minimum number of hits that are re-ranked; more if ``k`` is larger."""
 
 
 def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) -> SearchResults:
-    """Return the best documents for a request; see :meth:`gem_index.Collection.search`."""
-    [results] = answer_all(access, [asked], why)
-    return results
+    """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
+
+    Plain requests of several threads are answered together: others may take so long that these would wait for them.
+    """
+    if why or asked.filtered or asked.k is None or asked.k > _PLAIN_HITS:
+        [results] = answer_all(access, [asked], why)
+        return results
+    return access.batcher.answer(asked, lambda requests: answer_all(access, requests, threads=1))
 
 
 def answer_all(
-    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool = False
+    access: CollectionAccess,
+    requests: Sequence[SearchRequest],
+    why: bool = False,
+    threads: int | None = None,
 ) -> list[SearchResults]:
     """Return the best documents for each request, all from one state of the collection.
 
-    The requests share their filter; queries are encoded together, and searched in threads.
+    The requests share their filter; queries are encoded together, and searched in threads, as many as the settings say by
+    default.
     """
     for asked in requests:
         if why and not isinstance(asked.query, str):
             raise InputError("found a vector to explain the hits of; expected a text")
     while True:
         try:
-            return _answer_at_once(access, requests, why)
+            return _answer_at_once(access, requests, why, threads or load_settings().threads)
         except StaleStateError:
             continue  # a newer snapshot is in use: answer from its state
 
 
 def _answer_at_once(
-    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool
+    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool, threads: int
 ) -> list[SearchResults]:
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
@@ -75,14 +87,14 @@ def _answer_at_once(
             wider = _wider(requests[place])
             return _best(access, Search(view, texts, wider, allowed, vectors[place]))
 
-        found = _in_threads(search, len(requests))
+        found = _in_threads(search, len(requests), threads)
         shown = {seq for best in found for hit in best for seq in (hit.seq, *hit.similar)}
         stored = rows.documents.by_seq(sorted(shown))
 
-    def present(place: int) -> SearchResults:
-        return _results(found[place], stored, requests[place], view, vectors[place], why)
-
-    return _in_threads(present, len(requests))
+    return [
+        _results(best, stored, asked, view, vector, why)
+        for best, asked, vector in zip(found, requests, vectors, strict=True)
+    ]
 
 
 def _allowed(
@@ -158,13 +170,19 @@ def _results(
     )
 
 
-def _in_threads(work: Callable[[int], _Result], count: int) -> list[_Result]:
-    """Return work(0), work(1), ...; in threads if there are several."""
-    threads = min(load_settings().threads, count) if count > 1 else 1
+def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> list[_Result]:
+    """Return work(0), work(1), ..., a range of them in each thread."""
+    threads = min(threads, count)
     if threads <= 1:
         return [work(place) for place in range(count)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, range(count)))
+    cuts = [count * part // threads for part in range(threads + 1)]
+
+    def part(begin: int, end: int) -> list[_Result]:
+        return [work(place) for place in range(begin, end)]
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = pool.map(part, cuts[1:-1], cuts[2:])
+        return [*part(0, cuts[1]), *chain.from_iterable(others)]
 
 
 def _one_at_a_time(

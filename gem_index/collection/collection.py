@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from gem_index.collection.access import CollectionAccess
-from gem_index.collection.answering import answer_all, answer_reranked, neighbours_of
+from gem_index.collection.answering import answer, answer_all, answer_reranked, neighbours_of
 from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.drift import Drift, drift_of
 from gem_index.collection.near import NEAR
@@ -425,7 +425,9 @@ class Collection:
         asked = SearchRequest(
             query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
         )
-        [results] = (answer_reranked if rerank else answer_all)(self._access, [asked], why)
+        if not rerank:
+            return answer(self._access, asked, why)
+        [results] = answer_reranked(self._access, [asked], why)
         return results
 
     def search_many(

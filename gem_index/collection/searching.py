@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,7 @@ MODES = ("dense", "lexical", "hybrid")
 """The search modes."""
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A found document: its score, and in hybrid mode also its cosine similarity and BM25 score."""
 
     seq: int
@@ -210,15 +209,11 @@ class Search:
         """Return the k best hits, or all that reach a score; where asked for, nearly equal ones as one."""
         near = self.asked.collapse
         hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
-        if self.asked.mode == "dense":
-            return [replace(hit, cosine=hit.score) for hit in hits]
-        if self.asked.mode == "lexical":
-            return [replace(hit, bm25=hit.score) for hit in hits]
-        if not self._terms:
+        if self.asked.mode != "hybrid" or not self._terms:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         bm25 = dict(self._lexical(self._plain, max(len(seqs), 1), seqs))
-        return [replace(hit, bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
+        return [hit._replace(bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _collapsed(self, near: float) -> list[Hit]:
         """Return the k best hits of which no two are near, each with the near ones behind it.
@@ -248,11 +243,11 @@ class Search:
                 first = kept[int((cosines >= near - ROUNDING).argmax())]
                 similar[first].append(hit.seq)
             elif len(kept) == k:
-                return [replace(best[int(seqs[p])], similar=tuple(similar[p])) for p in kept], True
+                return [best[int(seqs[p])]._replace(similar=tuple(similar[p])) for p in kept], True
             else:
                 kept.append(place)
                 similar[place] = []
-        return [replace(best[int(seqs[p])], similar=tuple(similar[p])) for p in kept], False
+        return [best[int(seqs[p])]._replace(similar=tuple(similar[p])) for p in kept], False
 
     def _reaching(self, k: int | None) -> list[Hit]:
         min_score = self.asked.min_score
@@ -272,10 +267,12 @@ class Search:
 
         Of a hybrid search with a least score and no k these are all documents of either list.
         """
-        if self.asked.mode != "hybrid":
-            dense = self.asked.mode == "dense"
-            found = self._dense(k) if dense else self._lexical(self._plain, k, self._allowed)
-            return [Hit(*hit) for hit in found], _least(found, k)
+        if self.asked.mode == "dense":
+            found = self._dense(k)
+            return [Hit(seq, score, cosine=score) for seq, score in found], _least(found, k)
+        if self.asked.mode == "lexical":
+            found = self._lexical(self._plain, k, self._allowed)
+            return [Hit(seq, score, bm25=score) for seq, score in found], _least(found, k)
         by_ranks = self.asked.fusion == "rrf"
         depth = max(RANK_DEPTH if by_ranks else DEPTH, k)
         dense_hits = self._dense(k, depth)

@@ -83,7 +83,7 @@ class VectorRows:
 
         if positions.max(initial=0) >= len(self):  # kernels do not check
             raise CorruptionError(
-                f"the index proposes position {positions.max()} of {len(self)} vectors; rebuild it with verify --fix"
+                f"the index proposes vector {positions.max()} of {len(self)}; expected one that it holds"
             )
         found = np.empty(len(positions), np.float32)
         scaled = query / _SCALE
@@ -93,9 +93,7 @@ class VectorRows:
             found[mine] = scores
         return found
 
-    def _by_part(
-        self, positions: I64
-    ) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
+    def _by_part(self, positions: I64) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
         """Iterate over the parts that hold some positions: the part, which of the positions it holds, and where."""
         if len(self._parts) == 1:
             yield self._parts[0], slice(None), positions

@@ -37,6 +37,27 @@ class TestRows:
         products = rows.take(np.arange(500)) @ vectors.T
         assert np.abs(products - vectors @ vectors.T).max() < 1e-4
 
+    @pytest.mark.parametrize("files", [1, 3])
+    def test_scores_are_those_of_the_rows_whatever_is_scored_with_them(self, tmp_path, files):
+        vectors = unit(300)
+        for number, part in enumerate(np.split(vectors, files)):
+            with RowsWriter(numbered(tmp_path, number), 24) as writer:
+                writer.append(part)
+        rows = VectorRows.open(tmp_path, 24)
+        places = np.random.default_rng(1).permutation(300)
+        scores = rows.inner_products(places, vectors[7])
+        assert scores.dtype == np.float32
+        np.testing.assert_allclose(scores, rows.take(places) @ vectors[7], atol=1e-6)
+        alone = [rows.inner_products(places[i : i + 1], vectors[7])[0] for i in range(300)]
+        assert scores.tolist() == alone
+        assert len(rows.inner_products(places[:0], vectors[7])) == 0
+
+    def test_a_position_that_no_row_has(self, tmp_path):
+        write(tmp_path, unit(30))
+        rows = VectorRows.open(tmp_path, 24)
+        with pytest.raises(CorruptionError, match="proposes vector 30 of 30"):
+            rows.inner_products(np.array([3, 30]), unit(1)[0])
+
     def test_a_vector_at_the_end_of_the_range(self, tmp_path):
         axes = np.concatenate([np.eye(24), -np.eye(24), np.zeros((1, 24))]).astype(np.float32)
         write(tmp_path, axes)
