@@ -85,9 +85,8 @@ class Batcher(Generic[Request, Answer]):
     def _enter(self, mine: _Turn[Request, Answer]) -> None:
         """Take a free seat, or wait."""
         with self._lock:
-            if (
-                self._process != os.getpid()
-            ):  # in a forked child: the threads that were here are not
+            if self._process != os.getpid():
+                # a forked child lacks the threads that had seats or waited
                 self._process, self._taken, self._waiting = os.getpid(), 0, []
             if self._taken < self._seats:
                 self._taken += 1

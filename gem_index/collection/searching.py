@@ -30,7 +30,7 @@ MODES = ("dense", "lexical", "hybrid")
 
 
 class Hit(NamedTuple):
-    """A found document: its score, and in hybrid mode also its cosine similarity and BM25 score."""
+    """A found document: its score, and the cosine similarity and the BM25 score where its mode computes them."""
 
     seq: int
     score: float

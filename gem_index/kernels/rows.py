@@ -16,7 +16,7 @@ def score_rows(rows: npt.NDArray[np.int16], positions: I64, query: F32, out: F32
     """Fill out (p,) with the inner products of a query (d,) with the rows (n, d) at some positions.
 
     Each depends on its row alone, whatever else is scored with it. Rows are read where they lie: as numbers of 32 bits they
-    would take twice the time, and the place of everything else in the processor's cache.
+    would be written and read once more, and take the place of everything else in the processor's cache.
     """
     for i in range(positions.shape[0]):
         row = rows[positions[i]]

@@ -1,7 +1,6 @@
 """Requests of concurrent callers: who waits, who answers for whom, and what becomes of errors, interrupts and forks."""
 
 import multiprocessing
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gem_index import Document
+from gem_index.collection import answering
 from gem_index.collection.batching import Batcher
 from gem_index.errors import EmptyTextError
 
@@ -38,6 +38,13 @@ def pool():
         yield threads
 
 
+def wait_until_waiting(batcher, count):
+    deadline = time.monotonic() + 30
+    while len(batcher._waiting) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def occupied(batcher, work, pool, requests):
     """Give the seat to request 0, and return the future answers of the others, which wait in this order."""
     held = pool.submit(batcher.answer, 0, work)
@@ -45,10 +52,7 @@ def occupied(batcher, work, pool, requests):
     answers = []
     for request in requests:
         answers.append(pool.submit(batcher.answer, request, work))
-        deadline = time.monotonic() + 30
-        while len(batcher._waiting) < len(answers):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        wait_until_waiting(batcher, len(answers))
     return held, answers
 
 
@@ -135,7 +139,6 @@ def test_a_caller_that_is_interrupted(pool, moment, monkeypatch):
     assert not batcher._taken
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_does_not_wait_for_threads_that_it_lacks(pool):
     batcher, work = Batcher(1), Work()
     held, answers = occupied(batcher, work, pool, [1])
@@ -178,3 +181,37 @@ def test_many_callers_get_their_own_answers_of_the_newest_state(home, vectors_fo
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(8))) == list(range(8))
+
+
+def test_plain_searches_wait_and_those_that_may_take_long_do_not(
+    home, vectors_folder, pool, monkeypatch
+):
+    texts = ["open account", "renew visa", "keep phone", "bank"]
+    documents = (Document(id=text, text=text, metadata={"n": 1}) for text in texts)
+    home.build("c", documents, vectors=str(vectors_folder))
+    collection = home.collection("c")
+    collection._access.batcher._seats = 1
+    batches = []
+    begun, released = threading.Event(), threading.Event()
+    answer_all = answering.answer_all
+
+    def noted(access, requests, *rest, **options):
+        batches.append([asked.query for asked in requests])
+        if batches == [["bank"]]:
+            begun.set()
+            assert released.wait(30)
+        return answer_all(access, requests, *rest, **options)
+
+    monkeypatch.setattr(answering, "answer_all", noted)
+    held = pool.submit(collection.search, "bank", 1)
+    assert begun.wait(30)
+    waiting = []
+    for text in texts[:3]:
+        waiting.append(pool.submit(collection.search, text, 1))
+        wait_until_waiting(collection._access.batcher, len(waiting))
+    for options in ({"where": {"n": 1}}, {"why": True}, {"k": 101}, {"k": None, "min_score": 0.5}):
+        assert collection.search("bank", **options)[0].id == "bank"
+    released.set()
+    assert held.result(30)[0].id == "bank"
+    assert [found.result(30)[0].id for found in waiting] == texts[:3]
+    assert batches == [["bank"]] * 5 + [texts[:3]]
