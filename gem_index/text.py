@@ -1,8 +1,13 @@
-"""Text to tokens (docs/algorithm.md, section 1): NLTK's ``wordpunct_tokenize``, lower-cased, without punctuation."""
+"""Text to tokens (docs/algorithm.md, section 1): NLTK's ``wordpunct_tokenize``, lower-cased, without punctuation.
+
+Texts are stored as they are given and compared in one form: each token is in Unicode's NFKC, so that "é" written as one
+character or as two is one letter, and full-width letters are ordinary ones.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -20,8 +25,10 @@ __all__ = [
     "check_text",
     "check_texts",
     "check_weight",
-    "counted_tokens",
     "frequent_english",
+    "has_symbols",
+    "normalized_token",
+    "search_tokens",
     "token_spans",
     "token_weights",
     "tokenize",
@@ -34,6 +41,12 @@ Tokenizer: TypeAlias = Literal["wordpunct", "treebank", "tweet", "toktok"]
 # words. On ASCII the standard engine finds the same words, faster.
 _TOKEN = regex.compile(r"\w+|[^\w\s]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
+
+_JOINED = r"(?:[.&/@．＆／＠]\w++|[+#＋＃]++\w*+)"  # possessive: no backtracking, so that time grows with the text
+_WITH_SYMBOLS = regex.compile(
+    rf"(?<![\w.．])(?:[.．]\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
+)
+_SYMBOL = re.compile(r"[.&/@+#-]")
 
 
 def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
@@ -49,14 +62,21 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
     Returns
     -------
     list of str
-        The tokens of the tokenizer in order, each lower-cased after splitting; tokens without an alphanumeric character
-        (punctuation, runs of underscores) are left out.
+        The tokens of the tokenizer in order, each normalized to NFKC and lower-cased after splitting; tokens without an
+        alphanumeric character (punctuation, runs of underscores) are left out.
     """
     if tokenizer != "wordpunct":
         return [word for word, _, _ in _locate_words(text, tokenizer)]
     if text.isascii():
         return [token for token in _ASCII_WORD.findall(text.lower()) if token.strip("_")]
-    return [token.lower() for token in _TOKEN.findall(text) if any(map(str.isalnum, token))]
+    return [
+        normalized_token(token) for token in _TOKEN.findall(text) if any(map(str.isalnum, token))
+    ]
+
+
+def normalized_token(token: str) -> str:
+    """Return a token in the form in which tokens are compared: NFKC, lower-case."""
+    return unicodedata.normalize("NFKC", token).lower()
 
 
 def token_spans(text: str, tokenizer: Tokenizer = "wordpunct") -> list[tuple[int, int]]:
@@ -102,8 +122,9 @@ class WeightedText(str):
     ((14, 2.0), (14, 1.0))
     """
 
-    __slots__ = ("weights",)
+    __slots__ = ("_ends", "weights")
     weights: tuple[tuple[int, float], ...]
+    _ends: list[int]
 
     def __new__(cls, text: str, weights: Iterable[tuple[int, float]]) -> Self:  # noqa: D102 - documented above
         self = super().__new__(cls, check_text(text, "text"))
@@ -120,6 +141,7 @@ class WeightedText(str):
                 )
             found.append((pair[0], check_weight(pair[1], "the weight of a part of a text")))
         self.weights = tuple(found)
+        self._ends = list(accumulate(length for length, _ in found))
         if sum(length for length, _ in found) != len(text):
             raise InputError(
                 f"the parts {quoted(found, 60)} do not add up to the {len(text)} characters of the text; "
@@ -129,6 +151,10 @@ class WeightedText(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.weights)
+
+    def weight_at(self, place: int) -> float:
+        """Return the weight of the part that holds a character."""
+        return self.weights[min(bisect_right(self._ends, place), len(self._ends) - 1)][1]
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[str, float]]) -> str:
@@ -163,21 +189,31 @@ def check_weight(value: object, what: str) -> float:
 
 def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> list[float]:
     """Return the weight of each token of :func:`tokenize`."""
-    ends = list(accumulate(length for length, _ in text.weights))
-    spans = token_spans(text, tokenizer)
-    return [text.weights[min(bisect_right(ends, begin), len(ends) - 1)][1] for begin, _ in spans]
+    return [text.weight_at(begin) for begin, _ in token_spans(text, tokenizer)]
 
 
-def counted_tokens(text: str) -> list[str]:
-    """Return the tokens of a text, each repeated as often as the rounded weight of its part, at least once."""
+def search_tokens(text: str) -> list[str]:
+    """Return the tokens of a text for word search.
+
+    To those of :func:`tokenize` come words with their symbols, such as ``c++``, ``.net``, ``at&t``, ``a-`` and ``3.11.2``,
+    whose letters and digits alone are other words. In a :class:`WeightedText` each is repeated as often as the rounded
+    weight of its part, at least once.
+    """
+    found = ((match.start(), normalized_token(match[0])) for match in _WITH_SYMBOLS.finditer(text))
+    further = [(begin, token) for begin, token in found if has_symbols(token)]
     tokens = tokenize(text)
     if not isinstance(text, WeightedText):
-        return tokens
-    return [
-        token
-        for token, weight in zip(tokens, token_weights(text), strict=True)
-        for _ in range(max(1, round(weight)))
+        return [*tokens, *(token for _, token in further)]
+    weighted = [
+        *zip(tokens, token_weights(text), strict=True),
+        *((token, text.weight_at(begin)) for begin, token in further),
     ]
+    return [token for token, weight in weighted for _ in range(max(1, round(weight)))]
+
+
+def has_symbols(token: str) -> bool:
+    """Tell whether a token or its stem is one of the words with symbols that :func:`search_tokens` adds."""
+    return _SYMBOL.search(token) is not None
 
 
 def frequent_english() -> list[str]:

@@ -19,7 +19,7 @@ from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder
 from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
-from gem_index.index.lexical import LexicalTail, match_weights
+from gem_index.index.lexical import LexicalTail, counts_in_match, match_weights
 from gem_index.index.snapshot import Snapshot
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -220,7 +220,11 @@ class View:
             words = self.snapshot.words
         in_tail = self.tail_words.up_to_date().frequencies(terms, self.tail_ids)
         in_files = words.frequencies(terms) if words is not None else in_tail
-        held = {t: count for t, count in in_files.items() if count or in_tail.get(t)}
+        held = {
+            term: count
+            for term, count in in_files.items()
+            if counts_in_match(term, count + in_tail[term])
+        }
         return match_weights(held, words.documents if words is not None else len(self.tail_ids))
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:

@@ -20,7 +20,7 @@ from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.files import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits
-from gem_index.index.lexical import LexicalIndex, match_weights, terms_of
+from gem_index.index.lexical import LexicalIndex, counts_in_match, match_weights, terms_of
 from gem_index.reading import read_objects
 
 __all__ = [
@@ -209,7 +209,8 @@ class WordSearch:
     def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
         """Return the hundred best results of hybrid search, from the nearest by cosine and all cosines (n,)."""
         held = self._index.frequencies(terms_of(query))
-        weights = match_weights({t: n for t, n in held.items() if n}, len(self._index))
+        counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
+        weights = match_weights(counted, len(self._index))
         matching = self._search(weights, _DEPTH, self._places)
         best, _ = fuse_scores(
             dense,

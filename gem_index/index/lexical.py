@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -21,9 +21,9 @@ from gem_index.arrays import I64, Mask
 from gem_index.errors import CorruptionError, DiskError
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.quoting import quoted_error
-from gem_index.text import counted_tokens
+from gem_index.text import frequent_english, has_symbols, search_tokens
 
-__all__ = ["LexicalIndex", "LexicalTail", "match_weights", "terms_of"]
+__all__ = ["LexicalIndex", "LexicalTail", "counts_in_match", "match_weights", "terms_of"]
 
 _ANALYSER = "gem_index"
 _TEXT, _ID = "text", "id"
@@ -31,7 +31,8 @@ _META, _FILES = "meta.json", ".managed.json"  # tantivy's: the segments, and the
 _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
-_NUMBER = 2.0  # weight factor of a term with a digit in a match
+_NUMBER = 3.0  # weight factor of a term with a digit in a match
+_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # English texts, and words of each, beside the collection's own
 _FEW_IDS = 300  # up to this many, one query per id is faster than a set query
 _NAMED_IDS = 20_000  # up to this many accepted ids become part of the query
 
@@ -70,7 +71,7 @@ def _id_query(ids: list[int]) -> Any:
 
 def terms_of(text: str) -> list[str]:
     """Return the stemmed words of a text, in order."""
-    terms: list[str] = _analyser().analyze(" ".join(counted_tokens(text)))
+    terms: list[str] = _analyser().analyze(" ".join(search_tokens(text)))
     return terms
 
 
@@ -80,27 +81,53 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
     A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
     0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
     length. w_t = idf_t^2 is squared so that the one rare word of a question outweighs its common phrases. A term of at
-    least two characters with a digit counts twice: people identify things by numbers, and word vectors hold almost no
-    information about them (docs/evaluation.md lists the alternatives tried).
+    least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
+    information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
+    small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
+    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried).
 
     Parameters
     ----------
     frequencies : mapping of str to int
-        How many documents hold each term; the caller omits terms that no document holds.
+        How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
     documents : int
         Number of documents, including deleted ones if the frequencies count them.
     """
-    idf = {term: _idf(held, documents) for term, held in frequencies.items()}
-    counts = {term: value * (_NUMBER if _is_numeric(term) else 1.0) for term, value in idf.items()}
-    total = sum(counts[term] * value for term, value in idf.items())
-    return {term: value / ((_K1 + 1) * total) for term, value in counts.items()}
+    common = _background()
+    weights = {}
+    for term, held in frequencies.items():
+        idf = _idf(held + common.get(term, 0.0), documents + _BACKGROUND)
+        weights[term] = idf * idf * (_NUMBER if _is_numeric(term) else 1.0)
+    total = sum(weights.values())
+    return {
+        term: weight / (_idf(frequencies[term], documents) * (_K1 + 1) * total)
+        for term, weight in weights.items()
+    }
+
+
+def counts_in_match(term: str, held: int) -> bool:
+    """Tell whether a term of a query counts in a match; a word with symbols, which repeats others, only if it is held."""
+    return held > 0 or not has_symbols(term)
+
+
+@cache
+def _background() -> dict[str, float]:
+    """Return how many texts of the background hold each frequent English term, on average."""
+    shares: dict[str, float] = defaultdict(float)
+    for rank, word in enumerate(frequent_english(), 1):
+        for term in terms_of(word):
+            shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
+    return {
+        term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS)
+        for term, share in shares.items()
+    }
 
 
 def _is_numeric(term: str) -> bool:
     return len(term) > 1 and any(map(str.isdigit, term))
 
 
-def _idf(held: int, documents: int) -> float:
+def _idf(held: float, documents: float) -> float:
     return math.log1p((documents - held + 0.5) / (held + 0.5))
 
 
@@ -208,7 +235,7 @@ class LexicalIndex:
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
-                tokens = counted_tokens(text)
+                tokens = search_tokens(text)
                 terms += len(tokens)
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))

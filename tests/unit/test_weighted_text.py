@@ -17,7 +17,7 @@ from gem_index.collection.exports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.lexical import terms_of
 from gem_index.reading import DocumentReader
-from gem_index.text import counted_tokens, token_weights, tokenize
+from gem_index.text import search_tokens, token_weights, tokenize
 
 TEXT = WeightedText.joined([("Open a bank account", 2.5), ("Where, in the river?", 1.0)])
 QUERY = "bank account"
@@ -44,7 +44,7 @@ class TestText:
 
     def test_each_token_has_the_weight_of_where_it_begins(self):
         assert token_weights(TEXT) == [2.5] * 4 + [1.0] * 4
-        assert counted_tokens(TEXT) == ["open"] * 2 + ["a"] * 2 + ["bank"] * 2 + ["account"] * 2 + [
+        assert search_tokens(TEXT) == ["open"] * 2 + ["a"] * 2 + ["bank"] * 2 + ["account"] * 2 + [
             "where",
             "in",
             "the",
@@ -52,7 +52,7 @@ class TestText:
         ]
         light = WeightedText("é1 été", [(3, 0.2), (3, 4)])
         assert token_weights(light) == [0.2, 4.0]
-        assert counted_tokens(light) == ["é1", *["été"] * 4]
+        assert search_tokens(light) == ["é1", *["été"] * 4]
         assert terms_of(light) == ["é1", *["été"] * 4]
 
     @pytest.mark.parametrize(
