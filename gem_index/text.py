@@ -42,9 +42,11 @@ Tokenizer: TypeAlias = Literal["wordpunct", "treebank", "tweet", "toktok"]
 _TOKEN = regex.compile(r"\w+|[^\w\s]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
 
-_JOINED = r"(?:[.&/@．＆／＠]\w++|[+#＋＃]++\w*+)"  # possessive: no backtracking, so that time grows with the text
+_JOINED = (
+    r"(?:[.&/@]\w++|[+#]++\w*+)"  # possessive: no backtracking, so that time grows with the text
+)
 _WITH_SYMBOLS = regex.compile(
-    rf"(?<![\w.．])(?:[.．]\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
+    rf"(?<![\w.])(?:\.\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
 )
 _SYMBOL = re.compile(r"[.&/@+#-]")
 
@@ -122,9 +124,8 @@ class WeightedText(str):
     ((14, 2.0), (14, 1.0))
     """
 
-    __slots__ = ("_ends", "weights")
+    __slots__ = ("weights",)
     weights: tuple[tuple[int, float], ...]
-    _ends: list[int]
 
     def __new__(cls, text: str, weights: Iterable[tuple[int, float]]) -> Self:  # noqa: D102 - documented above
         self = super().__new__(cls, check_text(text, "text"))
@@ -141,7 +142,6 @@ class WeightedText(str):
                 )
             found.append((pair[0], check_weight(pair[1], "the weight of a part of a text")))
         self.weights = tuple(found)
-        self._ends = list(accumulate(length for length, _ in found))
         if sum(length for length, _ in found) != len(text):
             raise InputError(
                 f"the parts {quoted(found, 60)} do not add up to the {len(text)} characters of the text; "
@@ -151,10 +151,6 @@ class WeightedText(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.weights)
-
-    def weight_at(self, place: int) -> float:
-        """Return the weight of the part that holds a character."""
-        return self.weights[min(bisect_right(self._ends, place), len(self._ends) - 1)][1]
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[str, float]]) -> str:
@@ -189,7 +185,9 @@ def check_weight(value: object, what: str) -> float:
 
 def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> list[float]:
     """Return the weight of each token of :func:`tokenize`."""
-    return [text.weight_at(begin) for begin, _ in token_spans(text, tokenizer)]
+    ends = list(accumulate(length for length, _ in text.weights))
+    spans = token_spans(text, tokenizer)
+    return [text.weights[min(bisect_right(ends, begin), len(ends) - 1)][1] for begin, _ in spans]
 
 
 def search_tokens(text: str) -> list[str]:
@@ -199,16 +197,19 @@ def search_tokens(text: str) -> list[str]:
     whose letters and digits alone are other words. In a :class:`WeightedText` each is repeated as often as the rounded
     weight of its part, at least once.
     """
-    found = ((match.start(), normalized_token(match[0])) for match in _WITH_SYMBOLS.finditer(text))
-    further = [(begin, token) for begin, token in found if has_symbols(token)]
     tokens = tokenize(text)
     if not isinstance(text, WeightedText):
-        return [*tokens, *(token for _, token in further)]
-    weighted = [
-        *zip(tokens, token_weights(text), strict=True),
-        *((token, text.weight_at(begin)) for begin, token in further),
-    ]
+        return tokens + _words_with_symbols(text)
+    weighted = list(zip(tokens, token_weights(text), strict=True))
+    end = 0
+    for length, weight in text.weights:
+        begin, end = end, end + length
+        weighted += [(token, weight) for token in _words_with_symbols(text[begin:end])]
     return [token for token, weight in weighted for _ in range(max(1, round(weight)))]
+
+
+def _words_with_symbols(text: str) -> list[str]:
+    return list(filter(has_symbols, _WITH_SYMBOLS.findall(normalized_token(text))))
 
 
 def has_symbols(token: str) -> bool:

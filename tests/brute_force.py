@@ -3,11 +3,13 @@
 import math
 import re
 from collections import Counter
+from functools import cache
 
 import numpy as np
 
 from gem_index import Document
 from gem_index.index.lexical import terms_of
+from gem_index.text import frequent_english
 
 TEXTS = [
     "how do I renew my residence visa",
@@ -52,27 +54,39 @@ def assert_exact(
         assert accept(truth[result.id])
 
 
+@cache
+def _background():
+    """How many of 500 English texts of 30 words hold a term, by Zipf's law."""
+    shares = Counter()
+    for rank, word in enumerate(frequent_english(), 1):
+        for term in terms_of(word):
+            shares[term] += 0.1 / (rank + 2.7)
+    return {term: 500 * (1 - (1 - share) ** 30) for term, share in shares.items()}
+
+
 def words_scores(texts, query, known=None):
     """BM25 and match of each text, by the statistics of ``known`` texts (default: the texts themselves)."""
     known = [terms_of(text) for text in (texts if known is None else known)]
     mean = sum(map(len, known)) / len(known)
     held = {term: sum(term in words for words in known) for term in set(terms_of(query))}
     everywhere = {term for text in texts for term in terms_of(text)}
+    held = {t: count for t, count in held.items() if t in everywhere or re.fullmatch(r"\w+", t)}
     idf = {
         term: math.log(1 + (len(known) - count + 0.5) / (count + 0.5))
         for term, count in held.items()
-        if count or term in everywhere
     }
+    weight = {}
+    for term, count in held.items():
+        count += _background().get(term, 0)
+        rarity = math.log(1 + (len(known) + 500 - count + 0.5) / (count + 0.5))
+        weight[term] = rarity**2 * (3 if re.search(r"\d", term) and term[1:] else 1)
+    total = sum(weight.values())
     found = []
     for text in texts:
         words = terms_of(text)
         counts, norm = Counter(words), 1.2 * (0.25 + 0.75 * len(words) / mean)
         share = {term: counts[term] / (counts[term] + norm) for term in idf}
         bm25 = sum(idf[term] * 2.2 * share[term] for term in idf)
-        weight = {
-            term: idf[term] ** 2 * (2 if re.search(r"\d", term) and term[1:] else 1) for term in idf
-        }
-        total = sum(weight.values())
         match = sum(weight[term] * share[term] for term in idf) / total if total else 0.0
         found.append((bm25, match))
     return np.array(found).reshape(-1, 2).T

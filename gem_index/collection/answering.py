@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gem_index.arrays import F32
 from gem_index.collection.access import CollectionAccess, CollectionRows
@@ -32,9 +33,10 @@ from gem_index.store.records import StoredDocument
 __all__ = ["RERANKED", "answer", "answer_all", "answer_reranked", "neighbours_of"]
 
 _Result = TypeVar("_Result")
+_Stored: TypeAlias = Mapping[int, StoredDocument]
 _LOG = logging.getLogger(__name__)
 
-_PIECES = 4  # documents that are looked at for each piece that is returned
+_PIECES = 4  # documents that are looked at, at first, for each piece that is returned
 
 _PLAIN_HITS = 100  # of a search that others wait for
 
@@ -83,18 +85,28 @@ def _answer_at_once(
         texts = _one_at_a_time(rows.documents.texts)
         vectors = query_vectors(view, requests)
 
-        def search(place: int) -> list[Hit]:
-            wider = _wider(requests[place])
+        def search(place: int, widen: int = _PIECES) -> list[Hit]:
+            wider = _wider(requests[place], widen)
             return _best(access, Search(view, texts, wider, allowed, vectors[place]))
 
-        found = _in_threads(search, len(requests), threads)
-        shown = {seq for best in found for hit in best for seq in (hit.seq, *hit.similar)}
-        stored = rows.documents.by_seq(sorted(shown))
+        def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
+            return _results(best, stored, requests[place], view, vectors[place], why)
 
-    return [
-        _results(best, stored, asked, view, vector, why)
-        for best, asked, vector in zip(found, requests, vectors, strict=True)
-    ]
+        found = _in_threads(search, len(requests), threads)
+        stored = _stored(rows, chain.from_iterable(found))
+        results = [with_texts(place, best, stored) for place, best in enumerate(found)]
+        for place, asked in enumerate(requests):
+            widen, best = _PIECES, found[place]
+            while not _has_best_pieces(results[place], best, asked, widen):
+                widen *= _PIECES
+                best = search(place, widen)
+                results[place] = with_texts(place, best, _stored(rows, best))
+    return results
+
+
+def _stored(rows: CollectionRows, hits: Iterable[Hit]) -> _Stored:
+    shown = {seq for hit in hits for seq in (hit.seq, *hit.similar)}
+    return rows.documents.by_seq(sorted(shown))
 
 
 def _allowed(
@@ -120,11 +132,22 @@ def _allowed(
     return allowed
 
 
-def _wider(asked: SearchRequest) -> SearchRequest:
+def _wider(asked: SearchRequest, times: int) -> SearchRequest:
     """Return a request for the documents whose pieces are looked at: the best need not be those of the best documents."""
     if asked.pieces and asked.k is not None:
-        return replace(asked, k=_PIECES * asked.k)
+        return replace(asked, k=times * asked.k)
     return asked
+
+
+def _has_best_pieces(
+    results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
+) -> bool:
+    """Tell whether no document behind those found can have a better piece: it scores at least as high as its pieces."""
+    if not asked.pieces or asked.k is None or asked.fusion == "rrf":
+        return True
+    if len(best) < times * asked.k or (asked.min_score or -math.inf) > best[-1].score:
+        return True
+    return len(results) == asked.k and results[-1].score >= best[-1].score
 
 
 def _best(access: CollectionAccess, search: Search) -> list[Hit]:
@@ -141,7 +164,7 @@ def _best(access: CollectionAccess, search: Search) -> list[Hit]:
 
 def _results(
     best: list[Hit],
-    stored: Mapping[int, StoredDocument],
+    stored: _Stored,
     asked: SearchRequest,
     view: View,
     vector: F32 | None,

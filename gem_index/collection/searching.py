@@ -14,7 +14,7 @@ from gem_index.arrays import F32
 from gem_index.collection.near import NEAR, ROUNDING, check_threshold
 from gem_index.collection.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
-from gem_index.index.fusion import DEPTH, FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores, fused
+from gem_index.index.fusion import FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
@@ -162,11 +162,6 @@ def _query_vector(view: View, asked: SearchRequest, encoded: Iterator[F32]) -> F
     return unit_vector(asked.query, view.encoder.dimension)
 
 
-def _least(hits: Hits, depth: int) -> float:
-    """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
-    return hits[-1][1] if len(hits) >= depth else -math.inf
-
-
 class Search:
     """One search of one state of a collection.
 
@@ -251,52 +246,38 @@ class Search:
 
     def _reaching(self, k: int | None) -> list[Hit]:
         min_score = self.asked.min_score
-        if k is not None:
-            hits, _ = self._search(k)
-            return hits if min_score is None else [hit for hit in hits if hit.score >= min_score]
-        assert min_score is not None
-        asked = _RANGE
+        asked = _RANGE if k is None else k
         while True:
-            hits, rest = self._search(asked)
-            if rest < min_score:
+            hits = self._search(asked)
+            if min_score is None:
+                return hits
+            if k is not None or len(hits) < asked or hits[-1].score < min_score:
                 return [hit for hit in hits if hit.score >= min_score]
             asked *= 4
 
-    def _search(self, k: int) -> tuple[list[Hit], float]:
-        """Return the k best hits, and what any other document scores at most.
-
-        Of a hybrid search with a least score and no k these are all documents of either list.
-        """
+    def _search(self, k: int) -> list[Hit]:
+        """Return the k best hits."""
         if self.asked.mode == "dense":
-            found = self._dense(k)
-            return [Hit(seq, score, cosine=score) for seq, score in found], _least(found, k)
+            return [Hit(seq, score, cosine=score) for seq, score in self._dense(k)]
         if self.asked.mode == "lexical":
             found = self._lexical(self._plain, k, self._allowed)
-            return [Hit(seq, score, bm25=score) for seq, score in found], _least(found, k)
-        by_ranks = self.asked.fusion == "rrf"
-        depth = max(RANK_DEPTH if by_ranks else DEPTH, k)
-        dense_hits = self._dense(k, depth)
-        if by_ranks:
-            lexical = self._lexical(self._plain, depth, self._allowed)
-            best = fuse_ranks(dense_hits, lexical, k)
+            return [Hit(seq, score, bm25=score) for seq, score in found]
+        if self.asked.fusion == "rrf":
+            lexical = self._lexical(self._plain, RANK_DEPTH, self._allowed)
+            best = fuse_ranks(self._dense(k, max(RANK_DEPTH, k)), lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
             cosine = dict(zip(seqs.tolist(), self._cosines(seqs).tolist(), strict=True))
-            # ranks of an unfinished list change with its length, so search until the dense list is complete
-            rest = -math.inf if len(dense_hits) < depth else math.inf
         else:
             weights = self.view.match_weights(self._terms) if self._terms else {}
-            matching = self._lexical(weights, depth, self._allowed)
             best, cosine = fuse_scores(
-                dense_hits,
-                matching,
-                k if self.asked.k is not None else 2 * depth,
-                depth,
+                lambda depth: self._dense(k, depth),
+                lambda depth: self._lexical(weights, depth, self._allowed),
+                k,
                 self.view.exact,
                 self._cosines,
                 lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
             )
-            rest = fused(_least(dense_hits, depth), max(0.0, _least(matching, depth)))
-        return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best], rest
+        return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
 
     @property
     def _plain(self) -> dict[str, float]:

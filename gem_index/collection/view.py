@@ -228,7 +228,7 @@ class View:
         return match_weights(held, words.documents if words is not None else len(self.tail_ids))
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
-        """Return the k best (seq, score), best first, equal scores by seq.
+        """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class View:
         if len(self.tail_ids):
             tail = self.tail_words.up_to_date()
             found += tail.match(terms, k, self.tail_ids, allowed, words, mean_terms)
-        return best_of(found, k)
+        return sorted(found, key=lambda hit: -hit[1])[:k]  # stable
 
     def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
         """Return which of the snapshot's documents a search may return, ascending."""

@@ -19,7 +19,7 @@ from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.files import open_input, user_path
 from gem_index.index.fusion import fuse_scores
-from gem_index.index.hits import Hits
+from gem_index.index.hits import Hits, best_first
 from gem_index.index.lexical import LexicalIndex, counts_in_match, match_weights, terms_of
 from gem_index.reading import read_objects
 
@@ -147,8 +147,7 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
             hits[name] = [nearest(row) for row in cosines]
             if name == GEM:
                 hits[HYBRID] = [
-                    words.fused(query, near, row)
-                    for query, near, row in zip(queries, hits[GEM], cosines, strict=True)
+                    words.fused(query, row) for query, row in zip(queries, cosines, strict=True)
                 ]
         hits["BM25"] = [words.bm25(query) for query in queries]
     relevance = list(task.relevance.values())
@@ -179,12 +178,10 @@ def evaluate_retrieval(task: RetrievalTask, found: Candidates) -> Evaluation:
     return Evaluation(json, [Table(title, headings, rows)])
 
 
-def nearest(cosines: F32) -> Hits:
-    """Return the hundred best pairs (position, cosine) for all cosines (n,)."""
-    most = min(_DEPTH, len(cosines))
-    best = np.argpartition(-cosines, most - 1)[:most]
-    best = best[np.argsort(-cosines[best], kind="stable")]
-    return list(zip(best.tolist(), cosines[best].tolist(), strict=True))
+def nearest(cosines: F32, count: int = _DEPTH) -> Hits:
+    """Return the best pairs (position, cosine), by default a hundred, for all cosines (n,)."""
+    places, scores = best_first(np.arange(len(cosines)), cosines, count)
+    return list(zip(places.tolist(), scores.tolist(), strict=True))
 
 
 class WordSearch:
@@ -206,16 +203,14 @@ class WordSearch:
         """Return the hundred best pairs (position, BM25 score)."""
         return self._search(dict.fromkeys(terms_of(query), 1.0), _DEPTH, self._places)
 
-    def fused(self, query: str, dense: Hits, cosines: F32) -> Hits:
-        """Return the hundred best results of hybrid search, from the nearest by cosine and all cosines (n,)."""
+    def fused(self, query: str, cosines: F32) -> Hits:
+        """Return the hundred best results of hybrid search, from all cosines (n,)."""
         held = self._index.frequencies(terms_of(query))
         counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
         weights = match_weights(counted, len(self._index))
-        matching = self._search(weights, _DEPTH, self._places)
         best, _ = fuse_scores(
-            dense,
-            matching,
-            _DEPTH,
+            lambda depth: nearest(cosines, depth),
+            lambda depth: self._search(weights, depth, self._places),
             _DEPTH,
             True,
             lambda places: cosines[places],

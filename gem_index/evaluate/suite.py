@@ -121,10 +121,7 @@ class DataSet:
         rows = encoder.encode(queries) @ encoder.encode(texts).T
         dense = [nearest(row) for row in rows]
         assert words is not None
-        hybrid = [
-            words.fused(query, near, row)
-            for query, near, row in zip(queries, dense, rows, strict=True)
-        ]
+        hybrid = [words.fused(query, row) for query, row in zip(queries, rows, strict=True)]
         if self.task == "lookup":
             return {"lookup": _success_at_1([lookup.document for lookup in lookups], hybrid)}
         return {"retrieval": self._ndcg(dense), "search": self._ndcg(hybrid)}

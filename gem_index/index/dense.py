@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, Mask
+from gem_index.arrays import F32, I64, Mask
 from gem_index.errors import ConfigError, CorruptionError, DiskError
+from gem_index.index.hits import ROUNDING, best_of
 from gem_index.index.kinds import IndexKind
 from gem_index.quoting import quoted_error
 
@@ -187,6 +188,8 @@ class DenseIndex:
     ) -> tuple[npt.NDArray[np.int64], F32]:
         """Return the k best positions and their inner products as the index computes them, best first.
 
+        An exact index returns equal products by position.
+
         Parameters
         ----------
         query : float32 array (dimension,)
@@ -204,17 +207,35 @@ class DenseIndex:
         k = min(k, most)
         if k == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        asked = k
+        exact = isinstance(self._inner, load_faiss().IndexFlat)
+        asked = min(k + 1, most) if exact else k  # one more tells whether the last product goes on
         while True:
             positions, scores, filtered = self._search_once(query, asked, accepted)
             found = positions >= 0
             if accepted is not None and not filtered:
                 found &= accepted[positions]
-            positions, scores = positions[found][:k], scores[found][:k]
+            positions, scores = positions[found], scores[found]
+            if exact and len(positions) > k:
+                least = scores[k - 1] - np.float32(ROUNDING)
+                if scores[k] >= least:
+                    positions, scores = self._reaching(query, least, accepted)
+                return _best(positions, scores, k)
+            positions, scores = positions[:k], scores[:k]
             # an approximate index may find fewer than k accepted positions: ask for more, in the end for all
             if len(positions) == k or asked >= len(self):
-                return positions, scores
+                return _best(positions, scores, k) if exact else (positions, scores)
             asked = min(len(self), max(4 * asked, int(_MARGIN * k * len(self) / most)))
+
+    def _reaching(
+        self, query: F32, least: np.float32, accepted: Mask | None
+    ) -> tuple[npt.NDArray[np.int64], F32]:
+        """Return all accepted positions whose inner product is at least this, of an exact index."""
+        below = float(np.nextafter(least, np.float32(-np.inf)))
+        with faiss_threads(1):
+            _, scores, positions = self._index.range_search(query[np.newaxis], below)
+        if accepted is not None:
+            scores, positions = scores[accepted[positions]], positions[accepted[positions]]
+        return positions, scores
 
     def _codes(self) -> Any:
         """Return the index behind a transformation of vectors, if there is one."""
@@ -264,6 +285,14 @@ class DenseIndex:
         if isinstance(self._inner, faiss.IndexRaBitQ):
             return faiss.RaBitQSearchParameters(sel=selector, qb=_QUERY_BITS)
         return None if selector is None else faiss.SearchParameters(sel=selector)
+
+
+def _best(positions: I64, scores: F32, k: int) -> tuple[I64, F32]:
+    """Return the k best positions with their scores, best first, equal scores by position."""
+    best = best_of(list(zip(positions.tolist(), scores.tolist(), strict=True)), k)
+    return np.array([place for place, _ in best], np.int64), np.array(
+        [s for _, s in best], np.float32
+    )
 
 
 def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from heapq import nlargest
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.index.hits import Hits, Ids, best_of
+from gem_index.index.hits import ROUNDING, Hits, Ids, best_of
 
 __all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "RANK_DEPTH", "fuse_ranks", "fuse_scores", "fused"]
 
@@ -17,16 +19,65 @@ FUSIONS = ("weighted", "rrf")
 """How a hybrid search fuses its two lists: by their scores or by their ranks."""
 
 DEPTH, RANK_DEPTH = 30, 100
-"""Minimum length of the lists to fuse. By scores, 30 are as good as 100 (docs/evaluation.md); by ranks, longer is better."""
+"""Length of the lists to fuse, by scores (they grow while a document outside them could be among the best) and by ranks."""
 
 MATCH_WEIGHT = 2.25
 """Weight of a word match; a cosine has weight 1 (docs/evaluation.md names the sets on which it was chosen)."""
 
 _RANK_OFFSET = 60.0
-_ROUNDING = 1e-6  # of float32 sums, so that a score equal to a bound is kept
+_DEEPER = 4  # times as long as the lists before
+
+Best: TypeAlias = Callable[[int], Hits]
+"""Return the best hits of one list, as many as are asked for, best first."""
 
 
 def fuse_scores(
+    dense: Best,
+    matching: Best,
+    k: int,
+    exact: bool,
+    cosines: Callable[[Ids], npt.NDArray[np.floating]],
+    matches: Callable[[Ids], Mapping[int, float]],
+) -> tuple[Hits, dict[int, float]]:
+    """Return the k best documents by (cosine + 2.25 match) / 3.25, equal scores by seq, and their cosines.
+
+    Neither number depends on other documents, so that a weak list stays weak. A document outside both lists scores at most
+    what the last entries of the lists give together; while that is more than the k-th score, the lists are made longer (the
+    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So the result
+    is that of scoring all documents, if the first list is exact.
+
+    Parameters
+    ----------
+    dense : callable
+        Returns (seq, cosine).
+    matching : callable
+        Returns (seq, match); a match is from 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
+    k : int
+    exact : bool
+        Whether no document outside the first list has a larger cosine than its last entry; an approximate index may miss
+        documents, which are then found by words alone.
+    cosines : callable
+        Returns the cosines of ascending seqs.
+    matches : callable
+        Returns the matches of ascending seqs; seqs without a match may be missing.
+    """
+    depth = max(DEPTH, k)
+    while True:
+        near, matched = dense(depth), matching(depth)
+        cosine, scores = _fuse_lists(near, matched, k, depth, exact, cosines, matches)
+        best = best_of(list(scores.items()), k)
+        rest = fused(_least(near, depth), max(0.0, _least(matched, depth)))
+        if len(best) < k or rest <= best[-1][1] + ROUNDING:
+            return best, {seq: cosine[seq] for seq, _ in best}
+        depth *= _DEEPER
+
+
+def _least(hits: Hits, depth: int) -> float:
+    """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
+    return hits[-1][1] if len(hits) >= depth else -math.inf
+
+
+def _fuse_lists(
     dense: Hits,
     matching: Hits,
     k: int,
@@ -34,48 +85,36 @@ def fuse_scores(
     exact: bool,
     cosines: Callable[[Ids], npt.NDArray[np.floating]],
     matches: Callable[[Ids], Mapping[int, float]],
-) -> tuple[Hits, dict[int, float]]:
-    """Return the k best of two lists by (cosine + 2.25 match) / 3.25, and their cosines.
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return cosines, and the scores of the documents of two lists that may be among their k best.
 
-    Neither number depends on other documents, so that a weak list stays weak. A document that is missing from one list has
-    at most the score of that list's last entry; its missing score is computed only if that could bring it among the k best.
-
-    Parameters
-    ----------
-    dense : list of (seq, cosine)
-        Best first, ``depth`` entries or all that exist.
-    matching : list of (seq, match)
-        Likewise; a match is from 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
-    k, depth : int
-        k is at most ``depth``.
-    exact : bool
-        Whether no document outside the first list has a larger cosine than its last entry; an approximate index may miss
-        documents.
-    cosines : callable
-        Returns the cosines of ascending seqs that are only in the second list.
-    matches : callable
-        Returns the matches of ascending seqs that are only in the first list; seqs without a match may be missing.
+    A document that is missing from one list has at most the score of that list's last entry; its missing score is computed
+    only if that could bring it among the k best.
     """
     cosine, match = dict(dense), dict(matching)
     least_cosine = dense[-1][1] if dense and exact else 1.0
     least_match = matching[-1][1] if len(matching) >= depth else 0.0
     sure = nlargest(k, [fused(c, match.get(seq, 0.0)) for seq, c in dense])
-    reached = sure[-1] - _ROUNDING if len(sure) == k else -np.inf
+    reached = sure[-1] - ROUNDING if len(sure) == k else -np.inf
     unseen = [
         seq for seq, held in matching if seq not in cosine and fused(least_cosine, held) >= reached
     ]
     if unseen:
-        seqs = np.array(sorted(unseen), dtype=np.int64)
-        cosine.update(zip(seqs.tolist(), np.asarray(cosines(seqs)).tolist(), strict=True))
+        ids = _ascending(unseen)
+        cosine.update(zip(ids.tolist(), np.asarray(cosines(ids)).tolist(), strict=True))
     if least_match:
         unmatched = [
             seq for seq, c in dense if seq not in match and fused(c, least_match) >= reached
         ]
         if unmatched:
-            match.update(matches(np.array(sorted(unmatched), dtype=np.int64)))
-    scored = [(seq, fused(c, match.get(seq, 0.0))) for seq, c in cosine.items()]
-    best = best_of([pair for pair in scored if pair[1] >= reached], k)
-    return best, {seq: cosine[seq] for seq, _ in best}
+            match.update(matches(_ascending(unmatched)))
+    scores = {seq: fused(c, match.get(seq, 0.0)) for seq, c in cosine.items()}
+    scores = {seq: score for seq, score in scores.items() if score >= reached}
+    return cosine, scores
+
+
+def _ascending(seqs: list[int]) -> Ids:
+    return np.array(sorted(seqs), dtype=np.int64)
 
 
 def fused(cosine: float, match: float) -> float:
@@ -84,12 +123,16 @@ def fused(cosine: float, match: float) -> float:
 
 
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
-    """Return the k best of two lists by the sum of 1 / (60 + rank).
+    """Return the k best of two lists by the sum of 1 / (60 + rank) over their first hundred entries.
+
+    Longer lists change no score: documents that are in neither hundred follow, by their rank in the first list.
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """
     sums: dict[int, float] = defaultdict(float)
-    for hits in (dense, lexical):
-        for rank, (seq, _score) in enumerate(hits, 1):
+    for rank, (seq, _score) in enumerate(lexical[:RANK_DEPTH], 1):
+        sums[seq] += 1 / (_RANK_OFFSET + rank)
+    for rank, (seq, _score) in enumerate(dense, 1):
+        if rank <= RANK_DEPTH or seq not in sums:
             sums[seq] += 1 / (_RANK_OFFSET + rank)
     return best_of(list(sums.items()), k)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64, Mask
 
-__all__ = ["Hits", "Ids", "among", "best_first", "best_of", "members"]
+__all__ = ["ROUNDING", "Hits", "Ids", "among", "best_first", "best_of", "members"]
 
 Ids: TypeAlias = I64
 """Document numbers (``documents.seq``)."""
@@ -17,9 +17,22 @@ Hits: TypeAlias = list[tuple[int, float]]
 """Pairs (id, score)."""
 
 
+ROUNDING = 1e-6
+"""Scores that differ by less count as equal: each is a float32 sum that two ways of computing it round differently."""
+
+
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best hits, best first, equal scores in the order of ids."""
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+    """Return the k best hits, best first; scores equal to the last bits become one score, in the order of ids."""
+    order = sorted(found, key=lambda pair: -pair[1])
+    best: Hits = []
+    end = 0
+    while end < len(order) and len(best) < k:
+        begin, score = end, order[end][1]
+        least = score - ROUNDING * max(1.0, abs(score))
+        while end < len(order) and order[end][1] >= least:
+            end += 1
+        best += [(seq, score) for seq in sorted(seq for seq, _ in order[begin:end])]
+    return best[:k]
 
 
 def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:

@@ -32,7 +32,10 @@ _WRITER_BYTES = 64_000_000
 _LONGEST_TERM = 200  # bytes
 _K1, _B = 1.2, 0.75  # tantivy's
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
-_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # English texts, and words of each, beside the collection's own
+_BACKGROUND, _BACKGROUND_WORDS = (
+    500,
+    30,
+)  # English texts, and words of each, beside the collection's own
 _FEW_IDS = 300  # up to this many, one query per id is faster than a set query
 _NAMED_IDS = 20_000  # up to this many accepted ids become part of the query
 
@@ -118,8 +121,7 @@ def _background() -> dict[str, float]:
         for term in terms_of(word):
             shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
     return {
-        term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS)
-        for term, share in shares.items()
+        term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS) for term, share in shares.items()
     }
 
 
@@ -295,6 +297,9 @@ class LexicalIndex:
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
         """Return the k best (id, score), best first; of several texts of an id the best counts.
+
+        Equal scores come in the order of the files, which is that of ids but for segments that tantivy has merged: fewer
+        hits are always the beginning of more.
 
         Parameters
         ----------

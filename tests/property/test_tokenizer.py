@@ -1,5 +1,6 @@
-"""The tokenizer against NLTK itself."""
+"""The tokenizer against NLTK itself, whose tokens it normalizes."""
 
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -7,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index.gem.batches import TokenBatch
-from gem_index.text import tokenize
+from gem_index.text import search_tokens, tokenize
 
 
 def tokens_of_nltk(text):
     from nltk.tokenize import wordpunct_tokenize
 
-    return [token.lower() for token in wordpunct_tokenize(text) if any(c.isalnum() for c in token)]
+    return [
+        unicodedata.normalize("NFKC", token).lower()
+        for token in wordpunct_tokenize(text)
+        if any(c.isalnum() for c in token)
+    ]
 
 
 @given(st.text(max_size=200))
@@ -28,6 +33,24 @@ def test_equals_nltk_on_any_unicode(text):
 )
 def test_equals_nltk_on_hard_characters(text):
     assert tokenize(text) == tokens_of_nltk(text)
+
+
+_LETTERS = st.characters(categories=["L", "Mn", "Mc", "Nd"])
+
+
+@given(st.text(_LETTERS | st.sampled_from(" .-+#&/@"), max_size=40))
+def test_composed_and_decomposed_letters_are_one(text):
+    composed = unicodedata.normalize("NFC", text)
+    decomposed = unicodedata.normalize("NFD", text)
+    assert tokenize(composed) == tokenize(decomposed)
+    assert search_tokens(composed) == search_tokens(decomposed)
+
+
+@given(st.text(st.characters(max_codepoint=126), max_size=40))
+def test_full_width_letters_are_ordinary_ones(text):
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+    assert tokenize(wide) == tokenize(text)
+    assert search_tokens(wide) == search_tokens(text)
 
 
 @given(

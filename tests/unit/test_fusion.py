@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from gem_index.index.fusion import fuse_ranks, fuse_scores
 from gem_index.index.hits import best_of
-from gem_index.index.lexical import match_weights
+from gem_index.index.lexical import counts_in_match, match_weights
+from gem_index.text import frequent_english
 
 DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]
 MATCHING = [(3, 0.9), (4, 0.6)]
@@ -19,100 +20,124 @@ def score(cosine, match):
     return (cosine + 2.25 * match) / 3.25
 
 
-def fused(dense, matching, k, depth=3, cosines=None, matches=None, exact=True):
-    asked = []
+class Lists:
+    """The two lists of some documents (cosine, match) by seq, and what is asked of them."""
 
-    def of(name, values):
-        def answer(seqs):
-            asked.append((name, seqs.tolist()))
-            return values
+    def __init__(self, documents, missed=()):
+        self.documents = documents
+        self.missed = missed  # by an approximate index
+        self.depths, self.asked = [], []
 
-        return answer
+    def dense(self, depth):
+        self.depths.append(depth)
+        cosines = [(s, c) for s, (c, _) in self.documents.items() if s not in self.missed]
+        return best_of(cosines, depth)
 
-    best, cosine = fuse_scores(
-        dense,
-        matching,
-        k,
-        depth,
-        exact,
-        of("cosines", np.array(cosines or [], np.float32)),
-        of("matches", matches or {}),
-    )
-    return best, cosine, asked
+    def matching(self, depth):
+        return best_of([(s, m) for s, (_, m) in self.documents.items() if m], depth)
+
+    def cosines(self, seqs):
+        self.asked.append(("cosines", seqs.tolist()))
+        return np.array([self.documents[seq][0] for seq in seqs.tolist()])
+
+    def matches(self, seqs):
+        self.asked.append(("matches", seqs.tolist()))
+        return {seq: self.documents[seq][1] for seq in seqs.tolist()}
+
+    def fused(self, k):
+        exact = not self.missed
+        return fuse_scores(self.dense, self.matching, k, exact, self.cosines, self.matches)
+
+    def best(self, k):
+        return best_of([(seq, score(*both)) for seq, both in self.documents.items()], k)
+
+
+def many_documents(*first):
+    """The documents given, and a hundred that neither words nor meaning bring near."""
+    return dict(enumerate([*first, *((-0.5 - n / 1000, 0.0) for n in range(100))], 1))
 
 
 def test_a_score_weighs_a_match_two_and_a_quarter_times_a_cosine():
-    best, cosine, asked = fused(DENSE, MATCHING, 3, 3, [0.0])
-    assert asked == [("cosines", [4])]  # a list that ends before the depth holds all matches
+    best, cosine = Lists({1: (0.9, 0.0), 2: (0.6, 0.0), 3: (0.3, 0.9), 4: (0.0, 0.6)}).fused(3)
     assert [seq for seq, _ in best] == [3, 4, 1]
     assert dict(best) == pytest.approx({3: score(0.3, 0.9), 4: score(0.0, 0.6), 1: score(0.9, 0)})
     assert cosine == pytest.approx({1: 0.9, 3: 0.3, 4: 0.0})
 
 
-def test_missing_scores_of_an_incomplete_list_are_requested():
-    best, _, asked = fused(DENSE, MATCHING, 2, 2, [0.0], {1: 0.5, 2: 0.6})
-    assert asked == [("cosines", [4]), ("matches", [1, 2])]
-    assert dict(best) == pytest.approx({1: score(0.9, 0.5), 3: score(0.3, 0.9)})
+def test_scores_are_asked_for_where_they_can_reach_the_best():
+    near = [(0.9 - n / 1000, 0.0) for n in range(30)]
+    lists = Lists(many_documents(*near, (0.1, 0.9), (0.2, 0.01)))
+    best, _ = lists.fused(1)
+    assert best == [(31, pytest.approx(score(0.1, 0.9)))]
+    assert lists.asked == [("cosines", [31])]  # 32 has almost no match
 
 
-def test_scores_that_cannot_reach_the_best_are_not_requested():
-    """A document outside a list has at most the score of the list's last entry."""
-    dense, matching = [(1, 0.9), (2, 0.2)], [(1, 0.9), (4, 0.1)]
-    best, _, asked = fused(dense, matching, 1, 2)
-    assert (best, asked) == ([(1, pytest.approx(0.9))], [])
-    dense, matching = [(1, 0.9), (2, 0.2)], [(1, 0.4), (4, 0.39)]
-    assert fused(dense, matching, 1, 2, [1.0], exact=True)[2] == []
-    best, _, asked = fused(dense, matching, 1, 2, [1.0], exact=False)
-    assert (best[0][0], asked) == (4, [("cosines", [4])])  # it may have missed the best
+def test_an_approximate_index_may_have_missed_the_best():
+    near = [(0.9 - n / 1000, 0.0) for n in range(30)]
+    documents = many_documents(*near, (1.0, 0.09))
+    assert [seq for seq, _ in Lists(documents, missed={31}).fused(1)[0]] == [31]
+
+
+def test_lists_grow_while_a_document_outside_could_be_among_the_best():
+    """The 33rd of either list is the best of all."""
+    near = [(0.6, 0.0)] * 32
+    matching = [(-0.6, 0.5)] * 32
+    lists = Lists(many_documents(*near, *matching, (0.59, 0.49)))
+    best, _ = lists.fused(1)
+    assert best == [(65, pytest.approx(score(0.59, 0.49)))]
+    assert lists.depths == [30, 120]
+    lists = Lists(many_documents(*near, *matching, (0.59, 0.49), (0.9, 0.9)))
+    assert lists.fused(1)[0] == [(66, pytest.approx(score(0.9, 0.9)))]
+    assert lists.depths == [30]  # none outside can reach it
 
 
 def test_a_weak_list_stays_weak():
     """No score depends on the other hits: the best of a list is not stretched to 1."""
-    best, _, _ = fused([(1, 0.1), (2, 0.05)], [(2, 0.01)], 3)
+    best, _ = Lists({1: (0.1, 0.0), 2: (0.05, 0.01)}).fused(3)
     assert dict(best) == pytest.approx({1: 0.1 / 3.25, 2: 0.0725 / 3.25})
 
 
 def test_a_list_alone_keeps_its_order():
-    best, _, asked = fused(DENSE, [], 3)
+    lists = Lists({1: (0.9, 0.0), 2: (0.6, 0.0), 3: (0.3, 0.0)})
+    assert [seq for seq, _ in lists.fused(3)[0]] == [1, 2, 3]
+    assert lists.asked == []
+    assert Lists({}).fused(3) == ([], {})
+
+
+def test_scores_that_differ_by_rounding_are_one_score():
+    """Equal texts, of which one is in the files and the other behind them, come by age."""
+    lists = Lists({1: (0.5, 0.5), 2: (0.5 + 2e-7, 0.5), 3: (0.5 - 2e-7, 0.5), 4: (0.1, 0.2)})
+    best, _ = lists.fused(3)
     assert [seq for seq, _ in best] == [1, 2, 3]
-    assert asked == []
-    best, _, asked = fused([], MATCHING, 3, 3, [0.1, 0.1])
-    assert [seq for seq, _ in best] == [3, 4]
-    assert asked == [("cosines", [3, 4])]
-    assert fused([], [], 3) == ([], {}, [])
+    assert len({value for _, value in best}) == 1
+    assert lists.fused(1)[0] == best[:1]
 
 
 GRADES = st.integers(-4, 4).map(lambda n: n / 4)
 
 
 @given(
-    documents=st.lists(st.tuples(GRADES, st.integers(0, 4).map(lambda n: n / 4)), max_size=12),
+    documents=st.lists(st.tuples(GRADES, st.integers(0, 4).map(lambda n: n / 4)), max_size=60),
     k=st.integers(1, 8),
-    more=st.integers(0, 4),
-    missed=st.sets(st.integers(0, 11)),
 )
-def test_the_best_of_the_union_are_found_whatever_is_left_out(documents, k, more, missed):
-    """Compared with the scores of all documents in both lists, ties in the order of age."""
-    depth = k + more
-    cosines = [(seq, cosine) for seq, (cosine, _) in enumerate(documents)]
-    matches = [(seq, match) for seq, (_, match) in enumerate(documents) if match]
-    exact = not missed
-    dense = best_of([pair for pair in cosines if pair[0] not in missed], depth)
-    matching = best_of(matches, depth)
-    union = {seq for seq, _ in dense + matching}
-    expected = best_of([(seq, score(*documents[seq])) for seq in union], k)
-    best, cosine = fuse_scores(
-        dense,
-        matching,
-        k,
-        depth,
-        exact,
-        lambda seqs: np.array([documents[seq][0] for seq in seqs]),
-        lambda seqs: {seq: documents[seq][1] for seq in seqs.tolist()},
-    )
-    assert [seq for seq, _ in best] == [seq for seq, _ in expected]
-    assert dict(best) == pytest.approx(dict(expected))
-    assert cosine == {seq: documents[seq][0] for seq, _ in expected}
+def test_the_best_of_all_documents_are_found(documents, k):
+    """Compared with the scores of all documents, ties in the order of age."""
+    lists = Lists(dict(enumerate(documents)))
+    best, cosine = lists.fused(k)
+    expected = lists.best(k)
+    assert [value for _, value in best] == pytest.approx([value for _, value in expected])
+    assert dict(best) == pytest.approx({seq: score(*documents[seq]) for seq, _ in best})
+    assert cosine == {seq: documents[seq][0] for seq, _ in best}
+    assert Lists(dict(enumerate(documents))).fused(2 * k)[0][:k] == best
+
+
+def test_ranks_behind_a_hundred_change_nothing_before_them():
+    dense = [(seq, 1 - seq / 1000) for seq in range(250)]
+    lexical = [(249 - n, 1.0) for n in range(240)]
+    every = fuse_ranks(dense, lexical, 250)
+    assert len(every) == 250
+    for k in (10, 100, 150, 200):
+        assert fuse_ranks(dense[: max(100, k)], lexical[:100], k) == every[:k]
 
 
 def test_reciprocal_ranks_begin_with_one():
@@ -128,22 +153,41 @@ def test_the_best_come_first_and_equal_ones_by_age():
     assert best_of(found, 9) == [(4, 0.7), (5, 0.7), (2, 0.5), (9, 0.5), (1, -0.1)]
 
 
+def rarity(held, documents, background=0.0):
+    return math.log(1 + (documents + 500 - held - background + 0.5) / (held + background + 0.5))
+
+
 def test_a_match_weighs_words_by_the_square_of_their_rarity():
-    rare, common = math.log(1 + 99.5 / 1.5), math.log(1 + 50.5 / 50.5)
+    """The common word is held by some of the 500 background texts too, and so less rare than in the collection."""
+    rank = frequent_english().index("the") + 1
+    common = rarity(50, 100, 500 * (1 - (1 - 0.1 / (rank + 2.7)) ** 30))
+    rare = rarity(1, 100)
+    found = match_weights({"xylophon": 1, "the": 50}, 100)
+    boosts = {"xylophon": math.log(1 + 99.5 / 1.5), "the": math.log(1 + 50.5 / 50.5)}
     total = rare**2 + common**2
-    assert match_weights({"visa": 1, "the": 50}, 100) == pytest.approx(
-        {"visa": rare / (2.2 * total), "the": common / (2.2 * total)}
+    assert found == pytest.approx(
+        {
+            "xylophon": rare**2 / (2.2 * total * boosts["xylophon"]),
+            "the": common**2 / (2.2 * total * boosts["the"]),
+        }
     )
     assert match_weights({}, 100) == {}
-    every = math.log(1 + 0.5 / 10.5)
-    assert match_weights({"the": 10}, 10) == pytest.approx({"the": 1 / (2.2 * every)})
 
 
-def test_a_number_counts_twice():
+def test_a_word_that_no_document_holds_counts_in_the_total():
+    alone = match_weights({"parcel": 0, "is": 2}, 5)["is"]
+    assert alone < 0.1 * match_weights({"is": 2}, 5)["is"]
+
+
+def test_a_word_with_symbols_that_no_document_holds_counts_nowhere():
+    assert [counts_in_match("node.j", held) for held in (0, 1)] == [False, True]
+    assert [counts_in_match("node", held) for held in (0, 1)] == [True, True]
+
+
+def test_a_number_counts_three_times():
     """Numbers have at least two characters: people identify things by 4711 and a3, rarely by 7."""
     rare = math.log(1 + 99.5 / 1.5)
-    for term, counts in (("4711", 2), ("a3", 2), ("7", 1), ("٤٢", 2)):
-        total = (counts + 1) * rare**2
-        assert match_weights({term: 1, "visa": 1}, 100) == pytest.approx(
-            {term: counts * rare / (2.2 * total), "visa": rare / (2.2 * total)}
-        )
+    for term, counts in (("4711", 3), ("a3", 3), ("7", 1), ("٤٢", 3)):
+        found = match_weights({term: 1, "xylophon": 1}, 100)
+        total = (counts + 1) * rare
+        assert found == pytest.approx({term: counts / (2.2 * total), "xylophon": 1 / (2.2 * total)})

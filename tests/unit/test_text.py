@@ -1,7 +1,7 @@
 import pytest
 
 from gem_index.errors import InputError
-from gem_index.text import check_text, frequent_english, tokenize
+from gem_index.text import check_text, frequent_english, has_symbols, search_tokens, tokenize
 
 
 def test_splits_at_punctuation_and_lower_cases():
@@ -20,8 +20,33 @@ def test_lower_cases_after_splitting_and_keeps_marks_with_their_letters():
     assert tokenize("\u0939\u093f\u0928\u094d\u0926\u0940 10\u00b2") == [
         "\u0939\u093f\u0928\u094d\u0926\u0940",
         "10",
-        "\u00b2",
+        "2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "further"),
+    [
+        ("C++, C# and (F#)!", ["c++", "c#", "f#"]),
+        (".NET 8, ASP.NET or node.js.", [".net", "asp.net", "node.js"]),
+        ("AT&T sent A+, not A- (twice)", ["at&t", "a+", "a-"]),
+        ("from 3.11.2 to v3.12", ["3.11.2", "v3.12"]),
+        ("ask help@example.org on 24/7 I/O", ["help@example.org", "24/7", "i/o"]),
+        ("R\uff06D and C\uff0b\uff0b", ["r&d", "c++"]),
+        ("an e-mail, well--known; the end. And a_b", []),
+        ("... ++ -- & .", []),
+    ],
+)
+def test_words_with_symbols_are_further_tokens_of_a_word_search(text, further):
+    assert search_tokens(text) == tokenize(text) + further
+    assert all(map(has_symbols, further))
+    assert not any(map(has_symbols, tokenize(text)))
+
+
+def test_time_for_symbols_grows_with_the_text():
+    """Hostile runs: 2 million characters in seconds, where backtracking would take hours."""
+    for part in ("a.", "a-", "+", "x", ".", "a&+", "@a#"):
+        search_tokens(part * (2_000_000 // len(part)))
 
 
 def test_frequent_english_is_a_clean_list_in_order():
