@@ -68,7 +68,7 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
         alphanumeric character (punctuation, runs of underscores) are left out.
     """
     if tokenizer != "wordpunct":
-        return [word for word, _, _ in _locate_words(text, tokenizer)]
+        return [normalized_token(word) for word, _, _ in _locate_words(text, tokenizer)]
     if text.isascii():
         return [token for token in _ASCII_WORD.findall(text.lower()) if token.strip("_")]
     return [

@@ -9,8 +9,6 @@ from functools import cache
 from html import unescape
 from typing import NamedTuple
 
-from gem_index.text import normalized_token
-
 __all__ = ["locate_words"]
 
 # Characters that a tokenizer would rewrite become blanks, so that each word stands in the text unchanged: white space other
@@ -37,7 +35,7 @@ def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
     Returns
     -------
     list of (str, int, int)
-        The tokens that hold an alphanumeric character, normalized after splitting, with begin and end in characters. HTML
+        The tokens that hold an alphanumeric character, lower-cased after splitting, with begin and end in characters. HTML
         entities, which ``tweet`` resolves, belong to the word that they stand in.
     """
     plain, pieces = _resolve(text) if tokenizer == "tweet" else (text, [])
@@ -49,7 +47,7 @@ def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
         begin = end if begin < 0 else begin
         end = min(begin + len(word), len(plain))
         if any(map(str.isalnum, word)):
-            found.append((normalized_token(word), begin, end))
+            found.append((word.lower(), begin, end))
     if not pieces:
         return found
     return [

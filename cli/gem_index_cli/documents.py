@@ -148,17 +148,11 @@ def neighbours(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find the documents nearest in meaning to one of the collection."""
-    from dataclasses import asdict
-
     found = home_of(context).collection(collection).neighbours(identifier, k, parsed_filter(where))
     if not (as_json or as_json_lines):
         print_results(found)
         return
-    hits = [asdict(hit) for hit in found]
-    for hit in hits:
-        del hit["why"], hit["similar"]
-        if hit["piece"] is None:
-            del hit["piece"]
+    hits = [hit.to_dict() for hit in found]
     print_json_lines(hits) if as_json_lines else print_json(hits)
 
 

@@ -176,11 +176,13 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
         room = max(20, width - cell_len(begin))
         why = getattr(result, "why", None)
         piece = getattr(result, "piece", None)
-        text = result.text if piece is None else piece.text
+        passage = getattr(result, "passage", None)
+        text = next((part.text for part in (passage, piece) if part is not None), result.text)
         if why is None:
             say(begin + _shortened(text, room))
         else:
-            _show(begin, _snippet(text, why.second_words, room))
+            compared = result.text if piece is None else piece.text
+            _show(begin, _snippet(compared, why.second_words, room))
             say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
         if piece is not None and (piece.heading or piece.page or piece.hits > 1):
             more = f"{piece.hits} pieces" if piece.hits > 1 else ""

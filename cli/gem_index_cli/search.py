@@ -57,7 +57,8 @@ def search(
     rerank: Annotated[
         bool,
         typer.Option(
-            "--rerank", help="Order the best hits of the mode, 100 at least, by their cosine."
+            "--rerank",
+            help="Order the best hits, 100 at least, by meaning, words and best passage together.",
         ),
     ] = False,
     why: Annotated[

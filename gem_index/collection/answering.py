@@ -17,6 +17,7 @@ from gem_index.collection.access import CollectionAccess, CollectionRows
 from gem_index.collection.best_pieces import with_pieces
 from gem_index.collection.field_filter import FieldFilter
 from gem_index.collection.filters import FilteredDocuments
+from gem_index.collection.passages import rerank_hits
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.searching import Hit, Search, SearchRequest, query_vectors
 from gem_index.collection.view import StaleStateError, View
@@ -24,8 +25,8 @@ from gem_index.collection.why import explain_hit
 from gem_index.cutting import Cutting
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
-from gem_index.gem.reranking import rerank
 from gem_index.index.hits import Ids
+from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.records import StoredDocument
@@ -233,7 +234,7 @@ def _shown(hit: SearchResult, cutting: Cutting) -> str:
 def answer_reranked(
     access: CollectionAccess, requests: Sequence[SearchRequest], why: bool = False
 ) -> list[SearchResults]:
-    """Return the best documents for each request, re-ranked by cosine similarity with the query."""
+    """Return the best documents for each request, re-ranked by meaning, words and best passage together."""
     for asked in requests:
         if not isinstance(asked.query, str):
             raise InputError("found a vector to re-rank by; expected a text")
@@ -244,21 +245,37 @@ def answer_reranked(
             for asked in requests
         ],
     )
-    with access.reading() as rows:
-        encoder, cutting = access.encoder(rows), rows.record.cuts
+    while True:
+        view = access.view()
+        try:
+            return _rerank_all(requests, found, view, why)
+        except CorruptionError as error:
+            if access.views.replaced(view.directory):
+                continue
+            _LOG.warning("%s; re-ranking by meaning alone", error)
+            return _rerank_all(requests, found, view, why, words=False)
+
+
+def _rerank_all(
+    requests: Sequence[SearchRequest],
+    found: Sequence[SearchResults],
+    view: View,
+    why: bool,
+    words: bool = True,
+) -> list[SearchResults]:
+    cutting = view.pieces.cutting
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
         query = str(asked.query)
-        texts = [(hit.id, _shown(hit, cutting)) for hit in hits]
-        return SearchResults(
-            replace(
-                hits[best.index],
-                score=best.score,
-                cosine=best.score,
-                why=explain_hit(encoder, query, best.text) if why else None,
-            )
-            for best in rerank(query, texts, encoder, asked.k)
-        )
+        terms = list(dict.fromkeys(terms_of(query))) if words else []
+        shown = [_shown(hit, cutting) for hit in hits]
+        best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
+        if why:
+            best = [
+                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, cutting)))
+                for hit in best
+            ]
+        return SearchResults(best)
 
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 

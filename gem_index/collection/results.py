@@ -15,6 +15,7 @@ from gem_index.text import WeightedText
 __all__ = [
     "CollectionStatus",
     "DeleteReport",
+    "FoundPassage",
     "FoundPiece",
     "IndexStatus",
     "IngestReport",
@@ -54,6 +55,15 @@ class FoundPiece:
     page: int | None = None
 
 
+@dataclass(frozen=True)
+class FoundPassage:
+    """The twenty or so words of a long text that are nearest to a query, and their place in the document's text."""
+
+    text: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, repr=False)
 class SearchResult:
     """A found document.
@@ -61,7 +71,8 @@ class SearchResult:
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
     for. ``similar`` holds the ids of the hits that a collapsed search shows this one for. ``piece`` is the part of a text
-    in pieces that matches best, or the one that a search for pieces found; None for a text that is not cut.
+    in pieces that matches best, or the one that a search for pieces found; None for a text that is not cut. ``passage`` is
+    the best passage of a text that was re-ranked; None for a text of up to 20 words.
     """
 
     id: str
@@ -73,6 +84,7 @@ class SearchResult:
     why: MatchExplanation | None = None
     similar: tuple[str, ...] = ()
     piece: FoundPiece | None = None
+    passage: FoundPassage | None = None
 
     def as_row(self) -> SearchResult:
         """Return the result under the id, text and metadata of its piece, as a push stores them; itself if it has none.
@@ -99,9 +111,10 @@ class SearchResult:
         row = asdict(self)
         if isinstance(self.text, WeightedText):
             row["weights"] = self.text.weights
-        for name, there in (("why", why), ("similar", similar), ("piece", self.piece is not None)):
-            if not there:
-                del row[name]
+        there = {"why": why, "similar": similar}
+        there |= {name: getattr(self, name) is not None for name in ("piece", "passage")}
+        for name in (name for name, shown in there.items() if not shown):
+            del row[name]
         return row
 
     def __repr__(self) -> str:

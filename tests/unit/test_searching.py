@@ -1,15 +1,20 @@
 """Single searches: arguments, the length of each list, and re-ranked hits."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from brute_force import documents, words_scores
-from gem_index import Document
+from brute_force import TEXTS, documents, words_scores
+from gem_index import Document, Home
 from gem_index.collection import searching
 from gem_index.collection import writing as module
 from gem_index.collection.answering import RERANKED
 from gem_index.collection.building import use_index
+from gem_index.collection.passages import passages_of
 from gem_index.collection.searching import SearchRequest
+from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks
 
@@ -29,20 +34,87 @@ def cosine(collection, hit):
     return float(pair[0] @ pair[1])
 
 
+def reranked_score(collection, text):
+    """(c + 2.25 match) / 3.25, c being 0.7 of the text's cosine and 0.3 of that of its best 20 words."""
+    words = re.findall(r"\S+", text)
+    cut = [words[b : b + 20] for b in range(0, max(len(words) - 10, 1), 10)]
+    rows = collection.encoder.encode([QUERY, text, *(" ".join(part) for part in cut)])
+    cosines = rows[1:].astype(np.float64) @ rows[0]
+    best = cosines[1:].max() if len(words) > 20 else cosines[0]
+    known = [document.text for document in collection.documents()][: len(many_known(collection))]
+    _, [match] = words_scores([text], QUERY, known)
+    return (0.7 * cosines[0] + 0.3 * best + 2.25 * match) / 3.25
+
+
+def many_known(collection):
+    return collection._access.views._view.snapshot.ids
+
+
 class TestRerank:
     @pytest.mark.parametrize("mode", ["lexical", "hybrid", "dense"])
-    def test_the_best_hundred_of_the_mode_are_ordered_by_cosine(self, many, mode):
+    def test_the_best_hundred_of_the_mode_are_ordered_by_meaning_words_and_passage(
+        self, many, mode
+    ):
         best = many.search(QUERY, k=RERANKED, mode=mode)
-        expected = sorted(best, key=lambda hit: -cosine(many, hit))
+        scores = {hit.id: reranked_score(many, hit.text) for hit in best}
+        expected = sorted(scores.values(), reverse=True)[:7]
         found = many.search(QUERY, k=7, mode=mode, rerank=True)
-        assert [hit.id for hit in found] == [hit.id for hit in expected[:7]]
-        assert [hit.score for hit in found] == pytest.approx(
-            [cosine(many, hit) for hit in expected[:7]], abs=1e-6
-        )
+        assert [hit.score for hit in found] == pytest.approx(expected, abs=1e-5)
         for hit in found:
+            assert hit.score == pytest.approx(scores[hit.id], abs=1e-5)
+            assert hit.cosine == pytest.approx(cosine(many, hit), abs=1e-6)
             assert (hit.text, hit.metadata) == next(
                 (other.text, other.metadata) for other in best if other.id == hit.id
             )
+
+    def test_the_best_passage_of_a_long_text_counts_and_is_shown(self, faq):
+        answer = "you can open a bank account by phone at any hour"
+        other = (
+            "ducks swim in the river while tea is cold and loans are sent to the school today " * 3
+        )
+        faq.ingest(
+            [
+                Document(id="long", text=f"{other}{answer} {other}"),
+                Document(id="short", text="where is the school"),
+            ]
+        )
+        faq.refit()
+        hits = {hit.id: hit for hit in faq.search(QUERY, rerank=True, k=9)}
+        passage = hits["long"].passage
+        assert passage.text == hits["long"].text[passage.start : passage.end]
+        assert {"bank", "account", "phone"} <= set(passage.text.split())
+        assert len(passage.text.split()) == 20
+        plain = {hit.id: hit.score for hit in faq.search(QUERY, k=9)}
+        assert hits["long"].score > plain["long"] + 0.01
+        assert hits["short"].passage is None
+        assert hits["short"].score == pytest.approx(plain["short"], abs=1e-6)
+
+    def test_the_passage_of_a_text_in_pieces_has_its_place_in_the_document(self, tmp_path):
+        collection = Home(tmp_path).create_collection("long", cutting=Cutting(40))
+        text = ". ".join(f"{TEXTS[n % len(TEXTS)]} number {n}" for n in range(60))
+        collection.ingest([Document(id="a", text=text)])
+        [hit] = collection.search("two ducks number 45", rerank=True)
+        assert hit.piece.start <= hit.passage.start < hit.passage.end <= hit.piece.end
+        assert hit.passage.text == text[hit.passage.start : hit.passage.end]
+        assert "ducks" in hit.passage.text
+
+    def test_passages_cover_a_text_of_any_length(self):
+        for words in (0, 5, 20, 21, 29, 30, 31, 400, 5000):
+            text = " ".join(f"w{n}" for n in range(words))
+            places = passages_of(text)
+            assert len(places) <= 100
+            if words <= 20:
+                assert places == []
+                continue
+            assert (places[0][0], places[-1][1]) == (0, len(text))
+            assert all(begin < end_before for (_, end_before), (begin, _) in pairwise(places))
+
+    def test_damaged_files_of_words_cost_the_words(self, many, caplog):
+        [meta] = many._access.folder.glob("*/words/meta.json")
+        meta.write_bytes(b" " * meta.stat().st_size)
+        found = many.search(QUERY, k=3, mode="dense", rerank=True)
+        assert [hit.score for hit in found] == pytest.approx([h.cosine / 3.25 for h in found])
+        assert "re-ranking by meaning alone" in caplog.text
 
     def test_more_than_a_hundred_where_more_are_asked_for(self, many):
         found = many.search(QUERY, k=130, mode="lexical", rerank=True)
