@@ -79,7 +79,9 @@ def rerank_hits(
     cut = [text for of_one in passages for text in of_one.texts]
     vectors = view.encoder.encode([query, *shown, *cut])
     near = cosines(vectors[0], vectors[1:])
-    matches = view.word_scores(shown, terms)(view.match_weights(terms))
+    matches = [0.0] * len(shown)
+    if terms:
+        matches = view.word_scores(shown, terms)(view.match_weights(terms))
     scored = []
     begin = len(shown)
     for place, (hit, match, of_one) in enumerate(zip(hits, matches, passages, strict=True)):
