@@ -21,6 +21,7 @@ from typing import IO, Any, cast
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.written_forms import found_in_any_form, written_forms
 
 __all__ = [
     "COMPRESSED",
@@ -143,6 +144,8 @@ def _read_error(name: str, error: Exception) -> InputError:
 def user_path(name: str | Path) -> Path:
     """Return the path that a user named; ``~`` is their home folder.
 
+    A file whose name is written in another form of Unicode, as macOS does, is found too.
+
     Raises
     ------
     InputError
@@ -156,7 +159,17 @@ def user_path(name: str | Path) -> Path:
         ) from error
     if "\0" in str(path):
         raise InputError(f"the path is {quoted(str(name))}; expected one without a zero byte")
+    for form in written_forms(str(path)):
+        if _exists(form):
+            return Path(form)
     return path
+
+
+def _exists(path: str | Path) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False  # half of a surrogate pair, which no file name holds
 
 
 def make_directory(path: Path) -> None:
@@ -318,14 +331,17 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
         plain = [name for name in members if not name.startswith("__MACOSX/")]
         if member is None and len(plain) == 1:
             member = plain[0]
-        if member is None or member not in members:
+        found = found_in_any_form([member or ""], {name: name for name in members}).get(
+            member or ""
+        )
+        if found is None:
             held = ", ".join(quoted_path(name) for name in members[:8]) or "nothing"
             raise InputError(
                 f"{name} {'holds' if member is None else 'is not there: the zip file holds'} {held}; "
                 "expected one of them: name it as FILE.zip/MEMBER"
             )
         try:
-            unpacked = archive.open(member)
+            unpacked = archive.open(found)
         except _DAMAGE as error:
             raise InputError(
                 f"{quoted_path(name)} cannot be unpacked: {quoted_error(error)}; expected an undamaged zip file without "

@@ -306,7 +306,7 @@ def neighbours_of(
         vector, k + 1, where, "dense", None, "weighted", fingerprint=encoder.fingerprint
     )
     found = answer(access, asked)
-    return SearchResults([hit for hit in found if hit.id != identifier][:k])
+    return SearchResults([hit for hit in found if hit.id != stored.document_id][:k])
 
 
 def _clipped(cosine: float) -> float:

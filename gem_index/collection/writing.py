@@ -79,9 +79,10 @@ def delete(
         with access.writing() as rows:
             if where is not None:
                 wanted = rows.documents.ids_of(rows.documents.accepted(where))
+            deleted = len(set(rows.documents.seqs_of(wanted).values()))
             missing = rows.documents.delete(wanted)
         shorten_tail(access)
-    return DeleteReport(len(wanted) - len(missing), tuple(missing))
+    return DeleteReport(deleted, tuple(missing))
 
 
 def refit(access: CollectionAccess, progress: Progress | None) -> None:

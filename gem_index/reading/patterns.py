@@ -14,6 +14,7 @@ from typing import Any
 
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
+from gem_index.written_forms import composed
 
 __all__ = ["Patterns"]
 
@@ -73,10 +74,11 @@ class Patterns:
         path : str
             Relative, with ``/``; that of a folder ends with one.
         """
+        name = composed(path)
         said: bool | None = None
         by_name = False  # not by a folder around it
         for expression, include in self._rules:
-            found = expression.search(path)
+            found = expression.search(name)
             if found is None:
                 continue
             folder = bool(found.groupdict().get(_FOLDER))
@@ -95,7 +97,7 @@ def _translated(line: str) -> Sequence[Any]:
 def _rules_of(line: str) -> Iterator[tuple[re.Pattern[str], bool]]:
     # more than two stars say the same as two, and are translated each by itself
     try:
-        patterns = _translated(re.sub(r"\*{3,}", "**", line))
+        patterns = _translated(re.sub(r"\*{3,}", "**", composed(line)))
     except ValueError:
         return
     for pattern in patterns:

@@ -33,6 +33,7 @@ from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
 from gem_index.store.where import compile_where, fields_of
 from gem_index.text import WeightedText
+from gem_index.written_forms import found_in_any_form, written_forms
 
 __all__ = ["DocumentRepository"]
 
@@ -98,16 +99,17 @@ class DocumentRepository:
             batch = wanted[begin : begin + _BATCH]
             present = self._find(batch)
             missing += [identifier for identifier in batch if identifier not in present]
-            bury(self._connection, self._collection_id, list(present.values()))
+            bury(self._connection, self._collection_id, sorted(set(present.values())))
         return missing
 
     def _find(self, ids: Sequence[str]) -> dict[str, int]:
+        forms = [form for identifier in ids for form in written_forms(identifier)]
         rows = self._connection.execute(
             select(documents.c.document_id, documents.c.seq).where(
-                self._mine, documents.c.document_id.in_(ids)
+                self._mine, documents.c.document_id.in_(forms)
             )
         )
-        return {row.document_id: row.seq for row in rows}
+        return found_in_any_form(ids, {row.document_id: row.seq for row in rows})
 
     # --------------------------------------------------------------- changes
 

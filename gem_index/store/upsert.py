@@ -13,6 +13,7 @@ from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
 from gem_index.store.schema import documents, tombstones
+from gem_index.written_forms import composed, found_in_any_form, written_forms
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
 
@@ -128,9 +129,10 @@ class Upsert:
         rows: list[tuple[Any, ...]] = []
         for document in batch:
             stored = present.get(document.id)
-            if document.id in seen or (stored is not None and self._written(stored.seq)):
+            name = composed(document.id)
+            if name in seen or (stored is not None and self._written(stored.seq)):
                 raise DuplicateIdError(document.id)
-            seen.add(document.id)
+            seen.add(name)
             if stored is not None and self._on_existing == "refuse":
                 raise ExistingIdError(document.id)
             if stored is not None and mine is not None and stored.source_id not in mine:
@@ -178,12 +180,13 @@ class Upsert:
             documents.c.content_hash,
             documents.c.source_id,
         )
+        forms = [form for identifier in ids for form in written_forms(identifier)]
         rows = self._connection.execute(
             select(*columns).where(
-                documents.c.collection_id == self._collection_id, documents.c.document_id.in_(ids)
+                documents.c.collection_id == self._collection_id, documents.c.document_id.in_(forms)
             )
         )
-        return {identifier: _Stored(*rest) for identifier, *rest in rows}
+        return found_in_any_form(ids, {name: _Stored(*rest) for name, *rest in rows})
 
 
 def bury(connection: Connection, collection_id: int, seqs: Sequence[int]) -> None:
