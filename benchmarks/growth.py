@@ -104,6 +104,10 @@ HTML: dict[str, Callable[[int], str]] = {
     "attributes of a tag": lambda n: (
         "<p " + " ".join(f"a{i}=1" for i in range(n // 8)) + ">text</p>"
     ),
+    "attributes without values": lambda n: (
+        "<p " + " ".join(f"a{i}" for i in range(n // 6)) + ">text</p>"
+    ),
+    "quoted blanks": lambda n: "<svg d='" + "M 1 2 " * (n // 6) + "'></svg>text",
     "open quotes": lambda n: "<p a='" * (n // 6) + "text",
     "nested elements": lambda n: "<div>" * (n // 8) + "text",
     "nested and closed": lambda n: "<div>" * (n // 16) + "text" + "</div>" * (n // 16),
