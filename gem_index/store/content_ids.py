@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from gem_index.documents import Document
 from gem_index.store.schema import documents
@@ -99,9 +99,10 @@ class ContentIds:
         """Return the documents that are named by the lines of a file, by their content."""
         if name not in self._of_files:
             found: dict[bytes, list[Stored]] = {}
-            prefix = f"{name}:"
-            following = f"{name};"  # the character after the colon
-            between = documents.c.document_id.between(prefix, following)
+            begins = [f"{form}:" for form in written_forms(name)]
+            between = or_(
+                *(documents.c.document_id.between(begin, f"{begin[:-1]};") for begin in begins)
+            )  # a semicolon is the character after the colon
             rows = self._connection.execute(
                 select(documents.c.document_id, *_STORED)
                 .where(documents.c.collection_id == self._collection_id, between)
@@ -109,7 +110,9 @@ class ContentIds:
             )
             for identifier, *rest in rows:
                 stored = Stored(*rest)
-                if identifier[len(prefix) :].isdecimal() and not self._written(stored.seq):
+                line = identifier.rpartition(":")[2]
+                named = any(identifier == f"{begin}{line}" for begin in begins)
+                if named and line.isdecimal() and not self._written(stored.seq):
                     found.setdefault(stored.content_hash, []).append(stored)
             self._of_files[name] = found
         return self._of_files[name]

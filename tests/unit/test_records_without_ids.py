@@ -127,6 +127,11 @@ class TestCollectionsOfEarlierVersions:
         assert add(faq, table(tmp_path, [("send a parcel", "post"), ("tea", "y")])) == (2, 0, 0)
         assert len(held(faq)) == 4
 
+    def test_a_file_name_in_the_other_form_of_unicode(self, faq, tmp_path):
+        composed, decomposed = "caf\u00e9.csv", "cafe\u0301.csv"
+        faq.ingest([Document(id=f"{composed}:2", text="tea", metadata={"topic": "a"})])
+        assert add(faq, table(tmp_path, [("tea", "a")], decomposed)) == (0, 0, 1)
+
     def test_mappings(self, faq):
         faq.ingest([Document(id=text_id("tea"), text="tea", metadata={"price": 3})])
         assert faq.ingest([{"text": "tea", "price": 3}]).unchanged == 1
