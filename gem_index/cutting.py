@@ -13,6 +13,7 @@ from typing import Any
 from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
+from gem_index.sections import Section, blocks, common_path, holds_only_headings, sections_of
 
 __all__ = ["AUTO", "Cutting", "Piece"]
 
@@ -23,6 +24,9 @@ _LONG = 250  # words of a text that auto cuts
 _SIZE = 150  # words of its pieces
 _LEAST = 10
 _MOST = 100_000
+_BY_SECTIONS = 2
+_BLOCK = 20_000  # characters that are cut at once: where a text has no sentences, the time grows with their square,
+_BLOCK_WORDS = 140  # for each word of a piece: and falls with the size of the pieces
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -59,6 +63,9 @@ class Cutting:
         Words that a piece shares with the one before.
     headings : bool
         Put the headings above a piece before its text when it is embedded.
+    version : int
+        2; collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
+        next.
 
     Raises
     ------
@@ -69,6 +76,7 @@ class Cutting:
     chunk: int | str | None = None
     overlap: int = 0
     headings: bool = False
+    version: int = _BY_SECTIONS
 
     def __post_init__(self) -> None:
         chunk: object = self.chunk
@@ -78,6 +86,10 @@ class Cutting:
             raise ConfigError(
                 f"the pieces are to have {quoted(chunk)} words; expected auto, none, or a whole number from {_LEAST} "
                 f"to {_MOST}"
+            )
+        if self.version not in (1, _BY_SECTIONS):
+            raise ConfigError(
+                f"texts are cut as of version {quoted(self.version)}; expected 1 or {_BY_SECTIONS}: take a newer gem-index"
             )
         overlap: object = self.overlap
         if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
@@ -94,11 +106,17 @@ class Cutting:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Cutting:
         """Return what :attr:`fields` were stored of."""
-        return cls(**fields)
+        return cls(**{"version": 1, **fields}) if fields else cls()
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What differs from the defaults, as JSON values."""
+        """What is stored, as JSON values: what differs from the defaults, and the version that the first had not."""
+        version = {"version": self.version} if self.chunk is not None and self.version > 1 else {}
+        return {**self.choices, **version}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What was chosen that differs from the defaults, as JSON values."""
         given = {"chunk": self.chunk, "overlap": self.overlap, "headings": self.headings}
         return {name: value for name, value in given.items() if value}
 
@@ -120,8 +138,13 @@ class Cutting:
         """Return the pieces of a text in order; a short one is a single piece."""
         if len(text) < self.shortest or _words(text) <= self._longest:
             return [Piece(0, len(text))]
-        headings = list(_headings(text))
         turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
+        if self.version == _BY_SECTIONS:
+            return [
+                Piece(start, end, " > ".join(path), _page(turns, start))
+                for start, end, path in self._by_sections(text)
+            ]
+        headings = list(_headings(text))
         splitter = _splitter(self._size, self.overlap, bool(headings))
         pieces: list[Piece] = []
         begin: int | None = None
@@ -136,6 +159,48 @@ class Cutting:
             end = len(text.rstrip())
             pieces.append(Piece(begin, end, _above(headings, begin), _page(turns, begin)))
         return pieces or [Piece(0, len(text))]
+
+    def _by_sections(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Iterate over pieces of whole short sections under their common headings, and parts of long ones."""
+        group: list[Section] = []
+        words = 0
+        markdown = False
+        for section in sections_of(text):
+            markdown |= bool(section.path)
+            fits = words + section.words <= self._size and common_path([*group[-1:], section])
+            if group and not fits:
+                yield group[0].start, group[-1].end, common_path(group)
+                group, words = [], 0
+            if section.words <= self._size:
+                group.append(section)
+                words += section.words
+                continue
+            for start, end in self._parts(text, section, markdown):
+                yield start, end, section.path
+        if group:
+            yield group[0].start, group[-1].end, common_path(group)
+
+    def _parts(self, text: str, section: Section, markdown: bool) -> Iterator[tuple[int, int]]:
+        """Iterate over the places of the parts of a long section."""
+        # the splitter's own overlap takes seconds for a page without blanks
+        splitter = _splitter(self._size - self.overlap, 0, markdown)
+        begin: int | None = None  # of headings alone, which belong to what follows them
+        before = section.start
+        size = max(_BLOCK, _BLOCK_WORDS * self._size)
+        for first, limit in blocks(text, section.start, section.end, size):
+            for place, part in splitter.chunk_indices(text[first:limit]):
+                start = first + place if begin is None else begin
+                begin = start if markdown and holds_only_headings(part) else None
+                if begin is None:
+                    yield start - self._shared(text[before:start]), first + place + len(part)
+                    before = start
+        if begin is not None:
+            yield begin, section.end
+
+    def _shared(self, before: str) -> int:
+        """Return how many characters of the part before one belong to it too; none of a part that is too short."""
+        words = before.rsplit(None, self.overlap) if self.overlap else []
+        return len(before[len(words[0]) :].lstrip()) if len(words) > self.overlap else 0
 
     def embedded(self, text: str, piece: Piece) -> str:
         """Return what is embedded of a piece of a text."""

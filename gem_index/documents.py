@@ -14,9 +14,10 @@ from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
 from gem_index.text import WeightedText, check_text, check_texts
 
-__all__ = ["Document", "check_ids", "check_unicode", "content_hash", "document_id"]
+__all__ = ["Document", "check_ids", "check_unicode", "content_hash", "document_id", "text_id"]
 
 _LONGEST_ID = 512
+_HASH = 32  # hexadecimal digits of a hash that are an id
 _DEEPEST = 90  # levels of metadata; below the limit for reading JSON, so that exported documents can be read again
 
 
@@ -42,6 +43,7 @@ class Document:
     id: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    former_id: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", document_id(self.id))
@@ -51,6 +53,35 @@ class Document:
                 f"the text of {quoted(self.id)} is {_json_kind(text)}; expected a string"
             )
         check_unicode(self.id, self.text + self.metadata_json)
+
+    @classmethod
+    def without_id(cls, place: str, text: str, metadata: Mapping[str, Any]) -> Document:
+        """Return the document of a record that has no id: it gets that of its content.
+
+        Parameters
+        ----------
+        place : str
+            The id that earlier versions gave the record: collections that they made know it by that one
+            (:attr:`former_id`). Errors call it so.
+        text, metadata
+            As for a document.
+
+        Raises
+        ------
+        InputError
+            As for a document.
+        """
+        made = cls(id=place, text=text, metadata=metadata)
+        object.__setattr__(made, "former_id", made.id)
+        object.__setattr__(made, "id", made.content_id)
+        return made
+
+    @property
+    def content_id(self) -> str:
+        """The id of a document that was given none: 32 hexadecimal digits of a SHA-256 of all that it holds."""
+        if not self.metadata and self.weights_json is None:
+            return text_id(self.text)
+        return self.content_hash.hex()[:_HASH]
 
     @cached_property
     def metadata_json(self) -> str:
@@ -111,6 +142,11 @@ def document_id(identifier: object) -> str:
     if not 1 <= len(identifier) <= _LONGEST_ID:
         raise InputError(f"the id has {len(identifier)} characters; expected 1 to {_LONGEST_ID}")
     return identifier
+
+
+def text_id(text: str) -> str:
+    """Return the id of a document that holds a text alone and was given none."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH]
 
 
 def check_unicode(identifier: str, content: str) -> None:

@@ -14,6 +14,7 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     │   ├── FilterError            a ``where`` that is not of the documented form
     │   ├── VectorFormatError      a file of word vectors that is damaged or of another format
     │   ├── UnknownNameError       no collection, model or vectors of that name (suggests similar names)
+    │   │   └── CollectionReplacedError  an open collection was dropped, and another made under its name
     │   ├── NameTakenError         the name is in use for something else
     │   ├── DuplicateIdError       the same document id twice in one ingest
     │   ├── ExistingIdError        a document id is already stored and must not be replaced
@@ -45,6 +46,7 @@ from typing import Any
 from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = [
+    "CollectionReplacedError",
     "CommitError",
     "ConfigError",
     "CorruptionError",
@@ -188,6 +190,25 @@ class UnknownNameError(InputError):
         else:
             hint = f"there is none yet; {advice}"
         super().__init__(f"no {kind} is named {quoted(name)}: {hint}")
+
+
+class CollectionReplacedError(UnknownNameError):
+    """An open collection was dropped, and another one made under its name; :meth:`gem_index.Home.collection` opens that one.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    def __init__(self, name: str) -> None:
+        self.kind = "collection"
+        self.name = name
+        self.known = [name]
+        InputError.__init__(
+            self,
+            f"the collection {quoted(name)} was dropped after it was opened, and another one was made under its name; "
+            f"expected the one that was opened: open the new one, as by home.collection({quoted(name)})",
+        )
 
 
 class NameTakenError(InputError):

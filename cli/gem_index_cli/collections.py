@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, InputError
 from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions
@@ -320,13 +320,23 @@ def verify(
 def drop(
     context: typer.Context,
     collection: CollectionName,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Do not ask; needed where standard input is not a terminal."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove a collection with all its documents."""
     home = home_of(context)
     documents = home.collection(collection).status().documents
-    if sys.stdin.isatty() and not yes:
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError(
+                f"standard input is not a terminal, so nobody can be asked whether to remove {collection} with {documents} "
+                "documents; expected --yes to remove it"
+            )
         typer.confirm(f"Remove {collection} with {documents} documents?", abort=True)
     home.drop(collection)
     if as_json:

@@ -15,7 +15,7 @@ from gem_index.collection.filters import FilterCache
 from gem_index.collection.results import SearchResults
 from gem_index.collection.searching import SearchRequest
 from gem_index.collection.view import StaleStateError, View, ViewCache
-from gem_index.errors import UnknownNameError
+from gem_index.errors import CollectionReplacedError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
@@ -99,7 +99,7 @@ class CollectionAccess:
         Raises
         ------
         UnknownNameError
-            If the collection was dropped.
+            If the collection was dropped; CollectionReplacedError if another one has its name now.
         """
         with self.workspace.database.reading() as connection:
             yield self.rows(connection)
@@ -120,7 +120,9 @@ class CollectionAccess:
         """Return the rows in the caller's transaction."""
         names = CollectionRepository(connection)
         record = names.find(self.name)
-        if record is None or record.id != self.id:
+        if record is not None and record.id != self.id:
+            raise CollectionReplacedError(self.name)
+        if record is None:
             raise UnknownNameError(
                 "collection",
                 self.name,

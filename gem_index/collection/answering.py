@@ -24,11 +24,12 @@ from gem_index.collection.view import StaleStateError, View
 from gem_index.collection.why import explain_hit
 from gem_index.cutting import Cutting
 from gem_index.documents import check_ids
-from gem_index.errors import CorruptionError, InputError
+from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
 from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
+from gem_index.store.kinds import Kinds, check_orderings
 from gem_index.store.records import StoredDocument
 
 __all__ = ["RERANKED", "answer", "answer_all", "answer_reranked", "neighbours_of"]
@@ -119,17 +120,34 @@ def _allowed(
     documents: FilteredDocuments = rows.documents
     if view.snapshot is not None and view.snapshot.fields is not None:
         documents = FieldFilter(rows.documents, view.snapshot.fields, view.snapshot.ids)
-    directory, last_seq = rows.record.directory, rows.record.last_seq
     try:
-        allowed = access.filters.matching(documents, asked.where, directory, last_seq)
+        return _accepted(access, rows, documents, asked.where)
     except CorruptionError as error:
         if access.views.replaced(view.directory):
             raise StaleStateError from error
         _LOG.warning("%s; filtering by the stored documents", error)
-        documents = rows.documents
-        allowed = access.filters.matching(documents, asked.where, directory, last_seq)
+        return _accepted(access, rows, rows.documents, asked.where)
+
+
+def _accepted(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    documents: FilteredDocuments,
+    where: Mapping[str, Any],
+) -> Ids:
+    """Return the documents that a filter accepts, after checking its fields and what it compares them with."""
+    directory, last_seq = rows.record.directory, rows.record.last_seq
+    allowed = access.filters.matching(documents, where, directory, last_seq)
+
+    def kinds(name: str) -> Kinds:
+        return access.filters.kinds(documents, name, directory, last_seq)
+
+    try:
+        check_orderings(where, kinds)
+    except FilterError:  # what deleted documents had alone is no reason to refuse a filter
+        check_orderings(where, rows.documents.kinds)
     if not len(allowed):
-        rows.documents.check_fields(asked.where, documents.matching)
+        rows.documents.check_fields(where, documents.matching, kinds)
     return allowed
 
 

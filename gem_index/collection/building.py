@@ -138,9 +138,9 @@ def check_cutting(name: str, own: Cutting, asked: Cutting | None) -> None:
     ConfigError
         If it is cut in another way.
     """
-    if asked is not None and asked != own:
+    if asked is not None and asked.choices != own.choices:
         raise ConfigError(
-            f"the collection {name} is cut with {own.fields or 'none'}, found {asked.fields or 'none'}; "
+            f"the collection {name} is cut with {own.choices or 'none'}, found {asked.choices or 'none'}; "
             "expected the same: leave it out, or build the collection again with it"
         )
 

@@ -164,10 +164,12 @@ def finish_table(
     held: int | None = count
     if opened.cutting.chunk is None:
         added = count - opened.before
-    elif not opened.filled:
-        held = added
-    else:  # rows are not documents
-        held = with_retries(_documents_in, table) if count <= _COUNTED else None
+    elif count <= _COUNTED:  # rows are not documents
+        held = with_retries(_documents_in, table)
+    else:
+        held = None if opened.filled else added
+    if not opened.filled and held is not None:
+        added = held  # several workers may have written the same document
     return PushReport(
         collection=None,
         target=str(opened.target.url),
@@ -210,9 +212,9 @@ def _cutting(name: str, token: str | None, asked: Cutting | None) -> Cutting:
             f"the texts of the target {name} are cut with {quoted(fields)}; expected chunk, overlap and headings: "
             "name another table, or take the version of gem-index that filled it"
         ) from error
-    if asked is not None and asked != found:
+    if asked is not None and asked.choices != found.choices:
         raise ConfigError(
-            f"the texts of the target {name} are cut with {found.fields or 'none'}, found {asked.fields or 'none'}; "
+            f"the texts of the target {name} are cut with {found.choices or 'none'}, found {asked.choices or 'none'}; "
             "expected the same: leave it out, or name another table"
         )
     return found

@@ -279,7 +279,7 @@ _READING: dict[str, Callable[[object], bool]] = {
 
 def _cutting(value: Any) -> str:
     """Return how texts are cut as stored JSON; ValueError or ConfigError if it does not have the written form."""
-    if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings"}:
+    if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings", "version"}:
         raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
     return json.dumps(Cutting.of(value).fields, sort_keys=True)
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F64, Mask
-from gem_index.index.fields import Codes, SnapshotFields
+from gem_index.index.fields import Codes, Column, SnapshotFields
 from gem_index.index.hits import Ids
 from gem_index.store.documents import DocumentRepository
+from gem_index.store.kinds import NUMBER, Kinds, merged
 
 __all__ = ["FieldFilter"]
 
@@ -61,6 +62,48 @@ class FieldFilter:
         found = self._ids[accepted]
         return np.concatenate([found[np.searchsorted(found, after, "right") :], later])
 
+    def kinds(self, name: str, after: int = 0) -> Kinds:
+        """Return the kinds of the values of a field of the documents after a seq; those of deleted ones may be among them.
+
+        Raises
+        ------
+        FilterError
+            If the field has no name that a filter takes.
+        CorruptionError
+            If the files of fields cannot be read.
+        """
+        last = int(self._ids[-1])
+        later = self._documents.kinds(name, max(after, last))
+        if after >= last:
+            return later
+        try:
+            column = self._column(name)
+        except _NotKeptError:
+            return self._documents.kinds(name, after)
+        if column is None:
+            return later
+        held, values = column
+        if isinstance(values, Codes):
+            return merged(self._documents.judged_kinds(name, _objects(held, values.values)), later)
+        numbers = values.numbers[~np.isnan(values.numbers)][:1].tolist()
+        return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
+
+    def _column(self, key: str) -> tuple[str, Column] | None:
+        """Return the column that holds a field, and its name: "a.b" is a field, or one of the object "a".
+
+        Raises
+        ------
+        _NotKeptError
+            If its values are not kept, or in two columns.
+        """
+        names = {key, key.split(".")[0]}
+        if not all(map(self._fields.knows, names)):
+            raise _NotKeptError
+        columns = [(name, column) for name in names if (column := self._fields.column(name))]
+        if len(columns) > 1:
+            raise _NotKeptError
+        return columns[0] if columns else None
+
     def _all_of(self, where: Mapping[str, Any]) -> Mask:
         """Decide a filter for each document."""
         accepted = np.ones(len(self._ids), np.bool_)
@@ -78,28 +121,27 @@ class FieldFilter:
 
     def _condition(self, key: str, condition: Any) -> Mask:
         """Decide the condition on one field for each document."""
-        names = {key, key.split(".")[0]}  # "a.b" is a field, or one of the object "a"
-        if not all(map(self._fields.knows, names)):
-            raise _NotKeptError
-        columns = [(name, column) for name in names if (column := self._fields.column(name))]
-        if len(columns) > 1:
-            raise _NotKeptError
+        found = self._column(key)
 
         def judged(values: Sequence[str]) -> Mask:
             """Decide for some values; the last is for documents without the field."""
-            begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
-            objects = [f"{begin}{value}}}" for value in values]
-            return self._documents.judged({key: condition}, [*objects, "{}"])
+            return self._documents.judged({key: condition}, [*_objects(name, values), "{}"])
 
-        if not columns:
+        if found is None:
             name = key
             return np.full(len(self._ids), judged([])[0])
-        [(name, column)] = columns
+        name, column = found
         if isinstance(column, Codes):
             return np.roll(judged(column.values), 1)[column.codes]
         bounds = _bounds(condition)
         pieces = judged([repr(number) for number in _representatives(bounds)])
         return pieces[_pieces(column.numbers, bounds)]
+
+
+def _objects(name: str, values: Sequence[str]) -> list[str]:
+    """Return metadata with one field each, as JSON."""
+    begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
+    return [f"{begin}{value}}}" for value in values]
 
 
 class _NotKeptError(Exception):

@@ -11,12 +11,14 @@ import numpy as np
 
 from gem_index.forking import ForkSafeLock
 from gem_index.index.hits import Ids
+from gem_index.store.kinds import Kinds, merged
 
 __all__ = ["FilterCache", "FilteredDocuments"]
 
 
 _MOST_IDS = 4_000_000  # 32 MB
 _MOST_FILTERS = 1000
+_MOST_FIELDS = 200
 
 
 class FilteredDocuments(Protocol):
@@ -24,6 +26,10 @@ class FilteredDocuments(Protocol):
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
         """Return the seqs of the documents after a seq that a filter accepts, ascending."""
+        ...
+
+    def kinds(self, name: str, after: int = 0) -> Kinds:
+        """Return the kinds of the values of a field of the documents after a seq."""
         ...
 
 
@@ -38,6 +44,7 @@ class FilterCache:
         self._lock = ForkSafeLock()
         self._directory: str | None = None
         self._entries: OrderedDict[str, tuple[Ids, int]] = OrderedDict()
+        self._kinds: OrderedDict[str, tuple[Kinds, int]] = OrderedDict()
         self._ids = 0
         """The number of ids in all entries."""
 
@@ -68,10 +75,7 @@ class FilterCache:
         if key is None:
             return documents.matching(where)
         with self._lock:
-            if directory != self._directory:
-                self._directory = directory
-                self._entries.clear()
-                self._ids = 0
+            self._use(directory)
             seqs, covered = self._entries.get(key, (np.zeros(0, np.int64), -1))
         if covered < last_seq:
             seqs = np.append(seqs, documents.matching(where, max(covered, 0)))
@@ -84,6 +88,38 @@ class FilterCache:
                     _, (dropped, _) = self._entries.popitem(last=False)
                     self._ids -= len(dropped)
         return seqs
+
+    def kinds(
+        self, documents: FilteredDocuments, name: str, directory: str | None, last_seq: int
+    ) -> Kinds:
+        """Return the kinds of the values of a field; those of deleted documents may be among them.
+
+        Parameters
+        ----------
+        documents, directory, last_seq
+            As for :meth:`matching`.
+        name : str
+            Of the field.
+        """
+        with self._lock:
+            self._use(directory)
+            kinds, covered = self._kinds.get(name, ({}, -1))
+        if covered < last_seq:
+            kinds = merged(kinds, documents.kinds(name, max(covered, 0)))
+        with self._lock:
+            if directory == self._directory:
+                self._kinds[name] = kinds, max(covered, last_seq)
+                if len(self._kinds) > _MOST_FIELDS:
+                    self._kinds.popitem(last=False)
+        return kinds
+
+    def _use(self, directory: str | None) -> None:
+        """Forget what was kept under another snapshot; the caller holds the lock."""
+        if directory != self._directory:
+            self._directory = directory
+            self._entries.clear()
+            self._kinds.clear()
+            self._ids = 0
 
 
 def _key(where: Mapping[str, Any]) -> str | None:

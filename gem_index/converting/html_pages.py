@@ -32,6 +32,9 @@ _TURNING = (  # links to the page before, after and above: as HTML's rel says, o
 _TURNED = 500  # characters that a block of such links has at most
 _LISTS = ("ul", "ol", "dl", "table", "td", "div", "section")
 _MENU = 0.7  # share of the text of a block that links have in a menu
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{8192,}")
+_QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
+_MOST_ATTRIBUTES = 4096
 _HEADING = re.compile(r"h[1-6]", re.ASCII)
 _PARAGRAPH = re.compile(
     r"p|div|section|article|main|header|footer|aside|h[1-6]|[uod]l|table|blockquote|pre|figure|hr|details",
@@ -64,6 +67,11 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
 
     if not content.strip():
         return Page("", "")
+    for tag in _LONG_TAG.finditer(content):  # the parser compares each attribute with all before it
+        if len(_QUOTED.sub(b"", tag[0]).split()) > _MOST_ATTRIBUTES:
+            raise InputError(
+                f"a tag has more than {_MOST_ATTRIBUTES:,} attributes; expected a page with fewer: remove that element"
+            )
     # huge: elements nested up to 2048 deep instead of 256, which tags that are never closed reach on real pages
     parser = lxml_html.HTMLParser(encoding=_encoding(content, encoding), huge_tree=True)
     try:

@@ -19,10 +19,23 @@ from gem_index.errors import InputError
 __all__ = ["mail_file", "mailbox_file"]
 
 
+_LONGEST_HEADER = 10_000  # characters; Python parses a header in time that grows with the square of its encoded words
+
+
+class _Policy(email.policy.EmailPolicy):
+    """Reads no more of a header than could be of use: of the longest 500 characters are kept."""
+
+    def header_fetch_parse(self, name: str, value: Any) -> Any:
+        return super().header_fetch_parse(name, value[:_LONGEST_HEADER])
+
+
+_POLICY = _Policy()
+
+
 def mail_file(path: Path, _encoding: str | None) -> Pages:
     """Read a message."""
     with path.open("rb") as file:
-        message = BytesParser(policy=email.policy.default).parse(file)
+        message = BytesParser(policy=_POLICY).parse(file)
     assert isinstance(message, EmailMessage)
     yield _mail_page(message)
 
@@ -67,7 +80,7 @@ def mailbox_file(path: Path, _encoding: str | None) -> Pages:
     """Iterate over the messages of a mailbox."""
 
     def parsed(file: Any) -> EmailMessage:
-        message = BytesParser(policy=email.policy.default).parse(file)
+        message = BytesParser(policy=_POLICY).parse(file)
         assert isinstance(message, EmailMessage)
         return message
 

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*\n", re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
 _TITLE_LINE = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
 
 
@@ -51,7 +52,7 @@ def _markdown_page(source: str) -> Page:
         found = _TITLE_LINE.search(front[1])
         title = found[1].strip().strip("\"'") if found else ""
         source = source[front.end() :]
-    text = ""
+    parts: list[str] = []
     cells = in_row = tight = False
     level = 0
     for token in MarkdownIt("commonmark").enable("table").parse(source):
@@ -74,8 +75,8 @@ def _markdown_page(source: str) -> Page:
         level = int(token.tag[1]) if token.type == "heading_open" else 0
         tight = token.hidden or in_row
         if block.strip():
-            text += f"{between}{block}" if text else block
-    return Page(title, text)
+            parts += [between, block]
+    return Page(title, "".join(parts[1:]))
 
 
 def _inline_text(token: Any) -> str:
@@ -87,7 +88,14 @@ def _inline_text(token: Any) -> str:
 
 
 def _without_tags(html: str) -> str:
-    return re.sub(r"<!--.*?-->|<[^<>]*>", "", html, flags=re.DOTALL).strip()
+    """Return HTML without comments and tags; the end of a comment that has none is looked for once."""
+    parts: list[str] = []
+    place = 0
+    while (begin := html.find("<!--", place)) >= 0 and (end := html.find("-->", begin + 4)) >= 0:
+        parts.append(html[place:begin])
+        place = end + 3
+    parts.append(html[place:])
+    return "".join(_TAG.sub("", part) for part in parts).strip()
 
 
 def rst_file(path: Path, encoding: str | None) -> Pages:

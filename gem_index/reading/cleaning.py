@@ -35,7 +35,7 @@ _SWITCHES = (
 
 # A tag holds no <, so that no place of a text is looked at from more than one beginning.
 _MARKUP = re.compile(
-    r"<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)>"
+    r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)>"
     r"|(<!--)|(<!(?i:doctype)\s[^<>]*>|<\?xml\s[^<>]*>)"
     r"|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
 )

@@ -18,6 +18,8 @@ Fields: TypeAlias = dict[str, Any]
 LINE = "text"
 """The field that holds a line of plain text."""
 
+_NONE = object()
+
 
 @dataclass(frozen=True)
 class FieldNames:
@@ -26,7 +28,7 @@ class FieldNames:
     Parameters
     ----------
     id : str, optional
-        By default ``id`` if a record has it, else the record's place.
+        By default ``id`` if a record has it, else its content tells it (:meth:`Document.without_id`).
     text : sequence of str
         Several are joined by a blank line; ``NAME*2`` counts twice.
     metadata : sequence of str, optional
@@ -50,7 +52,7 @@ class FieldNames:
         object.__setattr__(self, "_used", frozenset(used))
 
     def document(
-        self, source: str, place: int, fields: Mapping[str, Any], fallback: str
+        self, source: str, place: int, fields: Mapping[str, Any], former_id: str
     ) -> Document:
         """Return the document of a record.
 
@@ -60,8 +62,8 @@ class FieldNames:
         place : int
             Of the record in its source, for errors.
         fields : mapping
-        fallback : str
-            The id of a record that has none.
+        former_id : str
+            Which id earlier versions gave a record that has none.
 
         Raises
         ------
@@ -69,25 +71,32 @@ class FieldNames:
             If a field is missing or not of its type.
         """
         text = self.text_of(source, place, fields)
-        identifier = self._id_of(source, place, fields, fallback)
+        identifier = self._id_of(source, place, fields)
         names = self.metadata
         if names is None:
             names = [key for key in fields if key not in self._used]
         for key in names:
             if key not in fields:
                 raise RecordError(source, place, _missing(key, fields, "metadata"))
+        metadata = {key: fields[key] for key in names}
         try:
-            return Document(id=identifier, text=text, metadata={key: fields[key] for key in names})
+            if identifier is _NONE:
+                return Document.without_id(former_id, text, metadata)
+            return Document(id=identifier, text=text, metadata=metadata)
         except InputError as error:
             raise RecordError(source, place, str(error)) from error
 
     def row(
-        self, source: str, place: int, fields: Mapping[str, Any], fallback: str
+        self, source: str, place: int, fields: Mapping[str, Any], former_id: str
     ) -> tuple[str, str]:
         """Return the id and the text of a record; arguments and errors are those of :meth:`document`."""
+        given = self._id_of(source, place, fields)
+        if given is _NONE:
+            document = self.document(source, place, fields, former_id)
+            return document.id, document.text
         text = self.text_of(source, place, fields)
         try:
-            identifier = document_id(self._id_of(source, place, fields, fallback))
+            identifier = document_id(given)
             check_unicode(identifier, text)
         except RecordError:
             raise
@@ -95,12 +104,13 @@ class FieldNames:
             raise RecordError(source, place, str(error)) from error
         return identifier, text
 
-    def _id_of(self, source: str, place: int, fields: Mapping[str, Any], fallback: str) -> Any:
+    def _id_of(self, source: str, place: int, fields: Mapping[str, Any]) -> Any:
+        """Return the value of the id's field; ``_NONE`` if the record has no such field and needs none."""
         name = self.id or "id"
         if name in fields:
             return fields[name]
         if self.id is None:
-            return fallback
+            return _NONE
         raise RecordError(source, place, _missing(name, fields, "id"))
 
     def text_of(self, source: str, place: int, fields: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import ipaddress
 import math
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -197,7 +198,7 @@ def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., It
             if header is None:
                 if problem is not None:
                     raise RecordError(name, last, problem)  # all rows depend on it
-                twice = next((each for each in row if each and row.count(each) > 1), None)
+                twice = _first_repeated(row)
                 if twice is not None:
                     raise RecordError(
                         name,
@@ -213,6 +214,12 @@ def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., It
                 yield last, dict(zip(header, row, strict=True))
 
     return read
+
+
+def _first_repeated(names: list[str]) -> str | None:
+    """Return the first of some names that comes again later, except empty ones."""
+    counts = Counter(names)
+    return next((name for name in names if name and counts[name] > 1), None)
 
 
 def _until_header(lines: Iterator[str]) -> Iterator[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gem_index.documents import Document
+from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
 from gem_index.reading.fields import LINE, FieldNames
@@ -35,8 +34,8 @@ def documents_from(
         frame of pandas or polars, a table or reader of pyarrow, a data set of Hugging Face, also a streaming one. An async
         iterable is read by an event loop of its own.
     id : str, optional
-        The field or column of the id. By default ``id``, and a hash of the text where there is none: the same text is the
-        same document, and counts once if it comes again in an iterable of texts.
+        The field or column of the id. By default ``id``, and a hash of text and metadata where there is none: the same
+        content is the same document. A text counts once if it comes again in an iterable of texts.
     text : str or sequence of str, optional
         That of the text, ``text`` by default; several are joined by a blank line, and ``NAME*2`` counts twice.
     metadata : sequence of str, optional
@@ -98,14 +97,14 @@ def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
         if isinstance(item, Document):
             yield item
         elif isinstance(item, str):
-            identifier = _hash(item)
-            if identifier not in seen:
-                seen.add(identifier)
-                yield Document(id=identifier, text=item)
+            document = Document.without_id(text_id(item), item, {})
+            if document.id not in seen:
+                seen.add(document.id)
+                yield document
         elif isinstance(item, Mapping):
             fields = _plain_fields(item, place)
             text = names.text_of("documents", place, fields)
-            yield names.document("documents", place, fields, _hash(text))
+            yield names.document("documents", place, fields, text_id(text))
         elif isinstance(item, tuple) and len(item) in (2, 3):
             try:
                 yield Document(id=item[0], text=item[1], metadata=item[2] if item[2:] else {})
@@ -143,10 +142,6 @@ def _plain_fields(item: Mapping[Any, Any], place: int) -> dict[str, Any]:
                 "expected text, a number, a date or a list of these",
             ) from error
     return fields
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _driven(source: AsyncIterable[Any]) -> Iterator[Any]:

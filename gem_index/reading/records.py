@@ -44,7 +44,8 @@ class DocumentReader:
     format : str, optional
         One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
     id_field : str, optional
-        The field that holds the id; by default ``id`` if a record has it, else ``<file name>:<line>``.
+        The field that holds the id; by default ``id`` if a record has it, else a hash of the record's content is its
+        id, whatever its file and line: the same record is the same document, and another one replaces nothing.
     text_fields : sequence of str
         The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
         twice (:class:`~gem_index.text.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
@@ -146,7 +147,9 @@ class DocumentReader:
             places: dict[str, str] = {}
             good = 0
             for number, document in self._documents(places):
-                if last is not None:
+                if document.former_id is not None:
+                    pass  # it shares its id with none
+                elif last is not None:
                     if last.get(document.id) != number:
                         self._findings.repeated += 1
                         continue
@@ -176,7 +179,8 @@ class DocumentReader:
                 number += 1
                 try:
                     document = self._document(name, line, fields)
-                    if self.on_problem is not None and self.duplicates == "stop":
+                    named = document.former_id is None
+                    if named and self.on_problem is not None and self.duplicates == "stop":
                         _check_new(document.id, places, name, line)
                 except RecordError as problem:
                     self._report(problem)
@@ -191,7 +195,11 @@ class DocumentReader:
         if report is not None:
             self.on_problem = lambda _: None  # the second reading reports
         try:
-            return {document.id: number for number, document in self._documents({})}
+            return {
+                document.id: number
+                for number, document in self._documents({})
+                if document.former_id is None
+            }
         finally:
             self.on_problem, self.skipped = report, skipped
 

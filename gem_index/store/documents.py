@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Select,
     column,
     delete,
     func,
@@ -28,6 +29,7 @@ from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
+from gem_index.store.kinds import Kinds, check_equalities, check_orderings, kind_of_value
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
@@ -234,28 +236,52 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If there are none, and no document has one of the fields.
+            If there are none, and no document has one of the fields; if no value of a field is of the kind that it is
+            compared with.
         """
         found = self.matching(where)
+        check_orderings(where, self.kinds)
         if not len(found):
             self.check_fields(where)
         return found
 
+    def kinds(self, name: str, after: int = 0) -> Kinds:
+        """Return the kinds of the values of a field of the documents after a seq."""
+        kind, value = kind_of_value(name, documents.c.metadata)
+        query = select(kind.label("kind"), func.min(value)).where(
+            self._mine, documents.c.seq > after
+        )
+        return self._kinds(query)
+
+    def judged_kinds(self, name: str, metadata: Sequence[str]) -> Kinds:
+        """Return the kinds of the values of a field of some metadata, objects as JSON."""
+        table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
+        kind, value = kind_of_value(name, table.c.value)
+        return self._kinds(select(kind.label("kind"), func.min(value)).select_from(table))
+
+    def _kinds(self, query: Select[Any]) -> Kinds:
+        rows = self._connection.execute(query.group_by("kind"))
+        return {kind: sample for kind, sample in rows if kind is not None}
+
     def check_fields(
-        self, where: Mapping[str, Any], matching: Callable[[Mapping[str, Any]], Seqs] | None = None
+        self,
+        where: Mapping[str, Any],
+        matching: Callable[[Mapping[str, Any]], Seqs] | None = None,
+        kinds: Callable[[str], Kinds] | None = None,
     ) -> None:
-        """Check that documents have the fields of a filter that accepts none of them.
+        """Check that documents have the fields of a filter that accepts none of them, with values of their kinds.
 
         Parameters
         ----------
         where : mapping
-        matching : callable, optional
-            A faster :meth:`matching`.
+        matching, kinds : callable, optional
+            Faster ones than :meth:`matching` and :meth:`kinds`.
 
         Raises
         ------
         FilterError
-            If no document has one of the fields; near names are named.
+            If no document has one of the fields, in which case near names are named; or if no value of one is of the kind
+            that it is compared with.
         """
         matching = matching or self.matching
         for name in fields_of(where):
@@ -273,6 +299,7 @@ class DocumentRepository:
                 raise FilterError(
                     f"no document has the field {quoted(name)} of the filter; expected one that is there: {there}"
                 )
+        check_equalities(where, kinds or self.kinds)
 
     def _fields(self) -> dict[str, bool]:
         """Return the fields of the documents as filters name them, and whether each is inside an object."""

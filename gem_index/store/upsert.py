@@ -12,8 +12,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
+from gem_index.store.content_ids import ContentIds
 from gem_index.store.schema import documents, tombstones
-from gem_index.written_forms import composed, found_in_any_form, written_forms
+from gem_index.written_forms import composed
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
 
@@ -48,13 +49,6 @@ class UpsertCounts:
     pieces: int = 0  # of those added and updated
 
 
-@dataclass(frozen=True)
-class _Stored:
-    seq: int
-    content_hash: bytes
-    source_id: int | None
-
-
 class Upsert:
     """One upsert into a collection, of documents from one source or several.
 
@@ -84,6 +78,7 @@ class Upsert:
         self._on_existing = on_existing
         self._first_new = 1 + int(connection.scalar(select(func.max(documents.c.seq))) or 0)
         self._unchanged = bytearray(self._first_new // 8 + 1)  # one bit for each earlier seq
+        self._ids = ContentIds(connection, collection_id, self._written)
         self.counts = UpsertCounts()
 
     def take(
@@ -122,22 +117,22 @@ class Upsert:
         for document in batch:
             if not isinstance(document, Document):
                 raise InputError(f"found a {type(document).__name__}; expected a Document")
-        present = self._find([document.id for document in batch])
+        ids, present = self._ids.resolve(batch)
         seen: set[str] = set()
         replaced: list[int] = []
         claimed: list[int] = []
         rows: list[tuple[Any, ...]] = []
-        for document in batch:
-            stored = present.get(document.id)
-            name = composed(document.id)
+        for identifier, document in zip(ids, batch, strict=True):
+            stored = present.get(identifier)
+            name = composed(identifier)
             if name in seen or (stored is not None and self._written(stored.seq)):
-                raise DuplicateIdError(document.id)
+                raise DuplicateIdError(identifier)
             seen.add(name)
             if stored is not None and self._on_existing == "refuse":
-                raise ExistingIdError(document.id)
+                raise ExistingIdError(identifier)
             if stored is not None and mine is not None and stored.source_id not in mine:
                 assert stored.source_id is not None
-                raise ForeignDocumentError(document.id, stored.source_id)
+                raise ForeignDocumentError(identifier, stored.source_id)
             if stored is not None and (
                 self._on_existing == "keep" or stored.content_hash == document.content_hash
             ):
@@ -155,7 +150,7 @@ class Upsert:
             rows.append(
                 (
                     self._collection_id,
-                    document.id,
+                    identifier,
                     document.text,
                     document.metadata_json,
                     document.content_hash,
@@ -172,21 +167,6 @@ class Upsert:
 
     def _written(self, seq: int) -> bool:
         return seq >= self._first_new or bool(self._unchanged[seq >> 3] >> (seq & 7) & 1)
-
-    def _find(self, ids: Sequence[str]) -> dict[str, _Stored]:
-        columns = (
-            documents.c.document_id,
-            documents.c.seq,
-            documents.c.content_hash,
-            documents.c.source_id,
-        )
-        forms = [form for identifier in ids for form in written_forms(identifier)]
-        rows = self._connection.execute(
-            select(*columns).where(
-                documents.c.collection_id == self._collection_id, documents.c.document_id.in_(forms)
-            )
-        )
-        return found_in_any_form(ids, {name: _Stored(*rest) for name, *rest in rows})
 
 
 def bury(connection: Connection, collection_id: int, seqs: Sequence[int]) -> None:

@@ -25,17 +25,15 @@ from sqlalchemy import (
 from gem_index.errors import FilterError
 from gem_index.quoting import quoted
 
-__all__ = ["compile_where", "fields_of"]
+__all__ = ["COMPARISONS", "compile_where", "field_value", "fields_of"]
 
-_COMPARISONS = {
+COMPARISONS = {
     "$gt": lambda value, bound: value > bound,
     "$gte": lambda value, bound: value >= bound,
     "$lt": lambda value, bound: value < bound,
     "$lte": lambda value, bound: value <= bound,
 }
-_OPERATORS = ", ".join(
-    ["$eq", "$ne", "$in", "$nin", *_COMPARISONS, "$exists", "$contains", "$like"]
-)
+_OPERATORS = ", ".join(["$eq", "$ne", "$in", "$nin", *COMPARISONS, "$exists", "$contains", "$like"])
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
 _MOST_PARTS = 500  # in total; SQLite accepts conditions up to a depth of 1000
@@ -134,6 +132,14 @@ def fields_of(where: Mapping[str, Any]) -> list[str]:
     return list(found)
 
 
+def field_value(
+    key: str, metadata: ColumnElement[str]
+) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Return the value of a field in a column of metadata, and its JSON type; NULL where it is missing."""
+    field = _Field(key, metadata)
+    return field.value, field.held
+
+
 def _refuse_surrogates(text: object) -> None:
     if isinstance(text, str) and "\0" in text:
         raise FilterError(
@@ -174,9 +180,9 @@ class _Field:
         paths = [f'$."{key}"']
         if "." in key:
             paths.append("$" + "".join(f'."{part}"' for part in key.split(".")))
-        self._value: ColumnElement[Any] = _first(func.json_extract, metadata, paths)
-        self._held: ColumnElement[Any] = _first(func.json_type, metadata, paths)
-        self._type = func.coalesce(self._held, "null", type_=Text)
+        self.value: ColumnElement[Any] = _first(func.json_extract, metadata, paths)
+        self.held: ColumnElement[Any] = _first(func.json_type, metadata, paths)
+        self._type = func.coalesce(self.held, "null", type_=Text)
 
     def condition(self, operator: str, operand: Any) -> ColumnElement[bool]:
         if operator == "$eq":
@@ -188,7 +194,7 @@ class _Field:
                 raise FilterError(
                     f"$exists on {quoted(self._key)} is {quoted(operand)}; expected true or false"
                 )
-            return self._held.is_not(None) if operand else self._held.is_(None)
+            return self.held.is_not(None) if operand else self.held.is_(None)
         if operator in ("$contains", "$like"):
             return self._text(operator, operand)
         if operator in ("$in", "$nin"):
@@ -202,7 +208,7 @@ class _Field:
                 )
             among = self._among(operand)
             return among if operator == "$in" else not_(among)
-        if operator not in _COMPARISONS:
+        if operator not in COMPARISONS:
             raise FilterError(
                 f"the operator on {quoted(self._key)} is {quoted(operator)}; expected {_OPERATORS}"
             )
@@ -210,7 +216,7 @@ class _Field:
             raise FilterError(
                 f"{operator} on {quoted(self._key)} compares with {quoted(operand)}; expected a number or a string"
             )
-        return self._guard(operand, _COMPARISONS[operator](self._value, self._bind(operand)))
+        return self._guard(operand, COMPARISONS[operator](self.value, self._bind(operand)))
 
     def _text(self, operator: str, operand: Any) -> ColumnElement[bool]:
         """Look into a string, or for a member of a list."""
@@ -221,8 +227,8 @@ class _Field:
                 f"{operator} on {quoted(self._key)} looks for {quoted(operand)}; expected a string"
             )
         if operator == "$like":
-            return self._guard(operand, self._value.like(self._bind(operand), escape="\\"))
-        inside = self._guard(operand, func.instr(self._value, self._bind(operand)) > 0)
+            return self._guard(operand, self.value.like(self._bind(operand), escape="\\"))
+        inside = self._guard(operand, func.instr(self.value, self._bind(operand)) > 0)
         return or_(inside, self._members(operand))
 
     def _members(self, value: Any) -> ColumnElement[bool]:
@@ -233,7 +239,7 @@ class _Field:
         self, condition: Callable[[ColumnElement[Any], ColumnElement[Any]], ColumnElement[bool]]
     ) -> ColumnElement[bool]:
         """Tell whether a member of a list meets a condition on its value and kind; CASE spares the other documents."""
-        table = func.json_each(self._value).table_valued("value", "type")
+        table = func.json_each(self.value).table_valued("value", "type")
         found = exists().select_from(table).where(condition(table.c.value, table.c.type))
         return case((self._type == "array", found), else_=false())
 
@@ -252,7 +258,7 @@ class _Field:
         for kind, listed in (("", texts), (0.0, [_sqlite_number(n) for n in numbers])):
             table = func.json_each(json.dumps([n for n in listed if n == n and n not in _INFINITE]))
             wanted = select(table.table_valued("value").c.value)
-            parts.append(self._guard(kind, self._value.in_(wanted)))
+            parts.append(self._guard(kind, self.value.in_(wanted)))
             kinds = _kinds(kind)
             parts.append(
                 self._any_member(
@@ -264,7 +270,7 @@ class _Field:
         return or_(false(), *parts)
 
     def equals(self, value: Any) -> ColumnElement[bool]:
-        return or_(self._same(value, self._value, self._type), self._members(value))
+        return or_(self._same(value, self.value, self._type), self._members(value))
 
     def _same(
         self, value: Any, found: ColumnElement[Any], kind: ColumnElement[Any]

@@ -496,6 +496,37 @@ def test_housekeeping_as_json(gem, faq, tmp_path):
     assert gem("models", "list", "--json").json == []
 
 
+def test_a_file_of_the_same_name_in_another_folder_replaces_nothing(gem, tmp_path):
+    names = []
+    for folder, rows in (("a", "pay,1\nsend,2\n"), ("b", "open,3\n")):
+        path = tmp_path / folder / "faq.csv"
+        path.parent.mkdir()
+        path.write_text("text,number\n" + rows)
+        names.append(path)
+    counted = []
+    for line in (("build", names[0]), ("add", names[1]), ("add", *names), ("build", names[0])):
+        found = gem(line[0], "k", *line[1:], "--json").json
+        counted.append((found["added"], found["updated"], found["unchanged"]))
+    assert counted == [(2, 0, 0), (1, 0, 0), (0, 0, 3), (0, 0, 2)]
+    assert [row["text"] for row in gem("list", "k", "--jsonl").lines] == ["pay", "send", "open"]
+
+
+def test_drop_asks_or_is_told(gem, faq, state, monkeypatch):
+    before = state()
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        refused = gem("drop", "faq")
+        assert refused.status == 2
+        assert refused.out == ""
+        assert refused.err == (
+            "Error: standard input is not a terminal, so nobody can be asked whether to remove faq with 5 documents; "
+            "expected --yes to remove it\n"
+        )
+        assert state() == before
+        assert "no collection is named 'faqs'" in gem("drop", "faqs").err
+        assert gem("drop", "faq", "--yes").status == 0
+
+
 def test_a_person_is_asked_before_a_collection_is_dropped(gem, faq, monkeypatch):
     person, terminal = os.openpty()
     with os.fdopen(terminal) as stdin:

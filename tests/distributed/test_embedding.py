@@ -11,7 +11,7 @@ import pytest
 import shared_target
 from cluster_processes import killing
 from distributed import Client, LocalCluster
-from gem_index import Cutting
+from gem_index import Cutting, Document
 from gem_index.collection.embedding import embed_into
 from gem_index.collection.sending import PushOptions
 from gem_index.distributed import PartitionOptions, embed
@@ -64,13 +64,14 @@ def test_a_database_holds_what_one_machine_writes(own, inputs, encoder, tmp_path
     )  # fmt: skip
     assert held(cluster) == held(local)
     assert (report.push.added, report.push.documents) == (expected.added, expected.documents)
-    assert report.push.updated == 0
+    rows = report.push.added + report.push.updated  # equal records of different batches are one row
+    assert rows >= len({name.partition("#")[0] for name in held(cluster)})
     assert seen[-1][0] == "embed"
     assert seen[-1][1] == seen[-1][2] > 20
     with killing(own, every=0.2, times=2):
         again = embed(own, encoder, inputs, f"shared://{cluster}", push=options, options=SMALL)
     assert held(cluster) == held(local)
-    assert (again.push.added, again.push.updated) == (0, expected.added)
+    assert (again.push.added, again.push.updated) == (0, rows)
     with sqlite3.connect(cluster) as connection:
         (finished,) = connection.execute("SELECT count(*) FROM finished").fetchone()
     connection.close()
@@ -103,5 +104,6 @@ def test_what_a_table_or_engine_does_not_take(own, inputs, encoder, tmp_path):
     with pytest.raises(ConfigError, match="the target cannot store the field 'unsupported'"):
         embed(own, encoder, [str(path)], url)
     embed(own, encoder, [str(path)], url, push=PushOptions(drop_unsupported=True))
-    assert held(tmp_path / "x.db")["z.jsonl:1"][2] == {}
-    assert np.frombuffer(held(tmp_path / "x.db")["z.jsonl:1"][0], np.float32).shape == (24,)
+    name = Document.without_id("z.jsonl:1", "tea", {"unsupported": 1}).id
+    assert held(tmp_path / "x.db")[name][2] == {}
+    assert np.frombuffer(held(tmp_path / "x.db")[name][0], np.float32).shape == (24,)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.planning import plan
+from gem_index.documents import text_id
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.reading import DocumentReader
 
@@ -61,7 +62,9 @@ def test_a_line_longer_than_partitions_is_in_one(tmp_path):
     path.write_text('{"text": "short"}\n{"text": "' + "long " * 2000 + '"}\n{"text": "last"}\n')
     partitions = plan(DocumentReader([str(path)]), partition_bytes=1024)
     assert [len(rows_of([part])) for part in partitions] == [2, 1]
-    assert [row[0] for row in rows_of(partitions)] == ["x.jsonl:1", "x.jsonl:2", "x.jsonl:3"]
+    assert [row[0] for row in rows_of(partitions)] == [
+        text_id(text) for text in ("short", "long " * 2000, "last")
+    ]
 
 
 def test_other_encodings_are_read_whole(tmp_path):

@@ -63,6 +63,18 @@ class TestUpload:
         assert made.get(["3"])[0].metadata == {"year": 2022}
         assert home.collection("faq").status().fingerprint == model
 
+    def test_a_second_file_of_the_same_name_replaces_nothing(self, client, home, faq):
+        first = "text,year\nrenew a passport,2020\na bank account,2021\n"
+        second = "text,year\na library card,2022\n"
+        for content, added in ((first, 2), (first, 0), (second, 1), (first + second[10:], 0)):
+            report = client.post(faq, params={"file": "faq.csv"}, content=content).json()
+            assert (report["added"], report["updated"]) == (added, 0)
+        assert sorted(each.metadata["year"] for each in home.collection("faq").documents()) == [
+            2020,
+            2021,
+            2022,
+        ]
+
     def test_progress_comes_as_events(self, client, faq):
         lines = "".join(f'{{"id": "{i}", "text": "text {i}"}}\n' for i in range(2000))
         accept = {"accept": "text/event-stream"}

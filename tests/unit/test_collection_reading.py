@@ -14,6 +14,7 @@ import pytest
 from gem_index import Document, GemConfig, GemEncoder, Home
 from gem_index.cutting import Cutting
 from gem_index.errors import (
+    CollectionReplacedError,
     ConfigError,
     ExistingIdError,
     FilterError,
@@ -22,13 +23,19 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
-from gem_index.testing import in_forked_child
+from gem_index.testing import call_in_child, in_forked_child
 
 DOCUMENTS = [
     Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),
     Document(id="bank", text="where can I open a bank account", metadata={"lang": "en", "n": 2}),
     Document(id="tea", text="how long does tea keep in the cup", metadata={"lang": "de", "n": 3}),
 ]
+
+
+def _drop_and_make_again(folder, name):
+    other = Home(folder)
+    other.drop(name)
+    other.create_collection(name, vectors="tiny").ingest([DOCUMENTS[0]])
 
 
 @pytest.fixture
@@ -87,6 +94,27 @@ class TestDocuments:
         for read in (lambda: faq.get(["visa"]), lambda: list(faq.documents()), faq.count):
             with pytest.raises(UnknownNameError, match="faq"):
                 read()
+
+    def test_a_collection_that_was_made_again_says_how_to_go_on(self, home, faq):
+        call_in_child("fork", _drop_and_make_again, str(home.root), "faq")
+        for ask in (
+            faq.count,
+            lambda: faq.get(["visa"]),
+            lambda: faq.search("a visa"),
+            lambda: faq.ingest(["a new text"]),
+            lambda: faq.delete(["visa"]),
+            faq.refit,
+            faq.status,
+        ):
+            with pytest.raises(
+                CollectionReplacedError,
+                match="'faq' was dropped after it was opened, and another one was made under its name; expected .*: "
+                r"open the new one, as by home\.collection\('faq'\)$",
+            ) as caught:
+                ask()
+        error = pickle.loads(pickle.dumps(caught.value))
+        assert (error.kind, error.name, str(error)) == ("collection", "faq", str(caught.value))
+        assert home.collection("faq").count() == 1
 
     def test_ids_are_a_list(self, faq):
         faq.ingest([Document(id=5, text="a number for an id")])

@@ -84,8 +84,9 @@ def test_texts_and_pairs():
     ]
     assert len({document.id for document in found}) == 2
     assert [d.id for d in documents_from([(7, "a visa"), ("b", "a bank")])] == ["7", "b"]
-    [hashed] = documents_from([{"text": "a visa", "n": 1}])
-    assert hashed.id == found[0].id
+    [plain, other] = documents_from([{"text": "a visa"}, {"text": "a visa", "n": 1}])
+    assert plain.id == found[0].id
+    assert other.id not in {document.id for document in found}
 
 
 def test_values_of_numpy():

@@ -14,6 +14,7 @@ from gem_index.collection.sending import PushOptions
 from gem_index.cutting import Piece
 from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
+from gem_index.sections import blocks
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
 
@@ -76,6 +77,105 @@ class TestCutting:
         for piece in pieces:
             covered[piece.start : piece.end] = True
         assert not "".join(c for c, inside in zip(text, covered, strict=True) if not inside).strip()
+
+    @given(
+        st.lists(
+            st.sampled_from(
+                ["wörd ", "# ", "\n\n", "a. ", "😀 ", "\n## x\n", "é", " ", "鸭子", "\n```\n"]
+            ),
+            max_size=300,
+        ),
+        st.sampled_from([Cutting(10), Cutting(10, 5), Cutting(25), Cutting("auto")]),
+        st.integers(12, 200),
+    )
+    def test_pieces_hold_all_words_in_order_whatever_is_cut_at_once(self, parts, cutting, block):
+        text = "".join(parts)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("gem_index.cutting._BLOCK", block)
+            patch.setattr("gem_index.cutting._BLOCK_WORDS", 0)
+            pieces = cutting.pieces(text)
+        assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
+        left = list(text)
+        for piece in pieces:
+            left[piece.start : piece.end] = " " * (piece.end - piece.start)
+        assert not "".join(left).strip()
+
+    def test_a_piece_never_holds_a_part_of_one_section_and_the_beginning_of_the_next(self):
+        text = f"# Town\n\n{FILLER}\n\n## Bank\n\n{BANK * 40}\n\n## Visa\n\n{VISA}\n\n## Fees\n\nTen.\n"
+        found = [(text[p.start : p.end], p.heading) for p in Cutting("auto").pieces(text)]
+        assert [part.split() for part, _ in found[::len(found) - 1]] == [
+            f"# Town {FILLER}".split(), f"## Visa {VISA} ## Fees Ten.".split()
+        ]  # fmt: skip
+        assert found[0][1] == found[-1][1] == "Town"
+        assert all(heading == "Town > Bank" and "Visa" not in part for part, heading in found[1:-1])
+
+    def test_short_sections_stand_under_their_common_heading(self):
+        notes = "\n\n".join(f"## Note {i}\n\n### Text\n\n{BANK * 2}" for i in range(12))
+        text = f"# All\n\n{notes}\n\n# More\n"
+        pieces = Cutting(80).pieces(text)
+        assert [piece.heading for piece in pieces] == ["All"] * 6 + ["More"]
+        assert text[pieces[0].start :].startswith("# All\n\n## Note 0")
+
+    def test_a_line_of_code_is_not_a_heading(self):
+        text = f"# Town\n\n{BANK * 20}\n\n```sh\n# a comment\nls\n```\n\n{BANK}"
+        assert {piece.heading for piece in Cutting(60).pieces(text)} == {"Town"}
+
+    def test_the_heading_shown_is_that_of_the_words_found(self, home):
+        boats = "Boats pass under the bridge every morning. " * 80
+        text = f"# Rivers\n\nThe bank is steep.\n\n## Boats\n\n{boats}\n\n## Zebra\n\nA zebra drinks at the ford.\n"
+        home.build("notes", [Document(id="n", text=text), Document(id="m", text=FILLER * 30)])
+        [hit] = home.collection("notes").search("a zebra", 1)
+        assert hit.piece.heading == "Rivers > Zebra"
+        assert hit.piece.text == "## Zebra\n\nA zebra drinks at the ford."
+
+    @pytest.mark.parametrize(
+        "of",
+        [
+            lambda n: "word " * n,
+            lambda n: '{"text":"hello there","tags":[1, 2]},' * (n // 4),
+            lambda n: "- a line of a list\n" * (n // 4),
+            lambda n: "# a\n\ntext\n\n" * n,
+            lambda n: "word " * 300 + "x" * (4 * n),
+            lambda n: "word " * 300 + "河边有鸭子。" * n,
+        ],
+    )
+    @pytest.mark.parametrize("cutting", [Cutting("auto"), Cutting(20, 10), Cutting(1000)])
+    def test_the_splitter_never_sees_more_than_a_block(self, monkeypatch, of, cutting):
+        """Its time grows with the square of a text without breaks."""
+        seen = []
+
+        def blocks_of(*arguments):
+            for start, end in blocks(*arguments):
+                seen.append(end - start)
+                yield start, end
+
+        monkeypatch.setattr("gem_index.cutting.blocks", blocks_of)
+        monkeypatch.setattr("gem_index.cutting._BLOCK", 4000)
+        monkeypatch.setattr("gem_index.cutting._BLOCK_WORDS", 0)
+        for times in (1, 2, 4, 8):
+            seen.clear()
+            text = of(1500 * times)
+            cutting.pieces(text)
+            assert max(seen, default=0) <= 4000
+            assert sum(seen) <= len(text)
+
+    def test_collections_of_earlier_versions_keep_their_pieces(self, home):
+        text = f"# Town\n\n{BANK * 40}\n\n## Visa\n\n{VISA}"
+        before = Cutting.of({"chunk": "auto"})
+        assert before.fields == {"chunk": "auto"}
+        assert before.pieces(text)[-1].heading == "Town"
+        assert Cutting("auto").pieces(text)[-1].heading == "Town > Visa"
+        assert Cutting.of(Cutting(20, 5).fields) == Cutting(20, 5)
+        home.create_collection("old", cutting=before).ingest([Document(id="a", text=text)])
+        old = home.create_collection("old", cutting=Cutting("auto"), exist_ok=True)
+        assert old.cutting == before
+        old.refit()
+        assert old.cutting == before
+        home.build("old", [Document(id="b", text=text)], cutting=Cutting("auto"))
+        assert old.cutting == Cutting("auto")
+        assert not old.verify()
+        with pytest.raises(ConfigError, match="as of version 3; expected 1 or 2"):
+            Cutting.of({"chunk": 20, "version": 3})
 
     @pytest.mark.parametrize(
         ("fields", "message"),
@@ -232,7 +332,7 @@ class TestCollection:
             connection.execute(text("UPDATE collections SET cutting = '{\"chunk\": 20}'"))
         [problem] = cut.verify()
         assert (
-            'the index was made of texts cut with {"chunk": 40}, the collection cuts them'
+            'the index was made of texts cut with {"chunk": 40, "version": 2}, the collection cuts them'
             in problem.detail
         )
         assert [hit.id for hit in cut.search("renew a visa", 1)] in (["visa"], ["guide"])

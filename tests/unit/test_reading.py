@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from gem_index.documents import Document
+from gem_index.documents import Document, text_id
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.reading import DocumentReader, read_json_lines, read_objects
 
@@ -67,12 +67,12 @@ class TestFormats:
             ("2", '"', {}),
         ]
 
-    def test_text_is_a_document_a_line_named_by_file_and_line(self, tmp_path):
+    def test_text_is_a_document_a_line_named_by_its_content(self, tmp_path):
         name = write(tmp_path / "x.txt", "one\n\n  two \nthree")
         assert read(name) == [
-            ("x.txt:1", "one", {}),
-            ("x.txt:3", "two", {}),
-            ("x.txt:4", "three", {}),
+            (text_id("one"), "one", {}),
+            (text_id("two"), "two", {}),
+            (text_id("three"), "three", {}),
         ]
         assert list(DocumentReader([name]).texts()) == ["one", "", "two", "three"]
 
@@ -132,7 +132,9 @@ class TestFormats:
         table = pa.table({"text": ["a"], "key": pa.ExtensionArray.from_storage(pa.uuid(), storage)})
         pq.write_table(table, tmp_path / "x.parquet")
         key = "00000000-0000-0000-0000-000000000000"
-        assert read(str(tmp_path / "x.parquet")) == [("x.parquet:1", "a", {"key": key})]
+        assert read(str(tmp_path / "x.parquet")) == [
+            (Document.without_id("x", "a", {"key": key}).id, "a", {"key": key})
+        ]
 
     def test_a_line_of_a_table_that_is_too_long_stops_it_whatever_is_skipped(self, tmp_path):
         name = write(tmp_path / "x.csv", "id,text\n1," + "x" * 5000 + "\n2,fine\n")
@@ -183,7 +185,7 @@ class TestFormats:
         ("content", "expected"),
         [
             ('{"id": 1, "text": "x"}\n', [("1", "x", {})]),
-            ("x\ny\n", [("-:1", "x", {}), ("-:2", "y", {})]),
+            ("x\ny\n", [(text_id("x"), "x", {}), (text_id("y"), "y", {})]),
         ],
     )
     def test_standard_input_is_recognised_by_its_first_byte(self, monkeypatch, content, expected):
@@ -194,7 +196,7 @@ class TestFormats:
 
     def test_format_overrides_the_name(self, tmp_path):
         name = write(tmp_path / "x.log", '{"text": "hi"}\n')
-        assert read(name, format="jsonl") == [("x.log:1", "hi", {})]
+        assert read(name, format="jsonl") == [(text_id("hi"), "hi", {})]
         with pytest.raises(
             InputError, match=r"not of a known format; expected a name ending in \.jsonl"
         ):

@@ -1,0 +1,120 @@
+"""Sections of a text, which its headings begin, and blocks of bounded length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+__all__ = ["Section", "blocks", "common_path", "holds_only_headings", "sections_of"]
+
+_MARK = re.compile(r"^(?:(#{1,6})[ \t]+(\S.*)|[ ]{0,3}(```|~~~).*)$", re.MULTILINE)
+_LONGEST = 200  # characters of a heading that are shown: each section below it repeats them
+_BREAKS = ("\n\n", "\n", ". ", " ")  # best first
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with all that follows it up to the next, or what stands before the first.
+
+    Attributes
+    ----------
+    start, end : int
+        In characters, without blanks around it.
+    path : tuple of str
+        The headings above, from the outermost, and its own.
+    words : int
+    """
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+    words: int
+
+
+def sections_of(text: str) -> Iterator[Section]:
+    """Iterate over the sections of a text that hold words; a heading alone begins the section below it.
+
+    A line of a fenced block of code is not a heading.
+    """
+    waiting: Section | None = None  # a heading alone
+    for section in _divided(text):
+        if waiting is not None:
+            if len(section.path) > len(waiting.path):
+                words = waiting.words + section.words
+                section = replace(section, start=waiting.start, words=words)
+            else:
+                yield waiting
+            waiting = None
+        if section.path and holds_only_headings(text[section.start : section.end]):
+            waiting = section
+        else:
+            yield section
+    if waiting is not None:
+        yield waiting
+
+
+def _divided(text: str) -> Iterator[Section]:
+    begin = 0
+    path: tuple[str, ...] = ()
+    levels: list[tuple[int, str]] = []
+    for place, level, name in _headings(text):
+        yield from _section(text, begin, place, path)
+        levels = [*(each for each in levels if each[0] < level), (level, name[:_LONGEST])]
+        begin, path = place, tuple(name for _, name in levels)
+    yield from _section(text, begin, len(text), path)
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Iterate over the place, level and name of each heading."""
+    fence = ""
+    for found in _MARK.finditer(text):
+        marks, name, mark = found.groups()
+        if mark is not None:
+            fence = "" if fence == mark else fence or mark
+        elif not fence:
+            yield found.start(), len(marks), name.strip()
+
+
+def _section(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator[Section]:
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    end = start + len(part.strip())
+    if start < end:
+        yield Section(start, end, path, len(part.split()))
+
+
+def holds_only_headings(part: str) -> bool:
+    """Tell whether each line of a text is a heading or blank."""
+    return all(_MARK.fullmatch(line) for line in part.splitlines() if line.strip())
+
+
+def common_path(sections: Sequence[Section]) -> tuple[str, ...]:
+    """Return the headings that all sections stand under."""
+    shared: list[str] = []
+    for names in zip(*(section.path for section in sections), strict=False):
+        if len(set(names)) > 1:
+            break
+        shared.append(names[0])
+    return tuple(shared)
+
+
+def blocks(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    """Divide a part of a text into blocks of bounded length.
+
+    Parameters
+    ----------
+    text : str
+    start, end : int
+        The part, in characters.
+    size : int
+        Characters of a block. It ends at the last break in its second half: of a paragraph, else of a line, a sentence or
+        a word.
+    """
+    while end - start > size:
+        half, limit = start + size // 2, start + size
+        found = ((text.rfind(mark, half, limit), len(mark)) for mark in _BREAKS)
+        border = next((place + length for place, length in found if place >= 0), limit)
+        yield start, border
+        start = border
+    yield start, end
