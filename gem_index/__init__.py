@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gem_index.collection.results import (
         CollectionStatus,
         DeleteReport,
+        FoundPassage,
         FoundPiece,
         IndexStatus,
         IngestReport,
@@ -118,6 +119,7 @@ _HOMES = {
     "RerankResults": "gem_index.gem.reranking",
     "Cutting": "gem_index.cutting",
     "Piece": "gem_index.cutting",
+    "FoundPassage": "gem_index.collection.results",
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
@@ -162,6 +164,7 @@ __all__ = [
     "EmbeddingProvider",
     "EncoderChoice",
     "Explanation",
+    "FoundPassage",
     "FoundPiece",
     "GemConfig",
     "GemEncoder",

@@ -1,7 +1,7 @@
 """Text to tokens (docs/algorithm.md, section 1): NLTK's ``wordpunct_tokenize``, lower-cased, without punctuation.
 
-Texts are stored as they are given and compared in one form: each token is in Unicode's NFKC, so that "é" written as one
-character or as two is one letter, and full-width letters are ordinary ones.
+Texts are stored as they are given and compared in one form: each token has composed letters of ordinary width. So "é"
+written as one character or as two is one letter, and full-width letters are ordinary ones.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ Tokenizer: TypeAlias = Literal["wordpunct", "treebank", "tweet", "toktok"]
 # words. On ASCII the standard engine finds the same words, faster.
 _TOKEN = regex.compile(r"\w+|[^\w\s]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+")
+_DECOMPOSED = regex.compile(r"\P{M}\p{M}+|[\u1100-\u11ff]+")  # letters with marks, Korean syllables
+_OTHER_WIDTH = re.compile("[\uff00-\uffef]+")  # full-width letters, half-width kana
 
 _JOINED = (
     r"(?:[.&/@]\w++|[+#]++\w*+)"  # possessive: no backtracking, so that time grows with the text
@@ -64,7 +66,7 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
     Returns
     -------
     list of str
-        The tokens of the tokenizer in order, each normalized to NFKC and lower-cased after splitting; tokens without an
+        The tokens of the tokenizer in order, each normalized and lower-cased after splitting; tokens without an
         alphanumeric character (punctuation, runs of underscores) are left out.
     """
     if tokenizer != "wordpunct":
@@ -77,8 +79,16 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
 
 
 def normalized_token(token: str) -> str:
-    """Return a token in the form in which tokens are compared: NFKC, lower-case."""
-    return unicodedata.normalize("NFKC", token).lower()
+    """Return a token in the form in which tokens are compared: composed, of ordinary width, lower-case.
+
+    Letters are composed with their marks as in NFC. Other characters stay, such as the square in "m²", or the ohm sign that
+    NFC replaces by a letter: word vectors know them as they are written.
+    """
+    if token.isascii():
+        return token.lower()
+    ordinary = _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), token)
+    composed: str = _DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), ordinary)
+    return composed.lower()
 
 
 def token_spans(text: str, tokenizer: Tokenizer = "wordpunct") -> list[tuple[int, int]]:

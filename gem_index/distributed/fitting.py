@@ -214,9 +214,11 @@ class _KeptSums:
     def write(self, number: int, sums: _Sums) -> None:
         """Keep a sum; a full disk is logged and does not stop the fit."""
         arrays: dict[str, Any] = {
-            f"moment{i}": each.moment for i, each in enumerate(sums.statistics)
+            f"{name}{i}": array
+            for i, each in enumerate(sums.statistics)
+            for name, array in each.to_arrays().items()
         }
-        arrays["counts"] = np.array([each.sentences for each in sums.statistics])
+        arrays["encoders"] = np.array(len(sums.statistics))
         arrays["report"] = np.array(json.dumps(asdict(sums.report)))
         try:
             with self._folder.writing(f"part-{number:05}.npz") as path, path.open("wb") as file:
@@ -227,12 +229,10 @@ class _KeptSums:
 
 def _unpacked(content: bytes) -> _Sums:
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        statistics = []
-        for place, count in enumerate(found["counts"].tolist()):
-            moment = found[f"moment{place}"]
-            sums = CorpusStatistics(len(moment))
-            sums.moment, sums.sentences = moment, count
-            statistics.append(sums)
+        statistics = [
+            CorpusStatistics.from_arrays({name: found[f"{name}{i}"] for name in ("counts", "sums")})
+            for i in range(int(found["encoders"]))
+        ]
         report = json.loads(str(found["report"]))
     report["problems"] = [tuple(each) for each in report["problems"]]
     return _Sums(statistics, PartReport(**report))
@@ -308,7 +308,7 @@ def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutti
 def _add(parts: list[_Sums]) -> _Sums:
     """Return the sum of the statistics of some partitions, in their order."""
     first = parts[0].statistics
-    total = _Sums([CorpusStatistics(len(each.moment)) for each in first], PartReport())
+    total = _Sums([CorpusStatistics(each.dimension) for each in first], PartReport())
     for part in parts:
         total.report.add(part.report)
         for sums, statistics in zip(total.statistics, part.statistics, strict=True):

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.summaries import summarise_batch
 from gem_index.text import frequent_english
 from gem_index.vectors.base import VectorSource
 
-__all__ = ["RECIPE", "background_statistics", "coarse_vectors", "pseudo_sentences"]
+__all__ = ["RECIPE", "background_statistics", "pseudo_sentences"]
 
 RECIPE = "background/1"
 """Name and version of the recipe; changing the recipe changes the fingerprint of every unfitted encoder."""
@@ -36,25 +37,11 @@ def background_statistics(vectors: VectorSource, power: float) -> CorpusStatisti
     if found is None:
         words = vectors.frequent_words()
         batch = TokenBatch.of_tokens(pseudo_sentences(words or frequent_english()))
-        coarse = np.empty((len(batch.offsets) - 1, vectors.dimension))
-        found = CorpusStatistics(vectors.dimension)
-        found.add(coarse, coarse_vectors(vectors, batch, power, coarse))
-        found.moment.setflags(write=False)  # shared by every encoder over such vectors
+        found = summarise_batch(vectors, batch, power)
         for oldest in list(_known)[: max(0, len(_known) + 1 - _KEPT)]:
             _known.pop(oldest, None)
         _known[key] = found
     return found
-
-
-def coarse_vectors(
-    vectors: VectorSource, batch: TokenBatch, power: float, out: npt.NDArray[np.float64]
-) -> int:
-    """Fill out (sentences, d) with coarse vectors (Eq. 7); return how many sentences have words."""
-    from gem_index.kernels import corpora
-
-    rows, _ = vectors.lookup(batch.words)
-    corpora.coarse_vectors(batch.ids, batch.offsets, rows, power, out)
-    return batch.filled
 
 
 def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:

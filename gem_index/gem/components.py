@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from gem_index.arrays import F64
+from gem_index.arrays import F64, I64
 from gem_index.errors import ConfigError
+from gem_index.gem.exact_sum import ExactSum
 
 __all__ = ["Components", "CorpusStatistics"]
 
@@ -60,7 +62,9 @@ class Components:
 class CorpusStatistics:
     """X^c X^cT = sum over sentences of g g^T: all that a fit needs of a corpus, in O(d^2) memory.
 
-    Statistics of parts add up to the statistics of the whole, so a fit streams, resumes and spreads over workers.
+    Statistics of parts add up to the statistics of the whole, so a fit streams, resumes and spreads over workers. The sum
+    is exact, so that its bytes do not depend on how a corpus is divided: products of a coarse vector's numbers are rounded
+    to 44 bits below the even power of two above its largest number, and sums of equal powers are kept apart.
 
     Parameters
     ----------
@@ -69,19 +73,28 @@ class CorpusStatistics:
 
     Attributes
     ----------
-    moment : float64 array (d, d)
     sentences : int
-        Non-empty sentences summed.
+        Non-empty texts summed.
     """
 
     def __init__(self, dimension: int) -> None:
-        self.moment: F64 = np.zeros((dimension, dimension))
+        self.dimension = dimension
         self.sentences = 0
+        self._sums: dict[int, ExactSum] = {}  # by the exponent of the numbers
 
     def add(self, coarse: F64, sentences: int) -> None:
-        """Add the coarse vectors (b, d) of a block with the given number of non-empty sentences."""
-        self.moment += coarse.T @ coarse
+        """Add the coarse vectors (b, d) of a block with the given number of non-empty texts."""
+        largest = np.maximum(coarse.max(axis=1, initial=0.0), -coarse.min(axis=1, initial=0.0))
+        _, exponents = np.frexp(largest)
+        exponents += exponents & 1
+        filled = largest > 0.0
+        for exponent in np.unique(exponents[filled]).tolist():
+            rows = coarse[filled & (exponents == exponent)]
+            self._sum(exponent).add(rows * np.ldexp(1.0, -exponent))
         self.sentences += sentences
+
+    def _sum(self, exponent: int) -> ExactSum:
+        return self._sums.setdefault(exponent, ExactSum(self.dimension))
 
     def merge(self, other: CorpusStatistics) -> Self:
         """Add another part's statistics to these.
@@ -91,13 +104,42 @@ class CorpusStatistics:
         ConfigError
             If the dimensions differ.
         """
-        if other.moment.shape != self.moment.shape:
+        if other.dimension != self.dimension:
             raise ConfigError(
-                f"found statistics of {other.moment.shape[0]} dimensions; expected {self.moment.shape[0]}"
+                f"found statistics of {other.dimension} dimensions; expected {self.dimension}"
             )
-        self.moment += other.moment
+        for exponent, summed in other._sums.items():
+            self._sum(exponent).merge(summed)
         self.sentences += other.sentences
         return self
+
+    @property
+    def moment(self) -> F64:
+        """The sum, float64 (d, d)."""
+        moment = np.zeros((self.dimension, self.dimension))
+        for exponent in sorted(self._sums):
+            moment += np.ldexp(self._sums[exponent].total(), 2 * exponent)
+        return np.asarray(np.triu(moment) + np.triu(moment, 1).T)
+
+    def to_arrays(self) -> dict[str, I64]:
+        """Return the sums as int64 arrays, for :meth:`from_arrays`."""
+        exponents = sorted(self._sums)
+        sums = [self._sums[exponent].state() for exponent in exponents]
+        shape = (0, 2, self.dimension, self.dimension)
+        return {
+            "counts": np.array([self.sentences, *exponents], dtype=np.int64),
+            "sums": np.array(sums, dtype=np.int64) if sums else np.zeros(shape, np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, I64]) -> Self:
+        """Return the statistics that :meth:`to_arrays` described."""
+        sums = arrays["sums"]
+        found = cls(sums.shape[-1])
+        found.sentences = int(arrays["counts"][0])
+        for exponent, state in zip(arrays["counts"][1:].tolist(), sums, strict=True):
+            found._sums[exponent] = ExactSum(found.dimension, state)
+        return found
 
     def components(
         self, count: int, background: CorpusStatistics | None = None, prior: float = 0.0
@@ -122,15 +164,14 @@ class CorpusStatistics:
         count = min(count, dimension, sentences)
         if count == 0:
             return Components(np.zeros((0, dimension)), np.zeros(0), self.sentences)
-        # imported here: it takes a tenth of a second, and a search does not need it
-        import scipy.linalg
+        from gem_index.kernels.eigen import symmetric_eigen
 
-        values, vectors = scipy.linalg.eigh(
-            moment, subset_by_index=(dimension - count, dimension - 1)
-        )
-        sigma = np.sqrt(np.maximum(values[::-1], 0.0))
+        values, vectors = np.empty(dimension), np.empty((dimension, dimension))
+        symmetric_eigen(moment.copy(), values, vectors)
+        order = np.argsort(-values, kind="stable")[:count]
+        sigma = np.sqrt(np.maximum(values[order], 0.0))
         keep = sigma > _RANK_TOLERANCE * sigma[0]
-        directions = np.ascontiguousarray(vectors[:, ::-1].T[keep])
+        directions = vectors[order][keep]
         # GEM does not depend on the sign of a direction; a fixed sign makes stored components comparable.
         strongest = np.abs(directions).argmax(axis=1)
         signs = np.sign(directions[np.arange(len(directions)), strongest])

@@ -27,7 +27,7 @@ _STORED_NAMES = {"n_components": "components", "n_removed": "removed"}
 
 _OWN_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
-_IMPLIED = {"share": 1.0, "tokenizer": "wordpunct"}
+_IMPLIED = {"share": 1.0, "tokenizer": "wordpunct", "fit_words": 0}
 
 
 class _NotChosen(float):
@@ -64,6 +64,9 @@ class GemConfig:
         Where none is given an encoder mixes in none, and a new collection 10,000.
     tokenizer : {"wordpunct", "treebank", "tweet", "toktok"}
         Which of NLTK's tokenizers splits a text into words (docs/algorithm.md, section 1).
+    fit_words : int
+        A text that is longer by more than a fifth enters a fit in equal parts of at most so many words, each a sentence; 0,
+        as in the paper, for whole texts, whose cost grows faster than their length (docs/algorithm.md, section 3).
 
     Raises
     ------
@@ -85,9 +88,11 @@ class GemConfig:
     alphas: str = "nsu"
     prior: float = _NotChosen(0.0)
     tokenizer: Tokenizer = "wordpunct"
+    fit_words: int = 0
 
     def __post_init__(self) -> None:
-        for name, low in (("window", 0), ("n_removed", 0), ("n_components", 1)):
+        whole = (("window", 0), ("n_removed", 0), ("n_components", 1), ("fit_words", 0))
+        for name, low in whole:
             value: Any = getattr(self, name)
             if (
                 not isinstance(value, Integral)
@@ -156,6 +161,7 @@ class GemConfig:
             "power": 2.0,
             "share": 0.4,
             "alphas": "nu",
+            "fit_words": 25,
         }
         return cls(**(ours | changes))
 
@@ -210,10 +216,10 @@ class GemConfig:
 
     @property
     def preset_name(self) -> str:
-        """``sts``, ``cqa``, ``transfer`` or ``trained`` if all fields but the prior are equal, else ``custom``."""
+        """``sts``, ``cqa``, ``transfer`` or ``trained`` if all fields but those of the fit are equal, else ``custom``."""
         paper = replace(self, prior=0.0)  # equal to one that was not chosen
         for name in ("sts", "cqa", "transfer", "trained"):
-            if paper == self.preset(name):
+            if paper == self.preset(name, fit_words=self.fit_words):
                 return name
         return "custom"
 

@@ -7,19 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError, CorruptionError, InputError
-from gem_index.gem.background import RECIPE, background_statistics, coarse_vectors
+from gem_index.gem.background import RECIPE, background_statistics
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_model
 from gem_index.gem.sentences import WeighedSentences
+from gem_index.gem.summaries import summarise_batch
 from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.text import Tokenizer, check_text, check_texts
@@ -34,7 +35,7 @@ __all__ = [
     "stored_encoder",
 ]
 
-# The block size bounds memory and fixes the order of summation in a fit, for any number of threads.
+# The block size bounds memory.
 _BLOCK = 32_768
 _BLOCK_CHARACTERS = 8_000_000
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
@@ -192,9 +193,12 @@ class GemEncoder:
 
     def add_to(self, statistics: CorpusStatistics, block: list[str]) -> None:
         """Add a block of texts, as :func:`blocks_for_fit` cuts them, to the statistics of a corpus."""
-        coarse = np.empty((len(block), self.dimension))
-        filled = self._in_parts(block, coarse, self._coarse_vectors)
-        statistics.add(coarse, sum(filled))
+        for part in self._in_parts(block, lambda begin, end: self._summary(block[begin:end])):
+            statistics.merge(part)
+
+    def _summary(self, texts: list[str]) -> CorpusStatistics:
+        config = self.config
+        return summarise_batch(self.vectors, self._batch(texts), config.power, config.fit_words)
 
     def unfitted(self) -> Self:
         """Return an unfitted encoder with the same vectors and configuration."""
@@ -255,9 +259,6 @@ class GemEncoder:
     def _background(self) -> CorpusStatistics:
         return background_statistics(self.vectors, self.config.power)
 
-    def _coarse_vectors(self, batch: TokenBatch, out: npt.NDArray[np.float64]) -> int:
-        return coarse_vectors(self.vectors, batch, self.config.power, out)
-
     # ---------------------------------------------------------------- encoding
 
     def encode(self, texts: Iterable[str], *, progress: ProgressOption = None) -> FloatArray:
@@ -282,11 +283,17 @@ class GemEncoder:
         begin = 0
         with reporting(progress, "encode") as report:
             for block in _blocks(texts, _BLOCK if report else 4 * _BLOCK):
-                self._in_parts(block, out[begin : begin + len(block)], self.encode_tokens)
+                self._encode_block(block, out[begin : begin + len(block)])
                 begin += len(block)
                 if report is not None:
                     report("encode", begin, len(texts))
         return out
+
+    def _encode_block(self, texts: list[str], out: FloatArray) -> None:
+        def encode(begin: int, end: int) -> None:
+            self.encode_tokens(self._batch(texts[begin:end]), out[begin:end])
+
+        self._in_parts(texts, encode)
 
     def encode_tokens(self, batch: TokenBatch, out: FloatArray) -> None:
         """Encode tokenized sentences into out (sentences, dimension), in this thread."""
@@ -340,13 +347,8 @@ class GemEncoder:
             batch.ids, batch.offsets, rows, self.components, self.config, batch.counts
         )
 
-    def _in_parts(
-        self,
-        texts: list[str],
-        out: npt.NDArray[Any],
-        work: Callable[[TokenBatch, npt.NDArray[Any]], Result],
-    ) -> list[Result]:
-        """Return work(batch, rows of out) for consecutive parts of the texts, in threads if the texts are long enough."""
+    def _in_parts(self, texts: list[str], work: Callable[[int, int], Result]) -> list[Result]:
+        """Return work(begin, end) for consecutive parts of the texts, in threads if the texts are long enough."""
         threads = self.threads
         if threads is None:
             from gem_index.settings import load_settings
@@ -355,15 +357,11 @@ class GemEncoder:
         if sum(map(len, texts)) < _PARALLEL_CHARACTERS:
             threads = 1
 
-        def one(part: tuple[int, int]) -> Result:
-            begin, end = part
-            return work(self._batch(texts[begin:end]), out[begin:end])
-
         parts = ranges_by_length(texts, threads)
         if len(parts) <= 1:
-            return [one((0, len(texts)))]
+            return [work(0, len(texts))]
         with ThreadPoolExecutor(len(parts)) as pool:
-            return list(pool.map(one, parts))
+            return list(pool.map(work, *zip(*parts, strict=True)))
 
     # ----------------------------------------------------------------- storing
 
@@ -405,7 +403,7 @@ class GemEncoder:
 
 
 def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
-    """Cut a corpus into the blocks in which a fit sums it, so that equal corpora have equal components."""
+    """Cut a corpus into blocks that a fit reads one after the other."""
     return _blocks(corpus, _BLOCK)
 
 

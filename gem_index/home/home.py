@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
@@ -294,16 +295,19 @@ class Home:
         if reading is None and (id is not None or text is not None):
             texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
             reading = DocumentReader([], id_field=id, text_fields=texts)
+        started = time.monotonic()
         with self._workspace.write_lock(), reporting(progress, "store") as show:
             total = len(documents) if isinstance(documents, Sized) else None
             watched = partial(counted, stage="store", progress=show, total=total)
             if self._find(name) is None:
                 store = partial(upsert, parts=parts, prune=prune, watched=watched)
-                return self._build_new(name, parts, store, choice, reading, show)
-            access = self._access(name)
-            building.check_agreement(access, choice)
-            report = upsert(access, parts, prune=prune, watched=watched)
-            return _finish(access, report, reading, choice, show)
+                report = self._build_new(name, parts, store, choice, reading, show)
+            else:
+                access = self._access(name)
+                building.check_agreement(access, choice)
+                report = upsert(access, parts, prune=prune, watched=watched)
+                report = _finish(access, report, reading, choice, show)
+        return replace(report, seconds=time.monotonic() - started)
 
     def _build_new(
         self,

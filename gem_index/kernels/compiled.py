@@ -19,7 +19,7 @@ from numba.core.runtime import nrt
 
 from gem_index.settings import load_settings
 
-__all__ = ["compiled", "compiled_part"]
+__all__ = ["compiled", "compiled_exactly", "compiled_part"]
 
 _caching: Any = caching  # numba has no annotations
 _runtime: Any = nrt
@@ -41,6 +41,11 @@ def compiled(function: _Function) -> _Function:
     A division by zero gives infinity, as in NumPy: a kernel tests for zero where it can occur.
     """
     return cast("_Function", _compile(function, _OPTIONS))
+
+
+def compiled_exactly(function: _Function) -> _Function:
+    """Compile a function whose sums and products are rounded one by one as they are written."""
+    return cast("_Function", _compile(function, _OPTIONS | {"fastmath": False}))
 
 
 def compiled_part(function: _Function) -> _Function:

@@ -1,5 +1,6 @@
 """The tokenizer against NLTK itself, whose tokens it normalizes."""
 
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -14,11 +15,28 @@ from gem_index.text import search_tokens, tokenize
 def tokens_of_nltk(text):
     from nltk.tokenize import wordpunct_tokenize
 
-    return [
-        unicodedata.normalize("NFKC", token).lower()
-        for token in wordpunct_tokenize(text)
-        if any(c.isalnum() for c in token)
-    ]
+    return [normalized(t) for t in wordpunct_tokenize(text) if any(c.isalnum() for c in t)]
+
+
+def normalized(token):
+    """Letters composed with their marks, full-width and half-width characters as their ordinary ones."""
+    widths = re.split("([\uff00-\uffef]+)", token)
+    widths[1::2] = [unicodedata.normalize("NFKC", part) for part in widths[1::2]]
+    parts = [[]]
+    for character in "".join(widths):
+        if (
+            not unicodedata.category(character).startswith("M")
+            and not "\u1100" <= character <= "\u11ff"
+        ) or (
+            "\u1100" <= character <= "\u11ff"
+            and not (parts[-1] and "\u1100" <= parts[-1][0] <= "\u11ff")
+        ):
+            parts.append([])
+        parts[-1].append(character)
+    joined = ["".join(part) for part in parts]
+    return "".join(
+        part if len(part) == 1 else unicodedata.normalize("NFC", part) for part in joined
+    ).lower()
 
 
 @given(st.text(max_size=200))

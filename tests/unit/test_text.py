@@ -20,7 +20,7 @@ def test_lower_cases_after_splitting_and_keeps_marks_with_their_letters():
     assert tokenize("\u0939\u093f\u0928\u094d\u0926\u0940 10\u00b2") == [
         "\u0939\u093f\u0928\u094d\u0926\u0940",
         "10",
-        "2",
+        "\u00b2",
     ]
 
 
