@@ -53,10 +53,9 @@ def test_a_fit_equals_the_local_one(client, inputs, encoder):
         assert report.encoder is found
         assert report.texts == len(list(DocumentReader(inputs).texts()))
         assert found.components.sentences == local.components.sentences
-        assert agreement(found, local) < 1e-9
         prints.add(found.fingerprint)
         assert (report.partitions > 20) == (size == 1024)
-    assert len(prints) == 2  # the same partitions give the same bytes
+    assert prints == {local.fingerprint}
 
 
 def test_vectors_are_those_of_one_machine(client, inputs, encoder, tmp_path):
