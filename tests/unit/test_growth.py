@@ -14,7 +14,6 @@ from gem_index.converting.markup import _without_tags
 from gem_index.errors import InputError, RecordError
 from gem_index.reading import DocumentReader
 
-
 # by its file: with the folder of the checkout on the path, an installed package would not be what is tested
 _FILE = Path(__file__).parents[2] / "benchmarks" / "growth.py"
 _SPEC = importlib.util.spec_from_file_location("growth", _FILE)
