@@ -62,7 +62,7 @@ class Document:
         ----------
         place : str
             The id that earlier versions gave the record: collections that they made know it by that one
-            (:attr:`former_id`). Errors call it so.
+            (``former_id``). Errors call it so.
         text, metadata
             As for a document.
 
