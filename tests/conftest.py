@@ -15,7 +15,7 @@ from gem_index.vectors.subword import SubwordVectors, open_wordllama
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# Compiled kernels make the first example slow; how many examples run is the same everywhere.
+# The first example opens word vectors; how many examples run is the same everywhere.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 
