@@ -77,7 +77,10 @@ def build(levels: dict[str, list[str]]) -> list[Path]:
     def compile_level(level: str) -> Path:
         out = _KERNELS / f"kernels-{level}.so"
         new = out.with_suffix(f".{os.getpid()}")  # a process may run the old file
-        command = [*compiler, *_FLAGS, *_SAME_BITS, *levels[level], "-o", str(new), *sources, "-lm"]
+        flags = [*_FLAGS, *_SAME_BITS, *levels[level]]
+        if level != "debug" and sys.platform == "linux":
+            flags.append("-s")  # Zig adds a megabyte of what debuggers read
+        command = [*compiler, *flags, "-o", str(new), *sources, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(
