@@ -2,8 +2,10 @@
 
 import math
 import os
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +53,15 @@ def test_every_level_computes_the_same_bytes():
 def test_the_best_level_is_taken():
     done = run(None, "-c", "from gem_index.kernels.library import level; print(level)")
     assert done.stdout.strip() == built()[-1]
+
+
+def test_the_level_is_what_the_processor_says():
+    words = Path("/proc/cpuinfo").read_text().split()
+    if "avx512f" in words and "avx512vl" in words:
+        expected = 4
+    else:
+        expected = 3 if "avx2" in words else platform.machine() == "x86_64"
+    assert library.ffi.dlopen(str(library.path_of("baseline"))).best_level() == expected
 
 
 @pytest.mark.parametrize(
