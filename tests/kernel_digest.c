@@ -1,6 +1,6 @@
 /* Prints a digest of what the kernels of numbers compute, for processors that Python is not at hand for:
 
-     sources="-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -I gem_index/kernels/c tests/kernel_digest.c gem_index/kernels/c/*.c"
+     sources="-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -I gem_index/kernels/c tests/kernel_digest.c gem_index/kernels/c/?*.c"
      cc $sources -o here -lm && ./here
      python -m ziglang cc -target aarch64-linux-musl -fno-sanitize=undefined $sources -o arm -lm && qemu-aarch64 ./arm
 
