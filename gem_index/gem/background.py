@@ -5,18 +5,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from itertools import count, islice
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.gem.batches import TokenBatch
-from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.summaries import summarise_batch
 from gem_index.text import frequent_english
 from gem_index.vectors.base import VectorSource
 
-__all__ = ["RECIPE", "background_statistics", "pseudo_sentences"]
+__all__ = [
+    "RECIPE",
+    "SHIPPED",
+    "background_components",
+    "background_statistics",
+    "pseudo_sentences",
+]
 
 RECIPE = "background/1"
 """Name and version of the recipe; changing the recipe changes the fingerprint of every unfitted encoder."""
@@ -27,7 +34,25 @@ _ZIPF_SHIFT = 2.7
 _DIGESTS = 4096  # hashed at once, of four numbers each
 _KEPT = 8
 
+SHIPPED = files("gem_index") / "data" / "background.npz"
+"""The components of the bundled vectors: ``FINGERPRINT POWER directions`` and ``FINGERPRINT POWER singular_values``.
+
+To compute them takes a quarter of a command that compares two texts. ``tests/unit/test_background.py`` writes the file.
+"""
+
 _known: dict[tuple[str, float], CorpusStatistics] = {}
+
+
+def background_components(vectors: VectorSource, power: float, count: int) -> Components:
+    """Return at most ``count`` principal directions of the pseudo-sentences."""
+    with SHIPPED.open("rb") as file, np.load(file) as shipped:
+        name = f"{vectors.fingerprint} {power:g}"
+        if f"{name} directions" in shipped:
+            directions, sigma = shipped[f"{name} directions"], shipped[f"{name} singular_values"]
+            if count <= len(sigma):
+                return Components(directions[:count], sigma[:count], 0, RECIPE)
+    found = background_statistics(vectors, power).components(count)
+    return Components(found.directions, found.singular_values, 0, RECIPE)
 
 
 def background_statistics(vectors: VectorSource, power: float) -> CorpusStatistics:

@@ -13,7 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError, CorruptionError, InputError
-from gem_index.gem.background import RECIPE, background_statistics
+from gem_index.gem.background import (
+    RECIPE,
+    background_components,
+    background_statistics,
+)
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
@@ -158,8 +162,9 @@ class GemEncoder:
     def components(self) -> Components:
         """The principal directions in use; the background's until a fit."""
         if self._components is None:
-            found = self._background().components(self.config.n_components)
-            self._components = Components(found.directions, found.singular_values, 0, RECIPE)
+            self._components = background_components(
+                self.vectors, self.config.power, self.config.n_components
+            )
         return self._components
 
     @property
