@@ -31,8 +31,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 _LEVELS = {4: "x86-64-v4", 3: "x86-64-v3"}
-_TYPES: dict[str, Any] = {
-    np.dtype(dtype).char: ffi.typeof(f"{name}[]")
+_TYPES: dict[np.dtype[Any], Any] = {
+    np.dtype(dtype): ffi.typeof(f"{name}[]")
     for name, dtype in {
         "double": "f8",
         "float": "f4",
@@ -78,14 +78,14 @@ level, kernels = open_kernels()
 def reading(array: npt.NDArray[Any]) -> Any:
     """Return an array, or a contiguous copy, as an argument that a kernel reads; cffi refuses one of another type."""
     try:
-        return _from_buffer(_TYPES[array.dtype.char], array)
+        return _from_buffer(_TYPES[array.dtype], array)
     except ValueError:  # its rows do not lie one after the other
-        return _from_buffer(_TYPES[array.dtype.char], np.ascontiguousarray(array))
+        return _from_buffer(_TYPES[array.dtype], np.ascontiguousarray(array))
 
 
 def writing(array: npt.NDArray[Any]) -> Any:
     """Return a contiguous array as an argument that a kernel fills."""
-    return _from_buffer(_TYPES[array.dtype.char], array, True)
+    return _from_buffer(_TYPES[array.dtype], array, True)
 
 
 def succeed(status: int) -> None:
