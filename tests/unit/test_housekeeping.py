@@ -432,6 +432,7 @@ def test_the_faster_mode_is_a_choice(tmp_path, monkeypatch):
         with home._workspace.database.reading() as connection:
             return connection.exec_driver_sql("PRAGMA synchronous").scalar()
 
+    monkeypatch.delenv("GEM_INDEX_SYNCHRONOUS")  # of conftest.py
     assert mode(Home(tmp_path / "a")) == 2
     monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
     assert mode(Home(tmp_path / "b")) == 1
