@@ -64,6 +64,15 @@ def _documents(count: int, begin: int = 0) -> list[Document]:
     ]
 
 
+def _build(folder: Path) -> Path:
+    """Build the collection in a folder, with word vectors beside it, and return the folder."""
+    vectors = write_word_vectors(folder / "vectors.txt", [d.text for d in _documents(130)])
+    # The vectors have eight dimensions: with the default nothing would be left of them.
+    config = {"removed": 1, "components": 3}
+    Home(folder / "home").build("faq", _documents(60), vectors=str(vectors), prior=0, config=config)
+    return folder
+
+
 class TargetContract:
     """Test methods for one engine; inherit, and return the URL of an unused table from the fixture ``url``."""
 
@@ -78,20 +87,12 @@ class TargetContract:
         """Return the URL of a table that does not exist yet."""
         raise NotImplementedError("return the URL of the target to test")
 
-    @pytest.fixture(scope="class")
-    def template(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Return a home of which the fixture ``faq`` takes a copy for each test."""
-        folder = tmp_path_factory.mktemp("template")
-        vectors = write_word_vectors(folder / "vectors.txt", [d.text for d in _documents(130)])
-        home = Home(folder / "home")
-        # The vectors have eight dimensions: with the default nothing would be left of them.
-        config = {"removed": 1, "components": 3}
-        home.build("faq", _documents(60), vectors=str(vectors), prior=0, config=config)
-        return folder
-
     @pytest.fixture
-    def faq(self, template: Path, tmp_path: Path) -> Collection:
-        """Return a fitted collection of 60 documents."""
+    def faq(self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Collection:
+        """Return a fitted collection of 60 documents: a copy of one that is built once."""
+        template = tmp_path_factory.getbasetemp() / "target-contract"
+        if not template.exists():
+            _build(tmp_path_factory.mktemp("build")).rename(template)
         shutil.copytree(template, tmp_path, dirs_exist_ok=True)
         collection = Home(tmp_path / "home").collection("faq")
         assert np.linalg.norm(collection.encoder.encode(["renew a visa"])) > 0
