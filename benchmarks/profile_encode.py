@@ -18,18 +18,7 @@ from benchmarks.background_prior import read_split
 from gem_index import GemEncoder, open_vectors
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.sentences import WeighedSentences
-from gem_index.kernels.compiled import compiled
-from gem_index.kernels.sentences import project, select_directions
-from gem_index.kernels.windows import load, weigh_sentences, workspace
-
-
-@compiled
-def _load_all(batch, sigma, selected, window):  # type: ignore[no-untyped-def]
-    """Only load vectors and fill Gram matrices."""
-    work = workspace(batch, selected.shape[1], window)
-    for s in range(batch.offsets.shape[0] - 1):
-        sentence = batch.ids[batch.offsets[s] : batch.offsets[s + 1]]
-        load(sentence, batch, sigma, selected[s], window, work)
+from gem_index.kernels.sentences import project, select_directions, weigh_sentences
 
 
 def main() -> None:
@@ -47,13 +36,11 @@ def main() -> None:
     weighed = WeighedSentences.of(batch.ids, batch.offsets, rows, components, config)
     out = np.empty((len(texts), encoder.dimension), np.float32)
     sigma, selected = components.singular_values, weighed.selected
-    arguments = (weighed.batch, sigma, selected, config.window)
-    plain, dependent = config.ranking == "plain", np.empty(len(texts), np.bool_)
+    plain = config.ranking == "plain"
 
     def microseconds(work: Callable[[], Any]) -> float:
         return 1e6 * median(timed(work)) / len(texts)
 
-    loading = microseconds(lambda: _load_all(*arguments))
     steps = {
         "find, number and look up words": microseconds(
             lambda: encoder.vectors.lookup(TokenBatch.of_texts(texts).words)
@@ -62,11 +49,9 @@ def main() -> None:
         "rank the directions, select 17 of 45": microseconds(
             lambda: select_directions(weighed.batch, sigma, plain, selected)
         ),
-        "load vectors, banded Gram matrix": loading,
-        "slide the window (inverse, projections, weights)": microseconds(
-            lambda: weigh_sentences(*arguments, weighed.weights, dependent)
-        )
-        - loading,
+        "weigh words (Gram matrix of windows, sliding inverse)": microseconds(
+            lambda: weigh_sentences(weighed.batch, sigma, selected, config.window, weighed.weights)
+        ),
         "weighted sum, remove 17 directions, normalise": microseconds(
             lambda: weighed.compose(components, config, out)
         ),

@@ -46,6 +46,10 @@ class Settings:
     file_seconds: float = 60.0
     """Seconds that reading one file of a folder, or one page of an archive, may take."""
 
+    kernels: str | None = None
+    """The level of the compiled kernels: ``baseline``, ``x86-64-v3``, ``x86-64-v4`` or ``debug``, if it is built; by default
+    the best one that the processor runs. All compute the same bits."""
+
 
 def available_threads() -> int:
     """Return how many processors this process may use."""
@@ -87,5 +91,10 @@ _VARIABLES: dict[str, tuple[Callable[[str], Any], Callable[[Any], bool], str]] =
     "synchronous": (str, lambda text: text in ("full", "normal"), "full or normal"),
     "file_memory": (int, lambda n: n >= 256 << 20, "a whole number of at least 268435456"),
     "file_seconds": (float, lambda n: 0 < n < math.inf, "seconds, more than 0"),
+    "kernels": (
+        str,
+        lambda text: text in ("baseline", "x86-64-v3", "x86-64-v4", "debug"),
+        "baseline, x86-64-v3, x86-64-v4 or debug",
+    ),
     "lock_timeout": (float, lambda n: 0 <= n < math.inf, "seconds, at least 0"),
 }

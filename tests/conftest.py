@@ -17,7 +17,7 @@ from parts import SHARED
 
 pytest_plugins = ["choosing"]
 
-# Compiled kernels make the first example slow; how many examples run is the same everywhere.
+# The first example opens word vectors; how many examples run is the same everywhere.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 

@@ -45,8 +45,8 @@ class ServerProcess:
         """Wait until requests can come."""
         assert self._begun.wait(60)
         assert self.url, "".join(self.log)
-        if self._command == "serve":  # in a new environment the kernels are compiled first
-            assert httpx.get(f"{self.url}/health/ready", timeout=120).status_code == 200
+        if self._command == "serve":
+            assert httpx.get(f"{self.url}/health/ready", timeout=60).status_code == 200
         return self
 
     def __exit__(

@@ -29,7 +29,7 @@ class GemIndex(StoredEngine):
     """
 
     package = "gem-index"
-    modules = ("gem_index", "faiss", "numba")
+    modules = ("gem_index", "faiss")
 
     def __init__(self, kind: str, largest: int | None = None) -> None:
         self.kind = kind

@@ -152,7 +152,7 @@ def _prepare(collection: Collection) -> None:
     """Open the encoder, which reads and hashes files without the interpreter's lock, while modules are imported."""
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(_open_encoder, collection)
-        import_module("gem_index.kernels.windows")
+        import_module("gem_index.kernels.sentences")
         import_module("gem_index.index.dense").load_faiss()
     opening.result()
 

@@ -61,7 +61,7 @@ class TokenBatch:
 
     @classmethod
     def _of_texts(cls, texts: Sequence[str]) -> TokenBatch:
-        from gem_index.kernels.tokens import number_words
+        from gem_index.kernels.words import number_words
 
         # Mapped functions instead of comprehensions: of what threads cannot do at the same time, this was half.
         split = ~np.fromiter(map(str.isascii, texts), dtype=np.bool_, count=len(texts))

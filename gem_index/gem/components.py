@@ -164,10 +164,9 @@ class CorpusStatistics:
         count = min(count, dimension, sentences)
         if count == 0:
             return Components(np.zeros((0, dimension)), np.zeros(0), self.sentences)
-        from gem_index.kernels.eigen import symmetric_eigen
+        from gem_index.kernels.fits import symmetric_eigen
 
-        values, vectors = np.empty(dimension), np.empty((dimension, dimension))
-        symmetric_eigen(moment.copy(), values, vectors)
+        values, vectors = symmetric_eigen(moment)
         order = np.argsort(-values, kind="stable")[:count]
         sigma = np.sqrt(np.maximum(values[order], 0.0))
         keep = sigma > _RANK_TOLERANCE * sigma[0]

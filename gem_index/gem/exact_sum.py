@@ -30,7 +30,7 @@ class ExactSum:
 
     def add(self, rows: F64) -> None:
         """Add rows (b, d) of numbers from -1 to 1."""
-        from gem_index.kernels.corpora import add_products
+        from gem_index.kernels.fits import add_products
 
         begin = 0
         while begin < len(rows):

@@ -9,7 +9,13 @@ import numpy as np
 from gem_index.arrays import F32, F64, I32, I64
 from gem_index.gem.components import Components
 from gem_index.gem.config import GemConfig
-from gem_index.kernels.batch import Sentences
+from gem_index.kernels.sentences import (
+    Sentences,
+    compose_sentences,
+    project,
+    select_directions,
+    weigh_sentences,
+)
 
 __all__ = ["WeighedSentences"]
 
@@ -48,20 +54,13 @@ class WeighedSentences:
         counts: F64 | None = None,
     ) -> WeighedSentences:
         """Weigh the words of sentences."""
-        from gem_index.kernels.sentences import project, select_directions
-        from gem_index.kernels.windows import weigh_sentences
-
         sigma, sentences = components.singular_values, len(offsets) - 1
+        rows = rows.astype(np.float32, copy=False)  # of any source
         batch = Sentences(ids, offsets, rows, project(rows, components.directions))
         selected = np.empty((sentences, min(config.n_removed, len(sigma))), dtype=np.int64)
         select_directions(batch, sigma, config.ranking == "plain", selected)
         weights = np.empty((len(ids), 3))
-        dependent = np.empty(sentences, dtype=np.bool_)
-        weigh_sentences(batch, sigma, selected, config.window, weights, dependent)
-        if dependent.any():
-            from gem_index.kernels.ill_conditioned import weigh_dependent_sentences
-
-            weigh_dependent_sentences(batch, sigma, selected, config.window, weights, dependent)
+        weigh_sentences(batch, sigma, selected, config.window, weights)
         return cls(batch, selected, weights, counts)
 
     def alpha(self, config: GemConfig) -> F64:
@@ -73,8 +72,6 @@ class WeighedSentences:
 
     def compose(self, components: Components, config: GemConfig, out: F32) -> None:
         """Fill out (sentences, d) with the sentences' unit vectors (Eqs. 10 and 11)."""
-        from gem_index.kernels.sentences import compose_sentences
-
         compose_sentences(
             self.batch,
             self.alpha(config),

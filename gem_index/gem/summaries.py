@@ -43,10 +43,10 @@ def summarise_batch(
     vectors: VectorSource, batch: TokenBatch, power: float, words: int = 0
 ) -> CorpusStatistics:
     """Return the statistics of some texts, which enter in parts of at most so many words; whole if that is 0."""
-    from gem_index.kernels.corpora import coarse_vectors
+    from gem_index.kernels.fits import coarse_vectors
 
     statistics = CorpusStatistics(vectors.dimension)
-    rows, _ = vectors.lookup(batch.words)
+    rows = vectors.lookup(batch.words)[0].astype(np.float32, copy=False)
     offsets = fit_parts(batch.offsets, words)
     for begin in range(0, len(offsets) - 1, _BLOCK):
         part = offsets[begin : begin + _BLOCK + 1]

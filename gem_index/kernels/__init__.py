@@ -1,5 +1,5 @@
-"""Compiled inner loops: small functions that read like the plain implementations in the tests.
+"""The inner loops, in C: one function here for each of ``c/kernels.h``, which checks what it is given and calls it.
 
-numba compiles a cached kernel again when the kernel's own file changes, but not when a function in another file changes:
-after editing ``windows.py``, touch ``sentences.py`` and ``ill_conditioned.py`` (an installation writes all files again).
+``hatch_build.py`` compiles them when the package is built, once for each level of the processor. Every level computes the
+same bits: see ``c/lanes.h``.
 """

@@ -1,4 +1,4 @@
-"""Inner loop of scoring candidates from the vectors beside an approximate index."""
+"""Inner loops over rows of vectors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32, I64
-from gem_index.kernels.compiled import compiled
+from gem_index.kernels.library import kernels, reading, writing
 
-__all__ = ["score_rows"]
+__all__ = ["score_rows", "sum_rows"]
 
 
-@compiled
 def score_rows(rows: npt.NDArray[np.int16], positions: I64, query: F32, out: F32) -> None:
     """Fill out (p,) with the inner products of a query (d,) with the rows (n, d) at some positions.
 
-    Each depends on its row alone, whatever else is scored with it. Rows are read where they lie: as numbers of 32 bits they
-    would be written and read once more, and take the place of everything else in the processor's cache.
+    Each depends on its row alone, whatever else is scored with it.
     """
-    for i in range(positions.shape[0]):
-        row = rows[positions[i]]
-        total = np.float32(0.0)
-        for x in range(query.shape[0]):
-            total += query[x] * np.float32(row[x])
-        out[i] = total
+    kernels.score_rows(
+        reading(rows), reading(positions), len(positions), reading(query), len(query), writing(out)
+    )
+
+
+def sum_rows(table: F32, rows: I64, counts: I64, out: F32) -> None:
+    """Add to each row i of out (n, d) its counts[i] rows of a table (R, d); ``rows`` lists them in order of i.
+
+    (``numpy.add.reduceat`` adds the rows of a word in another order, and so gives other last bits.)
+    """
+    kernels.sum_rows(reading(table), reading(rows), reading(counts), *out.shape, writing(out))

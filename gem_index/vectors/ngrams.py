@@ -75,7 +75,7 @@ class NgramTable:
         self, words: Sequence[bytes], room: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the buckets of all words' n-grams in one array, and the number of n-grams of each word (n,)."""
-        from gem_index.kernels.ngrams import hash_ngrams
+        from gem_index.kernels.words import hash_ngrams
 
         text = np.frombuffer(b"".join(words), dtype=np.uint8)
         offsets = np.zeros(len(words) + 1, dtype=np.int64)

@@ -97,7 +97,7 @@ class SubwordVectors:
 
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the sums or means of the words' pieces; see :class:`~gem_index.vectors.base.VectorSource`."""
-        from gem_index.kernels.words import sum_rows
+        from gem_index.kernels.rows import sum_rows
 
         words = self.options.spelled(tokens)
         pieces = [self._pieces_of(word) for word in words]

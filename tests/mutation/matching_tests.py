@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ BUDGET = 240  # seconds; the distributor gives a worker 300
 PER_TEST = 150  # seconds: what hangs fails
 KERNELS = (  # machine code, which coverage does not see
     "tests/property/test_kernels.py",
+    "tests/unit/test_fits.py",
     "tests/property/test_tokenizer.py",
     "tests/unit/test_text.py",
     "tests/golden",
@@ -93,21 +93,38 @@ def lines_of_tests(data: CoverageData) -> Counter[str]:
     return lines
 
 
+def build_kernels() -> bool:
+    """Compile the kernels of this checkout if they are not those of its C files; tell whether they compile."""
+    kernels = ROOT / "gem_index" / "kernels"
+    made = [path.stat().st_mtime_ns for path in kernels.glob("kernels-*.so")]
+    if made and min(made) > max(path.stat().st_mtime_ns for path in (kernels / "c").iterdir()):
+        return True
+    command = [sys.executable, "hatch_build.py"]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True).returncode == 0
+
+
 def main() -> int:
     """Run the matching tests."""
-    lines = {name: found for name, found in changed_lines().items() if name.endswith(".py")}
+    lines = {
+        name: found
+        for name, found in changed_lines().items()
+        if name.endswith(".py") or name.startswith("gem_index/kernels/c/")
+    }
+    if not build_kernels():
+        print("the kernels do not compile")
+        return 1
     environment = dict(os.environ, OPENBLAS_NUM_THREADS="1")
     environment["PYTHONPATH"] = os.pathsep.join(
         str(ROOT / part) for part in (".", "cli", "migrations")
     )
     chosen: list[str] = ["tests"]
-    cache = None
     if lines:
         data = CoverageData(os.environ.get("GEM_TEST_COVERAGE", ".coverage"))
         data.read()
         found: Counter[str] = Counter()
         for name, changed in lines.items():
-            found.update(tests_of(data, name, changed))
+            if name.endswith(".py"):
+                found.update(tests_of(data, name, changed))
         every = lines_of_tests(data)
         # tests of faults start processes and take long: they come last
         chosen = sorted(
@@ -116,9 +133,6 @@ def main() -> int:
         )
         if any(name.startswith("gem_index/kernels/") for name in lines):
             chosen = [name for name in KERNELS if (ROOT / name).exists()]
-            # compiled code is kept by the file it was in, not by those it took functions from
-            cache = tempfile.mkdtemp(prefix="gem-mutant-")
-            environment["NUMBA_CACHE_DIR"] = cache
         # what runs at import alone belongs to no test
         chosen = chosen or ["tests/migrations", "tests/unit"]
     part = os.environ.get("GEM_TEST_PART", "")
@@ -142,8 +156,6 @@ def main() -> int:
             with suppress(ProcessLookupError):
                 os.killpg(tests.pid, signal.SIGKILL)  # and what it has started
             tests.wait()
-            if cache is not None:
-                shutil.rmtree(cache, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python tests/mutation/sample.py session.sqlite --seed 15 --each 20
 
 Places are drawn before operators, so that an addition, which twelve operators replace, is no likelier than a `not`. Left out
-are annotations and aliases of types, which nothing evaluates or which fail at import, and how a kernel is compiled.
+are annotations and aliases of types, which nothing evaluates or which fail at import.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def left_out(path: Path) -> frozenset[int]:
                 # a default on the same line stays: only annotations that hold an operator are met by one
                 if any(isinstance(part, ast.BinOp) for part in ast.walk(annotation or ast.Pass())):
                     add(annotation)
-            add(*(d for d in node.decorator_list if "compiled" in ast.unparse(d)))
         elif isinstance(node, ast.AnnAssign):
             add(node.annotation)
             if "TypeAlias" in ast.unparse(node.annotation):

@@ -10,9 +10,8 @@ import naive
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
 from gem_index.gem.sentences import WeighedSentences
-from gem_index.kernels.batch import Sentences
-from gem_index.kernels.corpora import coarse_vectors
-from gem_index.kernels.sentences import select_directions
+from gem_index.kernels.fits import coarse_vectors
+from gem_index.kernels.sentences import Sentences, select_directions
 
 
 @st.composite

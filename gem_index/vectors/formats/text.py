@@ -122,7 +122,7 @@ def _dimension(first: bytes, sample: list[bytes]) -> int:
 
 def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | None:
     """Parse lines of the simplest form in compiled code; None if a line needs the general parser."""
-    from gem_index.kernels.parse_text import EXACT_POWERS, parse_lines
+    from gem_index.kernels.lines import parse_lines
 
     if not block.endswith(b"\n"):
         block += b"\n"
@@ -130,7 +130,7 @@ def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | Non
         return None  # fewer bytes than numbers: a wrong header must not cost memory
     spans = np.empty((lines, 2), dtype=np.int64)
     rows = np.empty((lines, dimension), dtype=np.float32)
-    parsed = parse_lines(np.frombuffer(block, dtype=np.uint8), EXACT_POWERS, spans, rows)
+    parsed = parse_lines(np.frombuffer(block, dtype=np.uint8), spans, rows)
     if parsed != lines or not np.isfinite(rows).all():
         return None
     try:
