@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from gem_index import Home
+from gem_index.settings import DATABASE
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.subword import SubwordVectors, open_wordllama
 from parts import SHARED
@@ -55,8 +59,18 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of which each test has a copy: its tables are created once."""
+    root = Home(tmp_path_factory.mktemp("empty") / "home").root
+    with closing(sqlite3.connect(root / DATABASE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return root
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(empty_home: Path, tmp_path: Path) -> Home:
+    shutil.copytree(empty_home, tmp_path / "home", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     return Home(tmp_path / "home")
 
 
