@@ -137,8 +137,9 @@ class TestLeftovers:
     def test_a_refit_that_was_cut_is_kept_until_its_documents_change(self, home, faq):
         faq.ingest(documents(30))
         faq.refit()
-        [state] = execute(home, "SELECT last_seq, last_change FROM collections")
-        name = "{}-{}-{}".format(*state, "0" * 32)
+        with home._workspace.database.reading() as connection:
+            record = faq._access.rows(connection).record
+        name = f"{record.last_seq}-{record.last_change}-{'0' * 32}"
         unfinished = home.root / "collections/1/unfinished" / name
         unfinished.mkdir(parents=True)
         assert home.verify() == []
