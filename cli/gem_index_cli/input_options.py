@@ -27,7 +27,8 @@ class InputOptions:
     id_field: Annotated[
         str | None,
         typer.Option(
-            help="Field that holds the id. Default: id, else FILE:LINE.", show_default=False
+            help="Field that holds the id. Default: id, else one of the content.",
+            show_default=False,
         ),
     ] = None
     text_field: Annotated[

@@ -14,7 +14,9 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Import the commands and run one."""
-    atexit.register(gc.freeze)  # else the end looks for garbage among all modules: a sixth of a search
+    atexit.register(
+        gc.freeze
+    )  # else the end looks for garbage among all modules: a sixth of a search
     try:
         from gem_index_cli.main import main as run_command
 

@@ -24,6 +24,7 @@ from gem_index.reading.fields import LINE, FieldNames, Fields
 from gem_index.reading.findings import Findings
 from gem_index.reading.formats import FORMATS, Record
 from gem_index.reading.parts import WHOLE, Part
+from gem_index.written_forms import composed
 
 __all__ = ["DUPLICATES", "DocumentReader", "readable_twice"]
 
@@ -150,15 +151,15 @@ class DocumentReader:
                 if document.former_id is not None:
                     pass  # it shares its id with none
                 elif last is not None:
-                    if last.get(document.id) != number:
+                    if last.get(composed(document.id)) != number:
                         self._findings.repeated += 1
                         continue
-                    del last[document.id]
+                    del last[composed(document.id)]
                 elif self.duplicates == "first":
-                    if document.id in places:
+                    if composed(document.id) in places:
                         self._findings.repeated += 1
                         continue
-                    places[document.id] = ""
+                    places[composed(document.id)] = ""
                 good += 1
                 yield document
             if last:
@@ -196,7 +197,7 @@ class DocumentReader:
             self.on_problem = lambda _: None  # the second reading reports
         try:
             return {
-                document.id: number
+                composed(document.id): number
                 for number, document in self._documents({})
                 if document.former_id is None
             }
@@ -244,7 +245,9 @@ class DocumentReader:
             places: dict[str, str] = {}
             for name in self.names:
                 for line, fields in self._records(name):
-                    if self._document(name, line, fields).id == error.document_id:
+                    if composed(self._document(name, line, fields).id) == composed(
+                        error.document_id
+                    ):
                         _check_new(error.document_id, places, name, line)
             raise
 
@@ -400,13 +403,14 @@ def _changed(name: str) -> InputError:
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
     """Record the place of an id; raise RecordError if the id occurred before."""
-    if identifier in places:
+    known = composed(identifier)
+    if known in places:
         raise RecordError(
             name,
             line,
-            f"the id {quoted(identifier)} came before in {places[identifier]}; expected each id once",
+            f"the id {quoted(identifier)} came before in {places[known]}; expected each id once",
         )
-    places[identifier] = f"{name} line {line}"
+    places[known] = f"{name} line {line}"
 
 
 @contextmanager

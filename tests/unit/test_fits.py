@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gem_index import GemConfig, GemEncoder, open_vectors
 from gem_index.errors import ConfigError
 from gem_index.gem.components import CorpusStatistics
+from gem_index.gem.exact_sum import ExactSum
 from gem_index.gem.summaries import fit_parts
 from gem_index.kernels.fits import symmetric_eigen
 
@@ -92,6 +93,17 @@ def test_a_sum_is_exact_and_near_the_plain_product(seed, rows, d, scale):
     assert parts.sentences == rows
     expected = coarse.T @ coarse
     np.testing.assert_allclose(whole.moment, expected, atol=1e-11 * np.abs(expected).max(), rtol=0)
+
+
+def test_products_half_way_between_two_steps_do_not_depend_on_their_order():
+    rng = np.random.default_rng(4)
+    rows = rng.integers(-(2**23), 2**23, (500, 9)) * 2.0**-23  # products are multiples of 2^-46
+    found = set()
+    for _ in range(5):
+        summed = ExactSum(9)
+        summed.add(rng.permutation(rows))
+        found.add(summed.total().tobytes())
+    assert len(found) == 1
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), rank=st.integers(0, 40))

@@ -2,8 +2,10 @@
 
 import math
 import os
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +53,14 @@ def test_every_level_computes_the_same_bytes():
 def test_the_best_level_is_taken():
     done = run(None, "-c", "from gem_index.kernels.library import level; print(level)")
     assert done.stdout.strip() == built()[-1]
+
+
+def test_the_level_is_what_the_processor_says():
+    words = Path("/proc/cpuinfo").read_text().split()
+    least = 1 if platform.machine() == "x86_64" else 0
+    levels = {4: {"avx512f", "avx512vl", "avx512bw"}, 3: {"avx2", "fma", "bmi2"}, least: set()}
+    expected = next(level for level, needed in levels.items() if needed <= set(words))
+    assert library.ffi.dlopen(str(library.path_of("baseline"))).best_level() == expected
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Names in Unicode's composed and decomposed forms: kept as given, found in either."""
 
+import json
 import unicodedata
 import zipfile
 
 import pytest
 
 from gem_index import Document
-from gem_index.errors import DuplicateIdError, InputError
+from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.files import open_input, user_path
+from gem_index.reading import DocumentReader
 from gem_index.reading.patterns import Patterns
 from gem_index.written_forms import found_in_any_form, written_forms
 
@@ -41,6 +43,32 @@ class TestIds:
         with pytest.raises(DuplicateIdError):
             faq.ingest([Document(id=stored, text="a bank"), Document(id=asked, text="a river")])
         assert len(faq) == 0
+
+
+@pytest.mark.parametrize(("stored", "asked"), [(NFC, NFD), (NFD, NFC)])
+class TestRecords:
+    @pytest.mark.parametrize(("duplicates", "text"), [("first", "a bank"), ("last", "a river")])
+    def test_the_first_or_last_record_of_either_form_counts(
+        self, tmp_path, stored, asked, duplicates, text
+    ):
+        path = tmp_path / "x.jsonl"
+        rows = [{"id": stored, "text": "a bank"}, {"id": asked, "text": "a river"}]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        found = list(DocumentReader([str(path)], duplicates=duplicates))
+        assert [document.text for document in found] == [text]
+
+    def test_an_id_in_both_forms_is_named_with_both_places(self, tmp_path, faq, stored, asked):
+        path = tmp_path / "x.jsonl"
+        rows = [{"id": stored, "text": "a bank"}, {"id": asked, "text": "a river"}]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        reader = DocumentReader([str(path)])
+        named = pytest.raises(RecordError, match=r"line 2: the id .* came before in .* line 1")
+        with named, reader.naming_duplicates():
+            faq.ingest(reader)
+        problems = []
+        reader = DocumentReader([str(path)], on_problem=problems.append)
+        assert [document.text for document in reader] == ["a bank"]
+        assert len(problems) == 1
 
 
 @pytest.mark.parametrize(("stored", "asked"), [(NFC, NFD), (NFD, NFC)])

@@ -92,22 +92,30 @@ int coarse_vectors(const int32_t *ids, const int64_t *offsets, int64_t sentences
     return release(&memory);
 }
 
-/* A product of two numbers below 1, rounded to a multiple of 2^-44: adding 1.5 * 2^8 and taking it away rounds so. */
+typedef int64_t Bits __attribute__((vector_size(8 * WIDTH)));
+
+/* A sum of up to 128 products of numbers below 1 lies between 256 and 512 if it begins here, so that each addition rounds to
+   a multiple of 2^-44. */
+static const double SHIFT = 384.0;
+
+/* Adds the product of a factor and a row to a sum that began at SHIFT. The last bit of each product is set: none lies half way
+   between two multiples of 2^-44, where the rounding would depend on the sum. */
 static inline Lanes add_rounded(Lanes sum, double factor, Lanes row) {
-    for (int p = 0; p < PARTS; p++) sum.part[p] += (factor * row.part[p] + 384.0) - 384.0;
+    for (int p = 0; p < PARTS; p++) sum.part[p] += (Vector)((Bits)(factor * row.part[p]) | 1);
     return sum;
 }
 
 /* Adds the upper triangle of rows^T rows, rows (count, dimension), to out (dimension, dimension), each product rounded to a
-   multiple of 2^-44. The sum of up to 128 such products is exact, so that it does not depend on their order. */
+   multiple of 2^-44: sums of up to 128 such products are exact, and do not depend on their order. count is at most 128. */
 int add_products(const double *rows, int64_t count, int64_t dimension, double *out) {
     int64_t d = padded(dimension);
     Memory memory = {0};
-    double *wide = numbers(&memory, count * d), *row = numbers(&memory, LANES);
-    for (int64_t s = 0; s < count && !memory.failed; s++) memcpy(wide + s * d, rows + s * dimension, sizeof(double) * dimension);
+    double row[LANES];
+    const double *wide = with_padded_rows(rows, count, dimension, &memory);
     for (int64_t x = 0; x < dimension && !memory.failed; x += 4) /* four rows of out and eight columns at a time */
         for (int64_t y = x / LANES * LANES; y < d; y += LANES) {
-            Lanes sums[4] = {0};
+            Lanes sums[4];
+            for (int r = 0; r < 4; r++) sums[r] = all_lanes(SHIFT);
             for (int64_t s = 0; s < count; s++) {
                 const double *one = wide + s * d;
                 Lanes other = load(one + y);
@@ -116,7 +124,7 @@ int add_products(const double *rows, int64_t count, int64_t dimension, double *o
             for (int r = 0; r < 4 && x + r < dimension; r++) {
                 store(row, sums[r]);
                 for (int64_t l = 0; l < LANES && y + l < dimension; l++)
-                    if (y + l >= x + r) out[(x + r) * dimension + y + l] += row[l];
+                    if (y + l >= x + r) out[(x + r) * dimension + y + l] += row[l] - SHIFT;
             }
         }
     return release(&memory);

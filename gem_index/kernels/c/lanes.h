@@ -38,6 +38,12 @@ static inline Lanes load(const double *from) {
     return lanes;
 }
 
+static inline Lanes all_lanes(double number) {
+    Lanes lanes;
+    for (int p = 0; p < PARTS; p++) lanes.part[p] = (Vector){0} + number;
+    return lanes;
+}
+
 static inline void store(double *to, Lanes lanes) {
     for (int p = 0; p < PARTS; p++) *(Vector *)(to + p * WIDTH) = lanes.part[p];
 }
@@ -106,6 +112,14 @@ static inline void *take(Memory *memory, int64_t count, size_t size) {
 static inline double *numbers(Memory *memory, int64_t count) { return take(memory, count, sizeof(double)); }
 
 static inline int64_t *integers(Memory *memory, int64_t count) { return take(memory, count, sizeof(int64_t)); }
+
+/* Returns an array (rows, n) with its rows padded to LANES: itself, if they are. */
+static inline const double *with_padded_rows(const double *array, int64_t rows, int64_t n, Memory *memory) {
+    if (n == padded(n)) return array;
+    double *wide = numbers(memory, rows * padded(n));
+    for (int64_t r = 0; r < rows && wide; r++) memcpy(wide + r * padded(n), array + r * n, sizeof(double) * n);
+    return wide;
+}
 
 /* Frees everything; returns what a kernel returns. */
 static inline int release(Memory *memory) {

@@ -17,19 +17,19 @@ static void widen(const float *restrict row, int64_t dimension, double *restrict
 int project(const float *rows, int64_t words, int64_t dimension, const double *directions, int64_t count, double *out) {
     int64_t d = padded(dimension);
     Memory memory = {0};
-    double *pair = numbers(&memory, 2 * d), *wide = numbers(&memory, (count + 1) * d), found[4];
-    for (int64_t k = 0; k < count && !memory.failed; k++) memcpy(wide + k * d, directions + k * dimension, sizeof(double) * dimension);
+    double *pair = numbers(&memory, 2 * d), found[4];
+    const double *wide = with_padded_rows(directions, count, dimension, &memory);
     for (int64_t i = 0; i < words && !memory.failed; i += 2) { /* two words with two directions: each is read half as often */
         int64_t other = smaller(i + 1, words - 1);
         widen(rows + i * dimension, dimension, pair);
         widen(rows + other * dimension, dimension, pair + d);
         for (int64_t k = 0; k < count; k += 2) {
-            four_dots(pair, pair + d, wide + k * d, wide + (k + 1) * d, d, found);
+            int64_t next = smaller(k + 1, count - 1);
+            four_dots(pair, pair + d, wide + k * d, wide + next * d, d, found);
             out[i * count + k] = found[0];
+            out[i * count + next] = found[1];
             out[other * count + k] = found[2];
-            if (k + 1 == count) break;
-            out[i * count + k + 1] = found[1];
-            out[other * count + k + 1] = found[3];
+            out[other * count + next] = found[3];
         }
     }
     return release(&memory);
