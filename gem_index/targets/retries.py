@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from gem_index.errors import TargetUnavailableError
@@ -29,18 +32,9 @@ def with_retries(call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) ->
     TargetUnavailableError
         Of the last attempt.
     """
-    from tenacity import (
-        Retrying,
-        retry_if_exception_type,
-        stop_after_attempt,
-        wait_exponential,
-        wait_random,
-    )
-
-    attempts = Retrying(
-        retry=retry_if_exception_type(TargetUnavailableError),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential(FIRST_WAIT, LONGEST_WAIT) + wait_random(0, FIRST_WAIT),
-        reraise=True,
-    )
-    return attempts(call, *args, **kwargs)
+    for attempt in range(ATTEMPTS - 1):
+        with suppress(TargetUnavailableError):
+            return call(*args, **kwargs)
+        wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)
+        time.sleep(wait + random.uniform(0, FIRST_WAIT))  # noqa: S311 - jitter, no secret
+    return call(*args, **kwargs)

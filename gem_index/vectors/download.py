@@ -259,6 +259,7 @@ def _check_space(folder: Path, needed: int, address: str) -> None:
         )
 
 
+# huggingface_hub neither resumes a download in a later process nor compares hashes, and it sends a request of its own.
 def expected_size_and_hash(address: str) -> tuple[int, str] | None:
     """Return the size and SHA-256 of a hub's large file from its Git LFS pointer; None for a small file, without pointer."""
     pointer = address.replace("/resolve/", "/raw/", 1)

@@ -657,17 +657,3 @@ class TestAsAProcess:
             "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
-
-    def test_listing_and_deleting_load_no_kernels(self, tmp_path):
-        code = (
-            "import sys\nfrom gem_index_cli.main import run\n"
-            "assert run(['--home', sys.argv[1], 'status']) == 0\n"
-            "run(['--home', sys.argv[1], 'delete', 'x', 'y'])\n"
-            "assert 'gem_index.kernels.library' not in sys.modules"
-        )
-        subprocess.run(
-            [sys.executable, "-c", code, tmp_path / "h"],
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )

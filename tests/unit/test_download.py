@@ -422,32 +422,66 @@ class TestAddingFromAServer:
         info = home.vectors.add("glove.840B.300d", mirror=str(tmp_path / "unpacked.txt"))
         assert (info.words, info.licence) == (3, "PDDL 1.0")
 
-    def test_a_model_of_the_hub(self, server, home, tmp_path, monkeypatch):
+    @pytest.fixture
+    def model(self, server, tmp_path, monkeypatch):
+        """Publish a model of two words as owner/model of a hub; return the folder of its files."""
+        from gem_index.vectors import catalogue
         from gem_index.vectors.formats.registry import write_vectors
         from gem_index.vectors.mapped import MappedVectors
 
         source = MappedVectors.from_words(["the", "river"], np.eye(2, dtype=np.float32))
         write_vectors(source.as_file("mine", "glove"), tmp_path / "m", "model2vec")
-        base = "/owner/model"
         for path in (tmp_path / "m").iterdir():
-            server.content[f"{base}/resolve/main/{path.name}"] = path.read_bytes()
+            server.content[f"/owner/model/resolve/main/{path.name}"] = path.read_bytes()
         weights = (tmp_path / "m" / "model.safetensors").read_bytes()
         pointer = f"oid sha256:{hashlib.sha256(weights).hexdigest()}\nsize {len(weights)}\n"
-        server.content[f"{base}/raw/main/model.safetensors"] = pointer.encode()
-        from gem_index.vectors import catalogue
-
+        server.content["/owner/model/raw/main/model.safetensors"] = pointer.encode()
         monkeypatch.setattr(catalogue, "HUB", server.address)
+        return tmp_path / "m"
+
+    def test_a_model_of_the_hub(self, server, home, model):
         info = home.vectors.add("mine", "owner/model")
         assert (info.words, info.format, info.origin) == (None, "model2vec", "hub owner/model")
         np.testing.assert_array_equal(home.vectors.open("mine").lookup(["river"])[0], [[0, 1]])
 
-        mirrored = home.vectors.add("two", "owner/model", mirror=str(tmp_path / "m"))
+        mirrored = home.vectors.add("two", "owner/model", mirror=str(model))
         assert mirrored.fingerprint == info.fingerprint
         by_url = home.vectors.add(
-            "three", "potion-base-8M", mirror=f"{server.address}{base}/resolve/main/"
+            "three", "potion-base-8M", mirror=f"{server.address}/owner/model/resolve/main/"
         )
         assert by_url.fingerprint == info.fingerprint
         assert by_url.licence == "MIT"
+
+    def test_a_model_of_the_hub_is_resumed_and_nothing_else_is_requested(self, server, home, model):
+        weights = "/owner/model/resolve/main/model.safetensors"
+        server.cuts = [1000, 40, *[0] * 50]  # the pointer is complete, the weights are not
+        with pytest.raises(DownloadError, match="stopped after 40 bytes .* try again to resume"):
+            home.vectors.add("mine", "owner/model")
+        server.cuts.clear()
+        server.requests.clear()
+        home.vectors.add("mine", "owner/model")
+        assert (weights, "bytes=40-") in server.requests
+        assert {path for path, _ in server.requests} == {
+            "/owner/model/resolve/main/modules.json",
+            "/owner/model/raw/main/model.safetensors",
+            weights,
+            "/owner/model/raw/main/tokenizer.json",
+            "/owner/model/resolve/main/tokenizer.json",
+        }
+
+    @pytest.mark.parametrize(
+        ("status", "words"),
+        [(401, "401 Unauthorized"), (403, "403 Forbidden"), (404, "404 Not Found")],
+    )
+    def test_a_hub_that_refuses_a_model(self, server, home, model, status, words):
+        server.statuses = [status] * 20
+        with pytest.raises(DownloadError) as raised:
+            home.vectors.add("mine", "owner/model")
+        assert str(raised.value) == (
+            f"{server.address}/owner/model/resolve/main/model.safetensors answers {words}; expected the "
+            "file: give another address or a local copy"
+        )
+        assert not [path for path in (home.root / "downloads").iterdir() if path.is_dir()]
 
     def test_a_sentence_transformers_model_of_the_hub(self, server, home, monkeypatch):
         import json

@@ -25,6 +25,7 @@ static bool enter(int64_t i, Window *window) {
     if (pivot <= CAREFUL_BELOW * norm) return false;
     double scale = 1.0 / pivot;
     for (int64_t k = 0; k < window->count; k++) border[window->most + k] -= window->aligned[i * window->count + k];
+    border[size] = -1.0; /* makes the new column of X with the others */
     for (int64_t b = 0; b < width; b += LANES) {
         Lanes part = load(border + b);
         for (int64_t a = 0; a < size; a++) {
@@ -33,8 +34,6 @@ static bool enter(int64_t i, Window *window) {
         }
         store(state + size * width + b, add_scaled((Lanes){{{0}}}, -scale, part));
     }
-    for (int64_t a = 0; a < size; a++) state[a * width + size] = -scale * border[a];
-    state[size * width + size] = scale;
     window->members[size] = i;
     window->size++;
     return true;
