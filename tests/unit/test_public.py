@@ -40,6 +40,7 @@ def modules():
             importlib.import_module(package).__path__, f"{package}."
         )
         if module.name.rpartition(".")[2].isidentifier()  # libraries of kernels are no modules
+        and module.name != "gem_index.kernels._declarations"  # which cffi writes
     ]
 
 
