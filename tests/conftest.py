@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,33 +14,44 @@ import pytest
 from hypothesis import settings
 
 from gem_index import Home
+from gem_index.settings import DATABASE
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.subword import SubwordVectors, open_wordllama
+from parts import SHARED
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+pytest_plugins = ["choosing"]
 
 # The first example opens word vectors; how many examples run is the same everywhere.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that need the research data if it is absent."""
-    if SHARED.is_dir():
-        return
-    absent = pytest.mark.skip(reason="the research data sets are not beside this checkout")
-    for item in items:
-        if item.get_closest_marker("shared_data"):
-            item.add_marker(absent)
+@pytest.fixture(scope="session", autouse=True)
+def _default_settings() -> Iterator[None]:
+    """No fixture of a module or a session sees the settings of the person who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _settings():
+            patch.delenv(name)
+        yield
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the settings or the home of the person who runs it."""
-    for name in list(os.environ):
-        if name.startswith("GEM_INDEX_"):
-            monkeypatch.delenv(name)
+def _own_environment(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each test has default settings and a home of its own.
+
+    Commits wait for the disk only in tests of faults: a killed process loses none without it.
+    """
+    for name in _settings():
+        monkeypatch.delenv(name)
     monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "default-home"))
+    if request.node.get_closest_marker("faults") is None:
+        monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
+
+
+def _settings() -> list[str]:
+    return [name for name in os.environ if name.startswith("GEM_INDEX_")]
 
 
 @pytest.fixture
@@ -44,8 +59,18 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of which each test has a copy: its tables are created once."""
+    root = Home(tmp_path_factory.mktemp("empty") / "home").root
+    with closing(sqlite3.connect(root / DATABASE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return root
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(empty_home: Path, tmp_path: Path) -> Home:
+    shutil.copytree(empty_home, tmp_path / "home", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     return Home(tmp_path / "home")
 
 

@@ -143,7 +143,7 @@ class PageRun:
         if line in NOT_RUN:
             return ""
         rest = [part for part in parts(line) if part not in commands(line)]
-        assert all(part.startswith("pip install ") or part == "pytest" for part in rest), (
+        assert all(part.startswith(("pip install ", "pytest")) for part in rest), (
             f"{self.path.name}: nothing here runs {line!r}"
         )
         out = ""

@@ -243,9 +243,15 @@ class Cluster:
     # ------------------------------------------------------------------ workers
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._guarded(self.client.scheduler_info, n_workers=-1)
-        if "workers" not in found:  # of a client that has lost its scheduler
+        """Ask the scheduler for its workers.
+
+        Not ``client.scheduler_info``: it returns what the client has stored, and a timer of the client may replace that by
+        an answer without workers before it is read.
+        """
+        scheduler = self.client.scheduler
+        if scheduler is None:  # of a client that has lost it
             raise self._lost("the connection is closed")
+        found: dict[str, Any] = self._guarded(self.client.sync, scheduler.identity, n_workers=-1)
         workers: dict[str, Any] = found["workers"]
         return workers
 

@@ -12,6 +12,8 @@ In your own package, with pytest::
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,14 +64,23 @@ def _documents(count: int, begin: int = 0) -> list[Document]:
     ]
 
 
+def _build(folder: Path) -> Path:
+    """Build the collection in a folder, with word vectors beside it, and return the folder."""
+    vectors = write_word_vectors(folder / "vectors.txt", [d.text for d in _documents(130)])
+    # The vectors have eight dimensions: with the default nothing would be left of them.
+    config = {"removed": 1, "components": 3}
+    Home(folder / "home").build("faq", _documents(60), vectors=str(vectors), prior=0, config=config)
+    return folder
+
+
 class TargetContract:
     """Test methods for one engine; inherit, and return the URL of an unused table from the fixture ``url``."""
 
     overlap = 0.99
     """Least share of the ten nearest documents that agrees with an exact search; 0.95 for approximate engines."""
 
-    sentences = 10_000
-    """How many real sentences are pushed; fewer for a second way into an engine that another class tests."""
+    sentences = int(os.environ.get("GEM_TEST_SENTENCES", "1000"))
+    """How many real sentences are pushed, at least 100; the environment variable GEM_TEST_SENTENCES gives another number."""
 
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
@@ -77,14 +88,13 @@ class TargetContract:
         raise NotImplementedError("return the URL of the target to test")
 
     @pytest.fixture
-    def faq(self, tmp_path: Path) -> Collection:
-        """Return a fitted collection of 60 documents."""
-        vectors = write_word_vectors(tmp_path / "vectors.txt", [d.text for d in _documents(130)])
-        home = Home(tmp_path / "home")
-        # The vectors have eight dimensions: with the default nothing would be left of them.
-        config = {"removed": 1, "components": 3}
-        home.build("faq", _documents(60), vectors=str(vectors), prior=0, config=config)
-        collection = home.collection("faq")
+    def faq(self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Collection:
+        """Return a fitted collection of 60 documents: a copy of one that is built once."""
+        template = tmp_path_factory.getbasetemp() / "target-contract"
+        if not template.exists():
+            _build(tmp_path_factory.mktemp("build")).rename(template)
+        shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+        collection = Home(tmp_path / "home").collection("faq")
         assert np.linalg.norm(collection.encoder.encode(["renew a visa"])) > 0
         return collection
 

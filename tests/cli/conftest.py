@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import shutil
 import sqlite3
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,13 +80,26 @@ QUESTIONS = [
 
 @pytest.fixture
 def faq_file(tmp_path):
-    path = tmp_path / "faq.jsonl"
+    return write_questions(tmp_path)
+
+
+def write_questions(folder):
+    path = folder / "faq.jsonl"
     path.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
     return path
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """A home with the collection faq, of which each test has a copy."""
+    folder = tmp_path_factory.mktemp("template")
+    with redirect_stdout(io.StringIO()):
+        built = ["build", "faq", str(write_questions(folder)), "--json"]
+        assert run(["--home", str(folder / "home"), *built]) == 0
+    return folder / "home"
+
+
 @pytest.fixture
-def faq(gem, faq_file):
-    answer = gem("build", "faq", faq_file, "--json")
-    assert answer.status == 0, answer.err
+def faq(tmp_path, template, faq_file):
+    shutil.copytree(template, tmp_path / "home")
     return faq_file

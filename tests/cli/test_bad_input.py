@@ -259,7 +259,6 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("count", "faq", "--where", "["), "--where is not JSON"),
         (("delete", "faq", "--where", '{"z": 1}'), "no document has the field 'z' of the filter"),
         (("duplicates", "faq", "--where", "["), "--where is not JSON"),
-        (("topics", "faq", "--documents", "-n", "99"), "found 99 topics to divide"),
         (("topics", "faq", "--plot", "x.gif"), "x.gif ends in '.gif'; expected a name such as"),
         (("neighbours", "faq", "v1", "-k", "0"), "k is 0; expected a whole number of at least 1"),
         (("search", "faq", "x", "--collapse", "--threshold", "0"), "the cosine to collapse by is"),

@@ -77,7 +77,6 @@ def test_a_collapsed_search(gem, tickets):
 
 
 def test_topics(gem, tickets, tmp_path):
-    pytest.importorskip("sklearn")
     found = gem("topics", "tickets", "-n", "3", "--json").json
     assert [topic["documents"] for topic in found] == [4, 1, 1]
     assert "password" in found[0]["words"]
@@ -101,8 +100,13 @@ def test_topics(gem, tickets, tmp_path):
     assert [t["documents"] for t in gem("topics", "tickets", *where, "--json").json] == [1]
 
 
+def test_more_topics_than_texts(gem, tickets, state):
+    before = state()
+    refused(gem("topics", "tickets", "--documents", "-n", "99"), "found 99 topics to divide")
+    assert state() == before
+
+
 def test_no_topics_without_words(gem, tmp_path):
-    pytest.importorskip("sklearn")
     (tmp_path / "marks.txt").write_text("!!!\n???\n")
     assert gem("build", "marks", tmp_path / "marks.txt").status == 0
     assert gem("topics", "marks").out == "marks holds no documents with words.\n"
@@ -111,7 +115,6 @@ def test_no_topics_without_words(gem, tmp_path):
 
 
 def test_bad_input(gem, tickets, state, tmp_path):
-    pytest.importorskip("sklearn")
     before = state()
     for threshold in ("0", "-1", "1.5", "nan"):
         refused(gem("duplicates", "tickets", "--threshold", threshold), "above 0 and at most 1")

@@ -100,7 +100,7 @@ def test_cleaning_and_encoding_are_remembered(gem, tmp_path):
 
 
 def test_a_remembered_encoding_is_not_that_of_parquet(gem, tmp_path):
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     (tmp_path / "a.txt").write_bytes(b"caf\xe9\n")

@@ -1,9 +1,10 @@
+"""Clusters; imported too where Dask is not installed and the tests of this folder say so."""
+
 from __future__ import annotations
 
 import pytest
 
 from cluster_inputs import sentences, write_inputs
-from distributed import Client, LocalCluster
 from gem_index import GemConfig, GemEncoder
 
 
@@ -21,6 +22,8 @@ def encoder(small_vectors):
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
     """Two worker processes on this machine, with a cache of their own."""
+    from distributed import LocalCluster
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with LocalCluster(
@@ -31,6 +34,8 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def client(cluster):
+    from distributed import Client
+
     with Client(cluster, set_as_default=False) as found:
         yield found
 
@@ -38,6 +43,8 @@ def client(cluster):
 @pytest.fixture
 def own_cluster():
     """A cluster that a test may harm."""
+    from distributed import Client, LocalCluster
+
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50

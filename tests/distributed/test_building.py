@@ -31,6 +31,7 @@ from gem_index.errors import (
 )
 from gem_index.index.dense import DenseIndex
 from gem_index.reading import DocumentReader
+from stored import snapshot_of
 
 SMALL = PartitionOptions(partition_bytes=1024)
 
@@ -124,13 +125,6 @@ def test_shards_become_the_files_of_one_machine(client, home, tmp_path, monkeypa
     one.compact()
     check_alike(one, other)
     assert len(list((snapshot_of(home, "cluster") / "rows").iterdir())) == 1
-
-
-def snapshot_of(home, name):
-    """The folder of a collection's files."""
-    with home.collection(name)._access.reading() as rows:
-        record = rows.names.snapshot(rows.record.id)
-    return home.collection(name)._access.folder / record.directory
 
 
 def test_shards_that_are_there_are_not_made_again(client, inputs, home, monkeypatch, tmp_path):

@@ -89,8 +89,7 @@ def test_a_part_that_kills_its_workers_is_named(end, corpus, encoder, tmp_path):
 
 
 def test_a_full_disk_and_a_slow_worker(own_cluster, corpus, encoder, tmp_path):
-    first, second = own_cluster.scheduler_info()["workers"]
-    slow = own_cluster.run(os.getpid, workers=[second])[second]
+    (first, _), (_, slow) = own_cluster.run(os.getpid).items()
     own_cluster.run(limit_files, 2000, workers=[first])
     os.kill(slow, signal.SIGSTOP)
     again = threading.Timer(1.0, os.kill, (slow, signal.SIGCONT))
@@ -102,6 +101,16 @@ def test_a_full_disk_and_a_slow_worker(own_cluster, corpus, encoder, tmp_path):
     with pytest.raises(PartitionError, match=r"corpus\.txt.* failed .*: worker .*: file too large"):
         encode(own_cluster, encoder, corpus, tmp_path / "full", options=SMALL)
     assert not list((tmp_path / "full").glob("part-*"))
+
+
+def test_the_workers_are_those_that_the_scheduler_has(cluster):
+    """A client that often asks for the state of the scheduler stores an answer without workers each time."""
+    with (
+        dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
+        Client(cluster, set_as_default=False) as client,
+    ):
+        asking = Cluster(client)
+        assert {len(asking.on_all(os.getpid)) for _ in range(100)} == {2}
 
 
 def test_a_lost_scheduler(corpus, encoder, tmp_path):
@@ -181,7 +190,7 @@ def test_a_worker_of_another_version_that_joins_later(corpus, encoder, tmp_path)
         def look(stage, done, total):
             if done == 3:
                 working.set()
-                wait_for(lambda: len(client.scheduler_info()["workers"]) == 2)
+                wait_for(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == 2)
 
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(

@@ -131,9 +131,10 @@ class TestFullDisks:
 
 
 class TestOrder:
-    def test_files_are_on_the_disk_before_their_names_and_their_row(self, built, tmp_path):
-        if shutil.which("strace") is None:
-            pytest.skip("strace is not installed (Debian: strace)")
+    def test_files_are_on_the_disk_before_their_names_and_their_row(
+        self, built, tmp_path, need_program
+    ):
+        need_program("strace")
         log = tmp_path / "log"
         code = "from gem_index_cli.main import main; main()"
         subprocess.run(

@@ -8,7 +8,6 @@ import errno
 import json
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -30,9 +29,10 @@ STORES_FIRST = {"build", "build a new one", "import"}
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    if sys.platform != "linux" or shutil.which("gcc") is None:
-        pytest.skip("faults are injected by a library for Linux that gcc compiles (Debian: gcc)")
+def library(tmp_path_factory, need_program):
+    if sys.platform != "linux":
+        pytest.skip("faults are injected by a library for Linux")
+    need_program("gcc")
     path = tmp_path_factory.mktemp("library") / "inject.so"
     command = ["gcc", "-shared", "-fPIC", "-O1", "-o", path, HERE / "inject.c", "-ldl"]
     subprocess.run(command, check=True)

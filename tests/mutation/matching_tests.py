@@ -3,7 +3,7 @@
 The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
 reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
 Tests of which the file is the largest part come first: they are quick, and mean it. After a budget of seconds it counts as
-one that survived.
+one that survived. With GEM_TEST_PART=core only tests of the core run, with another name those of a part (tests/parts.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from pathlib import Path
 from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from parts import part_of  # noqa: E402 - a module of the tests
+
 BUDGET = 240  # seconds; the distributor gives a worker 300
 PER_TEST = 150  # seconds: what hangs fails
 KERNELS = (  # machine code, which coverage does not see
@@ -132,11 +135,17 @@ def main() -> int:
             chosen = [name for name in KERNELS if (ROOT / name).exists()]
         # what runs at import alone belongs to no test
         chosen = chosen or ["tests/migrations", "tests/unit"]
+    part = os.environ.get("GEM_TEST_PART", "")
+    if part:
+        chosen = [test for test in chosen if part_of(test.removeprefix("tests/")) == part]
+        if not chosen:
+            print(f"no test of the part {part} reaches it")
+            return 0
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as names:
         names.write("\n".join(chosen))
         names.flush()
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider",
-                   f"--timeout={PER_TEST}", f"@{names.name}"]  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-m", part,
+                   "-p", "no:randomly", "-p", "no:cacheprovider", f"--timeout={PER_TEST}", f"@{names.name}"]  # fmt: skip
         tests = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
         try:
             return tests.wait(BUDGET if lines else None)

@@ -2,8 +2,9 @@
 
     GEM_TEST_COVERAGE=.coverage python tests/mutation/named.py [--workers 2] [NAME ...]
 
-Each stands in named.toml with a module, a piece of it, and what the piece becomes. They are tried in clones of the last
-commit, by the test command that cosmic-ray has too; prints a line for each, and exits with 1 where one survived.
+Each stands in named.toml with a module, a piece of it, and what the piece becomes; first it is checked that each piece
+stands there once. They are tried in clones of the last commit, by the test command that cosmic-ray has too; prints a line
+for each, and exits with 1 where one survived.
 """
 
 from __future__ import annotations
@@ -21,16 +22,28 @@ from queue import Queue
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def check(mutants: list[dict[str, str]]) -> None:
+    """Exit if the code has moved on from what some mutants change."""
+    stale = []
+    for mutant in mutants:
+        path = ROOT / mutant["module"]
+        count = path.read_text(encoding="utf-8").count(mutant["old"]) if path.exists() else 0
+        if count != 1:
+            stale.append(
+                f"{mutant['name']}: found {count} times in {mutant['module']}; expected once"
+            )
+        if mutant["old"] == mutant["new"]:
+            stale.append(f"{mutant['name']}: changes nothing")
+    if stale:
+        raise SystemExit("\n".join(stale))
+
+
 def attempt(mutant: dict[str, str], clones: Queue[Path]) -> bool:
     """Apply a mutant to a clone and run the tests that match; tell whether one of them failed."""
     clone = clones.get()
     path = clone / mutant["module"]
     original = path.read_text(encoding="utf-8")
     try:
-        if original.count(mutant["old"]) != 1:
-            raise SystemExit(
-                f"{mutant['name']}: found {original.count(mutant['old'])} times; expected once"
-            )
         path.write_text(original.replace(mutant["old"], mutant["new"]), encoding="utf-8")
         command = [sys.executable, "tests/mutation/matching_tests.py"]
         tests = subprocess.run(
@@ -65,6 +78,7 @@ def main() -> int:
         "mutant"
     ]
     mutants = [one for one in mutants if not arguments.names or one["name"] in arguments.names]
+    check(mutants)
     clones: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory(prefix="gem-mutants-") as folder:
         for number in range(arguments.workers):

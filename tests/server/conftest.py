@@ -1,21 +1,30 @@
+"""Servers; imported too where FastAPI is not installed and the tests of this folder say so."""
+
 from __future__ import annotations
 
 import gc
 import socket
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from fastapi.testclient import TestClient
 
 from gem_index import Home
-from gem_index.server.app import create_app
-from server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
+
+    from server_process import ServerProcess
 
 
 @pytest.fixture
 def client(home: Home) -> Iterator[TestClient]:
     """The application of an empty home, in this process."""
+    from fastapi.testclient import TestClient
+
+    from gem_index.server.app import create_app
+
     with TestClient(create_app(home)) as started:
         yield started
 
@@ -23,6 +32,8 @@ def client(home: Home) -> Iterator[TestClient]:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server of an empty home in a process of its own, for tests that only read."""
+    from server_process import ServerProcess
+
     with ServerProcess(tmp_path_factory.mktemp("served") / "home") as started:
         yield started
 

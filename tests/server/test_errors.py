@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ from gem_index.server.reranking import RerankRequest
 from gem_index.server.searching import RerankBody, SearchBody
 from gem_index.server.settings import Limits
 from gem_index.server.tei import EmbedRequest, SimilarityRequest, TextRerankRequest
+from stored import other_writer
 
 KINDS = {
     400: "invalid_request_error",
@@ -405,21 +404,8 @@ def test_403_of_a_key_that_only_reads(locked, method, path, body):
     assert client.get("/collections/faq", headers=head).status_code == 200
 
 
-_HOLD = """
-import sys
-from gem_index import Home
-with Home(sys.argv[1])._workspace.write_lock():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
 def test_503_while_another_process_writes(app, stored):
-    command = [sys.executable, "-c", _HOLD, str(stored.root)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
+    with other_writer(stored):
         for method, path, body in WRITES:
             answer = app.request(method, path, json=body)
             assert_refused(answer, path, 503, "another process is writing to the home")
@@ -432,5 +418,4 @@ def test_503_while_another_process_writes(app, stored):
         # searches do not wait
         [hit] = app.post("/collections/faq/search", json={"query": "passport"}).json()["results"]
         assert hit["id"] == "1"
-        other.communicate("")
     assert app.put("/collections/faq/documents", json=DOCUMENTS).status_code == 200

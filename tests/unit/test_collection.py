@@ -1,8 +1,6 @@
 """Collections: ingest, search, delete, refit, build; every answer compared with exact search over the texts."""
 
 import shutil
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,6 +20,7 @@ from gem_index.errors import (
     InputError,
 )
 from gem_index.store.documents import DocumentRepository
+from stored import execute, other_writer
 
 
 class TestIngestAndSearch:
@@ -280,40 +279,23 @@ class TestBuild:
     def test_vectors_that_changed_under_their_name_are_refused(
         self, home, faq, vectors_folder, tmp_path
     ):
-        from sqlalchemy import text
-
         faq.ingest(documents(5))
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         home.vectors.add("other", vectors_folder)
-        with home._workspace.database.writing() as connection:
-            connection.execute(text("UPDATE vector_sources SET name = 'old' WHERE name = 'tiny'"))
-            connection.execute(text("UPDATE vector_sources SET name = 'tiny' WHERE name = 'other'"))
+        execute(home, "UPDATE vector_sources SET name = 'old' WHERE name = 'tiny'")
+        execute(home, "UPDATE vector_sources SET name = 'tiny' WHERE name = 'other'")
         with pytest.raises(FingerprintMismatchError, match="add the vectors it was fitted with"):
             home.collection("faq").search("bank")
 
 
-HOLD_LOCK = """
-import sys
-from gem_index import Home
-with Home(sys.argv[1])._workspace.write_lock():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
 class TestConcurrency:
     def test_a_writer_that_waits_too_long_says_so(self, home, faq, monkeypatch):
-        command = [sys.executable, "-c", HOLD_LOCK, str(home.root)]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as other:
-            assert other.stdout.readline() == "held\n"
+        with other_writer(home) as other:
             monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.2")
             waiting = Home(home.root).collection("faq")
             with pytest.raises(HomeBusyError, match=f"process {other.pid} .* has been writing"):
                 waiting.ingest(documents(1))
             assert waiting.search("bank") == []
-            other.communicate("")
         assert waiting.ingest(documents(1)).added == 1
 
     def test_readers_see_whole_batches_while_a_writer_works(self, home, faq):

@@ -157,7 +157,7 @@ def test_filters_that_only_their_owner_could_tell_apart(made):
 def test_a_stray_file_is_left_alone(home, made):
     collection = made()
     collection.ingest(documents(20))
-    folder = home.root / "collections" / str(collection._access.id)
+    folder = home.root / "collections" / "1"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "note.txt").write_text("x")
     collection.refit()
@@ -208,12 +208,12 @@ def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
         assert min(read) >= 150  # only documents after the snapshot
 
 
-def test_damaged_fields_are_noticed_and_rebuilt(made, monkeypatch, caplog):
+def test_damaged_fields_are_noticed_and_rebuilt(home, made, monkeypatch, caplog):
     monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
     collection = made()
     collection.ingest(documents(100))
     collection.refit()
-    [header] = collection._access.folder.rglob("fields.json")
+    [header] = home.root.rglob("fields.json")
     header.write_bytes(b"x" * header.stat().st_size)
     expected = {each.id for each in collection.documents({"n": 3})}
     found = collection.search("visa tea", k=200, where={"n": 3})

@@ -404,7 +404,6 @@ def test_damaged_files(tmp_path, name):
 
 
 def test_an_archive_that_ends_in_its_headers(tmp_path):
-    pytest.importorskip("warcio")
     head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 999\r\n\r\nHTTP/1.0 200 OK"
     (tmp_path / "a.warc.gz").write_bytes(gzip.compress(head)[:-9])
     with pytest.raises(InputError, match="it is not WARC: .*; expected an undamaged archive"):

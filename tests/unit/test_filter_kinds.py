@@ -1,8 +1,10 @@
 """A filter that compares a field with another kind than its values is an error, at every size."""
 
+import shutil
+
 import pytest
 
-from gem_index import Document
+from gem_index import Document, Home
 from gem_index.errors import FilterError
 
 METADATA = [
@@ -70,16 +72,22 @@ def filled(home, metadata=METADATA):
     return made
 
 
-@pytest.fixture(params=["the rows", "the fields of a snapshot"])
-def collection(request, home, monkeypatch):
-    if request.param != "the rows":
-        monkeypatch.setattr("gem_index.index.snapshot._LEAST_DOCUMENTS", 1)
-    made = filled(home)
-    made.refit()
-    with made._access.reading() as rows:
-        view = made._access.views.at(rows.connection, rows.record)
-        assert (view.snapshot.fields is not None) == (request.param != "the rows")
-    return made
+@pytest.fixture(scope="module", params=["the rows", "the fields of a snapshot"])
+def template(request, tmp_path_factory):
+    """A home that each test has a copy of."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "the rows":
+            patch.setattr("gem_index.index.snapshot._LEAST_DOCUMENTS", 1)
+        home = Home(tmp_path_factory.mktemp("template") / "home")
+        filled(home).refit()
+        stored = {path.name for path in home.root.glob("collections/*/*/*")}
+        assert ("fields" in stored) == (request.param != "the rows")
+        yield home.root
+
+
+@pytest.fixture
+def collection(template, tmp_path):
+    return Home(shutil.copytree(template, tmp_path / "home")).collection("c")
 
 
 @pytest.mark.parametrize(("where", "message"), REFUSED)

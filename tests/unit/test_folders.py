@@ -174,7 +174,6 @@ class TestArchives:
     HTML = b"<html><body><p>A page about parcels and letters.</p></body></html>"
 
     def test_one_bad_entry_does_not_hide_the_others(self, faq, tmp_path, monkeypatch):
-        pytest.importorskip("warcio")
         path = tmp_path / "a.warc"
         long = b"<html><body><p>" + b"lorem ipsum " * 500 + b"</p></body></html>"
         warc_of(
@@ -196,7 +195,6 @@ class TestArchives:
         assert (report.deleted, len(faq)) == (0, 3)
 
     def test_addresses_that_differ_at_their_end(self, tmp_path):
-        pytest.importorskip("warcio")
         urls = [f"http://a/{'x' * 500}{number}" for number in range(3)]
         warc_of(tmp_path / "a.warc", *((url, "text/html", self.HTML) for url in urls))
         found = list(FolderReader(tmp_path / "a.warc"))

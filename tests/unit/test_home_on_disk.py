@@ -27,6 +27,7 @@ from gem_index.errors import (
 from gem_index.home import vector_library as home_module
 from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
+from stored import execute, other_writer
 
 
 @pytest.mark.parametrize("name", ["x?1", "x?mode=ro", "a%20b", "h#1", "file:z", ":memory:", "é ü"])
@@ -147,26 +148,10 @@ class TestLeftovers:
         assert not unfinished.parent.exists()
 
 
-HOLD_LOCK = """
-import sys
-from gem_index import Home
-with Home(sys.argv[1])._workspace.write_lock():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def other_writer(home):
-    """A process that holds the write lock until its input ends."""
-    command = [sys.executable, "-c", HOLD_LOCK, str(home.root)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout.readline() == "held\n"
+@pytest.fixture(name="other_writer")
+def _other_writer(home):
+    with other_writer(home) as other:
         yield other
-        if other.poll() is None:
-            other.communicate("")
 
 
 class TestLock:
@@ -293,8 +278,7 @@ class TestDroppedMeanwhile:
         faq.ingest(documents(10))
         faq.refit()
         next(home.root.rglob("ids.npy")).unlink()
-        with home._workspace.database.writing() as connection:
-            connection.exec_driver_sql("DELETE FROM vector_sources")
+        execute(home, "DELETE FROM vector_sources")
         with pytest.raises(UnknownNameError, match="tiny"):
             Home(home.root).verify(fix=True)
 

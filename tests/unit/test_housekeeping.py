@@ -22,6 +22,7 @@ from gem_index.errors import (
     NameTakenError,
 )
 from gem_index.index.snapshot import Snapshot
+from stored import execute
 
 TEXTS = [f"how do I renew visa number {i} at the bank of the river" for i in range(50)]
 NOT_FINITE = base64.b64encode(np.full(3, np.nan).tobytes()).decode()  # 24 bytes: no padding
@@ -247,17 +248,12 @@ class TestVerify:
     def snapshot(home):
         return next(home.root.rglob("ids.npy")).parent
 
-    @staticmethod
-    def execute(home, statement, *values):
-        with home._workspace.database.writing() as connection:
-            connection.exec_driver_sql(statement, values)
-
     def forge(self, home, name, content):
         """Replace a file of the snapshot and its recorded hash."""
         path = self.snapshot(home) / name
         path.write_bytes(content)
         entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-        self.execute(
+        execute(
             home, "UPDATE snapshots SET files = json_set(files, ?, json(?))",
             f'$."{name}"', json.dumps(entry),
         )  # fmt: skip
@@ -274,7 +270,7 @@ class TestVerify:
 
     def test_an_index_of_another_model(self, built):
         ours = built.collection("c").encoder.fingerprint[:12]
-        self.execute(built, "UPDATE snapshots SET model_fingerprint = ?", "ab" * 32)
+        execute(built, "UPDATE snapshots SET model_fingerprint = ?", "ab" * 32)
         self.assert_found_and_fixed(
             built, f"the index was made by abababababab, the model is {ours}"
         )
@@ -287,7 +283,7 @@ class TestVerify:
         self.assert_found_and_fixed(built, "the index holds 50 documents, the database 50")
 
     def test_an_index_with_documents_that_are_gone(self, built):
-        self.execute(built, "DELETE FROM documents WHERE text = ?", TEXTS[0])
+        execute(built, "DELETE FROM documents WHERE text = ?", TEXTS[0])
         (problem,) = built.verify()
         assert problem.detail == "c: the index holds 50 documents, the database 49"
         built.verify(fix=True)
@@ -432,6 +428,7 @@ def test_the_faster_mode_is_a_choice(tmp_path, monkeypatch):
         with home._workspace.database.reading() as connection:
             return connection.exec_driver_sql("PRAGMA synchronous").scalar()
 
+    monkeypatch.delenv("GEM_INDEX_SYNCHRONOUS")  # of conftest.py
     assert mode(Home(tmp_path / "a")) == 2
     monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
     assert mode(Home(tmp_path / "b")) == 1

@@ -17,6 +17,7 @@ from gem_index.home.pulling import pull
 from gem_index.sections import blocks
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
+from stored import execute
 
 FILLER = "The weather was fine on that day and nothing else happened in the town. "
 VISA = "How do I renew a visa? You fill in form 27b and pay the fee. "
@@ -266,7 +267,7 @@ class TestCollection:
         assert sorted(every) == sorted(rows)
 
     def test_the_score_is_that_of_the_best_piece(self, cut):
-        vectors = cut._access.encoder()
+        vectors = cut.encoder
         for hit in cut.search("renew a visa", mode="dense"):
             part = hit.text if hit.piece is None else hit.piece.text
             [query, piece] = vectors.encode(["renew a visa", part])
@@ -326,10 +327,7 @@ class TestCollection:
         assert not home.collection("cut").verify()
 
     def test_an_index_of_other_pieces_is_found_and_mended(self, cut, home):
-        from sqlalchemy import text
-
-        with home._workspace.database.writing() as connection:
-            connection.execute(text("UPDATE collections SET cutting = '{\"chunk\": 20}'"))
+        execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
             'the index was made of texts cut with {"chunk": 40, "version": 2}, the collection cuts them'
@@ -343,9 +341,9 @@ class TestCollection:
         from gem_index.collection.drift import measure_drift
 
         cut.ingest([Document(id="new", text=long_text("Rivers carry water to the sea. " * 30))])
-        before, drift = cut._access.encoder(), cut.drift()
+        before, drift = cut.encoder, cut.drift()
         cut.refit()
-        after = cut._access.encoder()
+        after = cut.encoder
         expected = measure_drift(before, after, ["a bank", "a river"], 5, 1)
         assert drift.angles == pytest.approx(expected.angles, abs=1e-3)
         assert cut.drift().score_change == 0

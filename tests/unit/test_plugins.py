@@ -8,7 +8,9 @@ import pytest
 
 PUBLIC = ("gem_index", "gem_index.errors", "gem_index.targets")
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-MODULES = sorted(path for path in PLUGINS.rglob("*.py") if "tests" not in path.parts)
+MODULES = sorted(
+    path for path in PLUGINS.rglob("*.py") if "tests" not in path.relative_to(PLUGINS).parts
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PLUGINS)))

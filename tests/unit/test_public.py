@@ -39,6 +39,8 @@ def modules():
         for module in pkgutil.walk_packages(
             importlib.import_module(package).__path__, f"{package}."
         )
+        if module.name.rpartition(".")[2].isidentifier()  # libraries of kernels are no modules
+        and module.name != "gem_index.kernels._declarations"  # which cffi writes
     ]
 
 

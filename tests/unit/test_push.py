@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, Home, TargetUrl
+from gem_index import Document, TargetUrl
 from gem_index.collection.embedding import embed_into
 from gem_index.collection.sending import PushOptions
 from gem_index.errors import (
@@ -230,9 +230,8 @@ def test_texts_may_be_left_out_later(faq, url):
     assert not open_target(url).live().schema.texts
 
 
-def test_one_push_at_a_time(faq, url, monkeypatch):
+def test_one_push_at_a_time(home, faq, url, monkeypatch):
     monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
-    home = Home(faq._access.workspace.root)
     with (
         FileLock(home.root / "push.lock"),
         pytest.raises(HomeBusyError, match="another process pushes from the home"),

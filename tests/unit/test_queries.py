@@ -247,7 +247,6 @@ class TestOfAnyDatabase:
         assert "secret" not in first
 
     def test_names_of_columns_are_quoted_as_the_database_does(self, monkeypatch):
-        pytest.importorskip("sqlalchemy.dialects.mysql")
         from sqlalchemy.dialects.mysql.base import MySQLDialect
 
         mysql = QueryReader("sql:mysql://host/db", QUERY)

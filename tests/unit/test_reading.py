@@ -77,7 +77,7 @@ class TestFormats:
         assert list(DocumentReader([name]).texts()) == ["one", "", "two", "three"]
 
     def test_parquet(self, tmp_path):
-        pa = pytest.importorskip("pyarrow")
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         rows = [{"id": str(row["id"]), **{k: row[k] for k in ("text", "lang")}} for row in ROWS]
@@ -90,7 +90,7 @@ class TestFormats:
         import datetime
         import decimal
 
-        pa = pytest.importorskip("pyarrow")
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         columns = {
@@ -115,7 +115,7 @@ class TestFormats:
         assert "the field 'bytes' of type binary has an unsupported value" in str(problems[0])
 
     def test_packed_parquet_and_a_blank_line_in_a_table(self, tmp_path):
-        pa = pytest.importorskip("pyarrow")
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         rows = [{"id": str(row["id"]), **{k: row[k] for k in ("text", "lang")}} for row in ROWS]
@@ -125,7 +125,7 @@ class TestFormats:
         assert read(write(tmp_path / "x.csv", "id,text\n\n1,a\n\n")) == [("1", "a", {})]
 
     def test_parquet_of_uuids(self, tmp_path):
-        pa = pytest.importorskip("pyarrow")
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         storage = pa.array([bytes(16)], pa.binary(16))

@@ -109,8 +109,8 @@ class TestRerank:
             assert (places[0][0], places[-1][1]) == (0, len(text))
             assert all(begin < end_before for (_, end_before), (begin, _) in pairwise(places))
 
-    def test_damaged_files_of_words_cost_the_words(self, many, caplog):
-        [meta] = many._access.folder.glob("*/words/meta.json")
+    def test_damaged_files_of_words_cost_the_words(self, home, many, caplog):
+        [meta] = home.root.glob("collections/*/*/words/meta.json")
         meta.write_bytes(b" " * meta.stat().st_size)
         found = many.search(QUERY, k=3, mode="dense", rerank=True)
         assert [hit.score for hit in found] == pytest.approx([h.cosine / 3.25 for h in found])

@@ -16,6 +16,7 @@ from gem_index.errors import (
     FingerprintMismatchError,
     InputError,
 )
+from stored import execute
 
 QUERY = "open a bank account"
 TWO = {
@@ -149,8 +150,7 @@ class TestCollection:
         home.vectors.remove("tiny")
 
     def test_stored_components_that_changed_are_told(self, home, two):
-        with home._workspace.database.writing() as connection:
-            connection.exec_driver_sql("UPDATE model_parts SET weight = 0.5 WHERE weight = 0.25")
+        execute(home, "UPDATE model_parts SET weight = 0.5 WHERE weight = 0.25")
         with pytest.raises(CorruptionError, match="are not those that were fitted"):
             Home(home.root).collection("two").search(QUERY)
 
@@ -220,8 +220,7 @@ def test_a_model_of_several_is_kept_under_a_name(home):
     assert [part["weight"] for part in record.config["encoders"]] == [1.0, 0.25]
     assert (record.name, record.vectors, record.sentences) == ("both", "tiny, tiny", 60)
     home.models.remove("both")
-    with home._workspace.database.reading() as connection:
-        assert not connection.exec_driver_sql("SELECT * FROM model_parts").all()
+    assert not execute(home, "SELECT * FROM model_parts")
 
 
 class TestProvider:

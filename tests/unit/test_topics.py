@@ -10,9 +10,6 @@ import pytest
 from gem_index import Document
 from gem_index.errors import InputError, MissingExtraError
 
-pytest.importorskip("sklearn")  # an extra
-pytest.importorskip("matplotlib")
-
 KINDS = {
     "visas": ["renew", "visa", "permit", "residence", "office"],
     "money": ["bank", "account", "loan", "card", "transfer"],

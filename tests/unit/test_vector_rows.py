@@ -11,6 +11,7 @@ import pytest
 from gem_index import Document
 from gem_index.errors import CorruptionError
 from gem_index.index.rows import RowsWriter, VectorRows, continued, numbered, rows_digest
+from stored import execute
 from tests.brute_force import assert_exact
 
 
@@ -172,16 +173,14 @@ class TestSnapshots:
         assert_exact(home.collection("c"), truth)
 
     def test_a_snapshot_of_an_earlier_version_is_read_and_replaced(self, home, made):
-        from sqlalchemy import text
-
         [path] = rows_of(home)
         path.unlink()
         path.parent.rmdir()
-        with made._access.workspace.database.writing() as connection:
-            files = json.loads(connection.scalar(text("SELECT files FROM snapshots")))
-            kept = {name: entry for name, entry in files.items() if not name.startswith("rows/")}
-            assert len(kept) == len(files) - 1
-            connection.execute(text("UPDATE snapshots SET files = :f"), {"f": json.dumps(kept)})
+        [(stored,)] = execute(home, "SELECT files FROM snapshots")
+        files = json.loads(stored)
+        kept = {name: entry for name, entry in files.items() if not name.startswith("rows/")}
+        assert len(kept) == len(files) - 1
+        execute(home, "UPDATE snapshots SET files = ?", json.dumps(kept))
         again = type(home)(home.root).collection("c")
         truth = {document.id: document for document in again.documents()}
         assert_exact(again, truth)

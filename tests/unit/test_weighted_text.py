@@ -115,11 +115,13 @@ class TestVector:
         one = WeightedText(TEXT, [(41, 7.0)])
         np.testing.assert_allclose(encoder.encode([one]), encoder.encode([str(TEXT)]), atol=1e-6)
 
+    SINGLE = GemEncoder(open_vectors("wordllama"), GemConfig(n_removed=3))
+    ENCODERS = (SINGLE, CombinedEncoder([SINGLE, SINGLE], [1, 0.5]))
+
     @given(weight=st.floats(0.01, 100))
     def test_shares_add_up_to_the_cosine(self, weight):
-        single = GemEncoder(open_vectors("wordllama"), GemConfig(n_removed=3))
         text = WeightedText(TEXT, [(21, weight), (20, 1.0)])
-        for encoder in (single, CombinedEncoder([single, single], [1, 0.5])):
+        for encoder in self.ENCODERS:
             match = encoder.explain_match(QUERY, text)
             assert match.cosine == pytest.approx(encoder.similarity(QUERY, text), abs=1e-6)
             assert sum(word.share for word in match.second_words) == pytest.approx(match.cosine)

@@ -1,4 +1,4 @@
-"""Collections to look at, a server of them, and a browser."""
+"""Collections to look at, a server of them, and a browser; imported too where Playwright is not installed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import os
 import shutil
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from gem_index import Document, Home
-from page_visit import FAQ, HOSTILE, Visit, name_of
-from server_process import ServerProcess
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
 
@@ -18,6 +15,8 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin
 @pytest.fixture(scope="session")
 def home(tmp_path_factory):
     """Collections that tests only read: small, empty, hostile and large."""
+    from page_visit import FAQ, HOSTILE, name_of
+
     home = Home(tmp_path_factory.mktemp("page") / "home")
     home.create_collection("faq").ingest(FAQ)
     home.create_collection("empty")
@@ -52,12 +51,16 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(home):
+    from server_process import ServerProcess
+
     with ServerProcess(home.root) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def browser():
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         options = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = playwright.chromium.launch(executable_path=BROWSER, args=options)
@@ -67,6 +70,8 @@ def browser():
 
 @pytest.fixture
 def visit(browser, server):
+    from page_visit import Visit
+
     visit = Visit(browser, server)
     yield visit
     visit.end()

