@@ -96,9 +96,8 @@ def build(levels: dict[str, list[str]]) -> list[Path]:
     ffi = FFI()
     ffi.cdef((_KERNELS / "c" / "kernels.h").read_text())
     ffi.set_source("gem_index.kernels._declarations", None)
-    written = declarations.with_suffix(
-        f".{os.getpid()}"
-    )  # another build of this checkout may read the old file
+    # another build of this checkout may read the old file
+    written = declarations.with_suffix(f".{os.getpid()}")
     ffi.emit_python_code(str(written))
     written.replace(declarations)
     return [*built, declarations]
