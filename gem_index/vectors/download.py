@@ -205,11 +205,11 @@ def _fetch(file: RemoteFile, partial: _PartialFile, progress: ByteProgress | Non
         if partial.tag:
             request.add_header("If-Range", partial.tag)
     try:
-        answer = _OPENER.open(request, timeout=_TIMEOUT)
+        answer = _answer(request)
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise
-        error.close()  # the server has no more bytes: the file is complete, or it is another file
+        # the server has no more bytes: the file is complete, or it is another file
         if file.size == have or error.headers.get("Content-Range") == f"bytes */{have}":
             return
         partial.forget()
@@ -250,6 +250,15 @@ def _fetch(file: RemoteFile, partial: _PartialFile, progress: ByteProgress | Non
             raise http.client.IncompleteRead(b"", max(expected - have, 0))
 
 
+def _answer(request: urllib.request.Request) -> Any:
+    """Return a server's answer; one that is an error has closed its connection, wherever it is caught."""
+    try:
+        return _OPENER.open(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+
+
 def _check_space(folder: Path, needed: int, address: str) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
@@ -265,7 +274,7 @@ def expected_size_and_hash(address: str) -> tuple[int, str] | None:
     pointer = address.replace("/resolve/", "/raw/", 1)
     request = urllib.request.Request(pointer, headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
     try:
-        with _OPENER.open(request, timeout=_TIMEOUT) as answer:
+        with _answer(request) as answer:
             text = answer.read(1024).decode(errors="replace")
     except (OSError, http.client.HTTPException):
         return None  # the download itself will report the problem
@@ -277,7 +286,7 @@ def hub_folder(address: str) -> str:
     """Return the folder of a hub model's table according to its ``modules.json``; empty for the root folder."""
     request = urllib.request.Request(f"{address}/modules.json", headers={"User-Agent": "gem-index"})  # noqa: S310 - made of the hub's address
     try:
-        with _OPENER.open(request, timeout=_TIMEOUT) as answer:
+        with _answer(request) as answer:
             modules = read_json(answer.read(1 << 16), address)
         path = str(modules[0]["path"])
     except (OSError, http.client.HTTPException, InputError, LookupError, TypeError):
