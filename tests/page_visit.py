@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from gem_index import Document
 
-expect.set_options(timeout=20_000)  # two workers test at once, each with a browser and a server
+# browsers and servers of two workers run beside other steps of CI
+expect.set_options(timeout=60_000)
 
 FAQ = [
     Document(id="1", text="How do I renew a passport?", metadata={"lang": "en", "year": 2020}),
@@ -51,7 +52,7 @@ class Visit:
 
     def __init__(self, browser, server, **options):
         self.context = browser.new_context(viewport={"width": 1100, "height": 800}, **options)
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(60_000)
         self.page = self.context.new_page()
         self.url = server.url
         self.said: list[str] = []
