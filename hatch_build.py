@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ try:
 except ImportError:  # run as a command
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
-_KERNELS = Path(__file__).parent / "gem_index" / "kernels"
+_ROOT = Path(__file__).parent
+_KERNELS = _ROOT / "gem_index" / "kernels"
 
 _FLAGS = [
     "-std=gnu11",
@@ -74,9 +76,8 @@ def build(levels: dict[str, list[str]]) -> list[Path]:
     compiler = find_compiler() or [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined"]
     sources = sorted(map(str, (_KERNELS / "c").glob("*.c")))
 
-    def compile_level(level: str) -> Path:
-        out = _KERNELS / f"kernels-{level}.so"
-        new = out.with_suffix(f".{os.getpid()}")  # a process may run the old file
+    def compile_level(level: str, folder: Path) -> Path:
+        new = folder / f"kernels-{level}.so"
         flags = [*_FLAGS, *_SAME_BITS, *levels[level]]
         if level != "debug" and sys.platform == "linux":
             flags.append("-s")  # Zig adds a megabyte of what debuggers read
@@ -88,19 +89,21 @@ def build(levels: dict[str, list[str]]) -> list[Path]:
                 "Clang 12 or newer: install one (on Debian: apt install gcc libc6-dev) and name it by CC=..., or "
                 "pip install ziglang and set CC='python -m ziglang cc'"
             )
-        return new.replace(out)
+        return new
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(compile_level, levels))
-    declarations = _KERNELS / "_declarations.py"
-    ffi = FFI()
-    ffi.cdef((_KERNELS / "c" / "kernels.h").read_text())
-    ffi.set_source("gem_index.kernels._declarations", None)
-    # another build of this checkout may read the old file
-    written = declarations.with_suffix(f".{os.getpid()}")
-    ffi.emit_python_code(str(written))
-    written.replace(declarations)
-    return [*built, declarations]
+    # made elsewhere and put in place at once: a process may run the old files, another build pack them
+    with (
+        tempfile.TemporaryDirectory(prefix=".kernels-", dir=_ROOT) as name,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        folder = Path(name)
+        made = list(pool.map(lambda level: compile_level(level, folder), levels))
+        ffi = FFI()
+        ffi.cdef((_KERNELS / "c" / "kernels.h").read_text())
+        ffi.set_source("gem_index.kernels._declarations", None)
+        made.append(folder / "_declarations.py")
+        ffi.emit_python_code(str(made[-1]))
+        return [path.replace(_KERNELS / path.name) for path in made]
 
 
 def levels_of_this_machine() -> dict[str, list[str]]:
