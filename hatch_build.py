@@ -36,7 +36,6 @@ _FLAGS = [
     "-funroll-loops",
     "-fPIC",
     "-shared",
-    "-fvisibility=default",
     "-Wall",
     "-Wextra",
 ]
@@ -82,10 +81,14 @@ def build(levels: dict[str, list[str]]) -> list[Path]:
         if level != "debug" and sys.platform == "linux":
             flags.append("-s")  # Zig adds a megabyte of what debuggers read
         command = [*compiler, *flags, "-o", str(new), *sources, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            problem = done.stderr if done.returncode else ""
+        except OSError as error:
+            problem = str(error)
+        if problem:
             raise SystemExit(
-                f"{done.stderr}\nthe kernels did not compile with {shlex.join(compiler)} (above); expected GCC 9, "
+                f"{problem}\nthe kernels did not compile with {shlex.join(compiler)} (above); expected GCC 9, "
                 "Clang 12 or newer: install one (on Debian: apt install gcc libc6-dev) and name it by CC=..., or "
                 "pip install ziglang and set CC='python -m ziglang cc'"
             )

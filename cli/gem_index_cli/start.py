@@ -14,9 +14,8 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Import the commands and run one."""
-    atexit.register(
-        gc.freeze
-    )  # else the end looks for garbage among all modules: a sixth of a search
+    # else the end looks for garbage among all modules: a sixth of a search
+    atexit.register(gc.freeze)
     try:
         from gem_index_cli.main import main as run_command
 

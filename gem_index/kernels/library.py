@@ -30,7 +30,9 @@ except ModuleNotFoundError as error:
         "run 'pip install -e .' in the checkout"
     ) from error
 
-_LEVELS = {4: "x86-64-v4", 3: "x86-64-v3"}
+_LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "baseline": 0, "debug": 0}
+"""The levels, the best first, and what ``best_level`` of the kernels says at least where they run."""
+
 _TYPES: dict[np.dtype[Any], Any] = {
     np.dtype(dtype): ffi.typeof(f"{name}[]")
     for name, dtype in {
@@ -54,22 +56,18 @@ def path_of(name: str) -> Path:
 
 def open_kernels() -> tuple[str, Any]:
     """Return the level of the kernels that this process runs, and the library that holds them."""
-    named = load_settings().kernels
-    if named is not None:
-        if not path_of(named).exists():
-            built = sorted(
-                path.stem.removeprefix("kernels-")
-                for path in path_of("").parent.glob("kernels-*.so")
-            )
-            raise ConfigError(
-                f"GEM_INDEX_KERNELS is {named}; expected one that is built here: {', '.join(built)}"
-            )
-        return named, ffi.dlopen(str(path_of(named)))
-    baseline = ffi.dlopen(str(path_of("baseline")))
-    best = _LEVELS.get(baseline.best_level())
-    if best is None or not path_of(best).exists():
-        return "baseline", baseline
-    return best, ffi.dlopen(str(path_of(best)))
+    baseline = ffi.dlopen(str(path_of("baseline")))  # has a name: its functions do not keep it open
+    reached = baseline.best_level()
+    usable = [
+        name for name, least in _LEVELS.items() if least <= reached and path_of(name).exists()
+    ]
+    named = load_settings().kernels or usable[0]
+    if named not in usable:
+        raise ConfigError(
+            f"GEM_INDEX_KERNELS is {named}; expected one that is built here and that this processor runs: "
+            f"{', '.join(usable)}"
+        )
+    return named, ffi.dlopen(str(path_of(named)))
 
 
 level, kernels = open_kernels()

@@ -60,14 +60,15 @@ def test_the_level_is_what_the_processor_says():
     least = 1 if platform.machine() == "x86_64" else 0
     levels = {4: {"avx512f", "avx512vl", "avx512bw"}, 3: {"avx2", "fma", "bmi2"}, least: set()}
     expected = next(level for level, needed in levels.items() if needed <= set(words))
-    assert library.ffi.dlopen(str(library.path_of("baseline"))).best_level() == expected
+    baseline = library.ffi.dlopen(str(library.path_of("baseline")))
+    assert baseline.best_level() == expected
 
 
 @pytest.mark.parametrize(
     ("level", "message"),
     [
         ("x86-64-v2", "GEM_INDEX_KERNELS is 'x86-64-v2'; expected baseline, x86-64-v3, x86-64-v4 or debug"),
-        ("debug", "GEM_INDEX_KERNELS is debug; expected one that is built here: "),
+        ("debug", "GEM_INDEX_KERNELS is debug; expected one that is built here and that this processor runs: "),
     ],
 )  # fmt: skip
 def test_a_level_that_is_not_there(level, message, monkeypatch, tmp_path):
@@ -79,6 +80,13 @@ def test_a_level_that_is_not_there(level, message, monkeypatch, tmp_path):
     with pytest.raises(library.ConfigError) as caught:
         library.open_kernels()
     assert str(caught.value).startswith(message)
+
+
+def test_a_level_that_the_processor_does_not_run(monkeypatch):
+    monkeypatch.setenv("GEM_INDEX_KERNELS", "x86-64-v3")
+    monkeypatch.setitem(library._LEVELS, "x86-64-v3", 9)
+    with pytest.raises(library.ConfigError, match="that this processor runs: .*baseline"):
+        library.open_kernels()
 
 
 def test_an_array_of_another_type_is_refused():
@@ -125,6 +133,23 @@ def test_exponentials_are_those_of_mathematics():
     np.testing.assert_allclose(weights[1::2, 0][clear], exact[clear], rtol=1e-11)
 
 
+NO_ROOM = """
+import resource
+import numpy as np
+from gem_index.kernels.fits import symmetric_eigen
+
+n = 2500
+matrix = np.eye(n)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + matrix.nbytes + matrix.nbytes // 2  # room for the result, not for the scratch arrays
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    symmetric_eigen(matrix)
+except MemoryError as error:
+    print(error)
+"""
+
+
 def test_scratch_arrays_that_memory_has_no_room_for():
-    with pytest.raises(MemoryError, match="scratch arrays"):
-        library.succeed(-1)
+    done = run(None, "-c", NO_ROOM)
+    assert done.stdout == "no memory is left for the scratch arrays of a kernel\n", done.stderr
