@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     __version__: str
 
     from gem_index.collection import Collection
-    from gem_index.collection.corpus_results import (
+    from gem_index.collection.corpus.drift import Drift
+    from gem_index.collection.corpus.results import (
         DocumentMap,
         DuplicateGroup,
         DuplicateGroups,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         TopicMapPoint,
         Topics,
     )
-    from gem_index.collection.drift import Drift
     from gem_index.collection.results import (
         CollectionStatus,
         DeleteReport,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
     )
-    from gem_index.collection.shard_plan import ShardPlan
+    from gem_index.collection.write.shard_plan import ShardPlan
     from gem_index.cutting import Cutting, Piece
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
@@ -85,10 +85,10 @@ _HOMES = {
     "CorpusStatistics": "gem_index.gem.components",
     "DeleteReport": "gem_index.collection.results",
     "Document": "gem_index.documents",
-    "DocumentMap": "gem_index.collection.corpus_results",
-    "Drift": "gem_index.collection.drift",
-    "DuplicateGroup": "gem_index.collection.corpus_results",
-    "DuplicateGroups": "gem_index.collection.corpus_results",
+    "DocumentMap": "gem_index.collection.corpus.results",
+    "Drift": "gem_index.collection.corpus.drift",
+    "DuplicateGroup": "gem_index.collection.corpus.results",
+    "DuplicateGroups": "gem_index.collection.corpus.results",
     "EmbeddingProvider": "gem_index.gem.provider",
     "EncoderChoice": "gem_index.home.opening",
     "Explanation": "gem_index.gem.encoder",
@@ -103,7 +103,7 @@ _HOMES = {
     "KeyLibrary": "gem_index.home.key_library",
     "KeyRecord": "gem_index.store.keys",
     "KeyedVectorsLike": "gem_index.vectors.formats.gensim",
-    "MapColours": "gem_index.collection.corpus_results",
+    "MapColours": "gem_index.collection.corpus.results",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
@@ -123,17 +123,17 @@ _HOMES = {
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
-    "ShardPlan": "gem_index.collection.shard_plan",
+    "ShardPlan": "gem_index.collection.write.shard_plan",
     "SourceOptions": "gem_index.vectors.options",
     "Target": "gem_index.targets",
     "TargetDocument": "gem_index.targets",
     "TargetSchema": "gem_index.targets",
     "TargetTable": "gem_index.targets",
     "TargetUrl": "gem_index.targets",
-    "Topic": "gem_index.collection.corpus_results",
-    "TopicExample": "gem_index.collection.corpus_results",
-    "TopicMapPoint": "gem_index.collection.corpus_results",
-    "Topics": "gem_index.collection.corpus_results",
+    "Topic": "gem_index.collection.corpus.results",
+    "TopicExample": "gem_index.collection.corpus.results",
+    "TopicMapPoint": "gem_index.collection.corpus.results",
+    "Topics": "gem_index.collection.corpus.results",
     "TokenBatch": "gem_index.gem.batches",
     "VectorInfo": "gem_index.home.vector_library",
     "VectorLibrary": "gem_index.home.vector_library",

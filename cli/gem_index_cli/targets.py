@@ -140,8 +140,8 @@ def embed(
 
     Batches before a bad record are stored; run it again with the mended files.
     """
-    from gem_index.collection.embedding import embed_into
-    from gem_index.collection.sending import PushOptions
+    from gem_index.collection.push.embedding import embed_into
+    from gem_index.collection.push.sending import PushOptions
 
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     if cluster.scheduler is not None:

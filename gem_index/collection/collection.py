@@ -8,11 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.answering import answer, answer_all, answer_reranked, neighbours_of
-from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
-from gem_index.collection.drift import Drift, drift_of
-from gem_index.collection.near import NEAR
+from gem_index.collection.corpus.drift import Drift, drift_of
+from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColours, Topics
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -21,9 +18,12 @@ from gem_index.collection.results import (
     PushReport,
     SearchResults,
 )
-from gem_index.collection.searching import Query, SearchRequest
-from gem_index.collection.shard_plan import MakeShards
-from gem_index.collection.status import status_of
+from gem_index.collection.search.answer import answer, answer_all, answer_reranked, neighbours_of
+from gem_index.collection.search.modes import Query, SearchRequest
+from gem_index.collection.search.near import NEAR
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.status import status_of
+from gem_index.collection.write.shard_plan import MakeShards
 from gem_index.cutting import Cutting
 from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
@@ -141,8 +141,8 @@ class Collection:
             If another process keeps writing for too long.
         """
         kept = self.reading
-        from gem_index.collection.sources import parts_of
-        from gem_index.collection.writing import shorten_tail, upsert
+        from gem_index.collection.write.intake import parts_of
+        from gem_index.collection.write.writing import shorten_tail, upsert
 
         parts = parts_of(
             documents,
@@ -179,7 +179,7 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        from gem_index.collection.writing import delete
+        from gem_index.collection.write.writing import delete
 
         return delete(self._access, ids, where)
 
@@ -213,7 +213,7 @@ class Collection:
         ConfigError
             If the encoder is not a fit of the collection's.
         """
-        from gem_index.collection.adopting import adopt
+        from gem_index.collection.write.adopting import adopt
 
         with reporting(progress, "store") as show:
             return adopt(self._access, encoder, documents, make_shards, reading, show)
@@ -229,27 +229,27 @@ class Collection:
         InputError
             If there are no documents.
         """
-        from gem_index.collection.writing import refit
+        from gem_index.collection.write.writing import refit
 
         with reporting(progress, "fit") as show:
             refit(self._access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
-        from gem_index.collection.writing import compact
+        from gem_index.collection.write.writing import compact
 
         with reporting(progress, "encode") as show:
             compact(self._access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
-        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.exports`.
+        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.write.exports`.
 
         Returns
         -------
         int
             How many documents it holds.
         """
-        from gem_index.collection.exports import write_export
+        from gem_index.collection.write.exports import write_export
 
         with self._access.reading() as rows, reporting(progress, "export") as show:
             encoder = self._access.encoder(rows)
@@ -298,8 +298,8 @@ class Collection:
             If the package for the database is not installed.
         """
         # Imported here because a process that searches does not push.
-        from gem_index.collection.pushing import push
-        from gem_index.collection.sending import PushOptions
+        from gem_index.collection.push.pushing import push
+        from gem_index.collection.push.sending import PushOptions
 
         options = PushOptions(
             full=full,
@@ -531,7 +531,7 @@ class Collection:
             If the filter is not of the documented form.
         """
         # Imported here because a process that searches does not compare all pairs.
-        from gem_index.collection.duplicates import duplicates_of
+        from gem_index.collection.corpus.duplicates import duplicates_of
 
         with reporting(progress, "read") as show:
             return duplicates_of(self._access, threshold, where, show)
@@ -571,14 +571,14 @@ class Collection:
             If scikit-learn is not installed.
         """
         # Imported here because a process that searches does not look for topics.
-        from gem_index.collection.topics import topics_of
+        from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
             return topics_of(self._access, n, where, show)
 
     def document_map(self) -> DocumentMap | None:
         """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
-        from gem_index.collection.document_map import kept_map
+        from gem_index.collection.corpus.document_map import kept_map
 
         return kept_map(self._access)
 
@@ -591,7 +591,7 @@ class Collection:
         name : str
             A field; one that no document has gives a single group.
         """
-        from gem_index.collection.document_map import colours_of
+        from gem_index.collection.corpus.document_map import colours_of
 
         return colours_of(self._access, made, name)
 
@@ -614,7 +614,7 @@ class Collection:
         MissingExtraError
             If openTSNE is not installed.
         """
-        from gem_index.collection.document_map import make_map
+        from gem_index.collection.corpus.document_map import make_map
 
         with reporting(progress, "read") as show:
             return make_map(self._access, show)
@@ -698,7 +698,7 @@ class Collection:
         list of Problem
             Empty when all is well.
         """
-        from gem_index.collection.verification import problems_of
+        from gem_index.collection.write.verification import problems_of
 
         return problems_of(self._access, fix)
 

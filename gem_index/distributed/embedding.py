@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.embedding import fill_table, finish_table, open_table
+from gem_index.collection.push.embedding import fill_table, finish_table, open_table
+from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
-from gem_index.collection.sending import PushOptions
 from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of

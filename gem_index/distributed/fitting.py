@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gem_index.collection import Collection
-from gem_index.collection.access import CollectionAccess
 from gem_index.collection.collection import Documents
 from gem_index.collection.results import CollectionStatus, IngestReport, Problem
+from gem_index.collection.state.access import CollectionAccess
 from gem_index.cutting import Cutting
 from gem_index.errors import (
     GemIndexError,
@@ -35,8 +35,8 @@ from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
 
 if TYPE_CHECKING:
-    from gem_index.collection.building import CollectionChoice
-    from gem_index.collection.sources import Part
+    from gem_index.collection.write.building import CollectionChoice
+    from gem_index.collection.write.intake import Part
     from gem_index.reading import DocumentReader
 
 __all__ = ["Home"]
@@ -169,7 +169,7 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, another configuration, or other pieces, than those given.
         """
-        from gem_index.collection import building
+        from gem_index.collection.write import building
         from gem_index.home.registration import register_paths
 
         choice = building.CollectionChoice(
@@ -279,9 +279,9 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        from gem_index.collection import building
-        from gem_index.collection.sources import parts_of
-        from gem_index.collection.writing import upsert
+        from gem_index.collection.write import building
+        from gem_index.collection.write.intake import parts_of
+        from gem_index.collection.write.writing import upsert
         from gem_index.reading import LINE, DocumentReader, Inputs
 
         parts = parts_of(documents, id=id, text=text, metadata=metadata)
@@ -318,8 +318,8 @@ class Home:
         reading: DocumentReader | None,
         progress: Progress | None,
     ) -> IngestReport:
-        from gem_index.collection import building
-        from gem_index.collection.sources import check_any
+        from gem_index.collection.write import building
+        from gem_index.collection.write.intake import check_any
         from gem_index.home.registration import register_paths
 
         with register_paths(self._workspace, self.vectors, choice.specs) as specs:
@@ -403,8 +403,8 @@ class Home:
         NotIndexedError
             If the documents are stored and searched, but indexing them failed.
         """
-        from gem_index.collection.building import as_not_indexed
-        from gem_index.collection.exports import import_documents, read_export
+        from gem_index.collection.write.building import as_not_indexed
+        from gem_index.collection.write.exports import import_documents, read_export
 
         export = read_export(user_path(path))
         name = check_name("collection", name or export.name)
@@ -483,7 +483,7 @@ def _finish(
     progress: Progress | None,
 ) -> IngestReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
-    from gem_index.collection import building
+    from gem_index.collection.write import building
 
     with building.as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.models import open_vectors
 from gem_index.collection.results import Problem
+from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.home.registration import find_users, registered_sources

@@ -26,8 +26,8 @@ import numpy as np
 import pytest
 
 from gem_index.collection.collection import Collection
-from gem_index.collection.embedding import embed_into
-from gem_index.collection.sending import PushOptions
+from gem_index.collection.push.embedding import embed_into
+from gem_index.collection.push.sending import PushOptions
 from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError

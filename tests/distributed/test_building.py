@@ -12,7 +12,7 @@ from cluster_inputs import sentences, write_inputs
 from cluster_processes import killing, wait_for
 from distributed import Client, LocalCluster
 from gem_index import Collection, Cutting, Document, GemEncoder
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed import PartitionOptions, build_shards, connected, sharding
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.manifest import MANIFEST
@@ -130,7 +130,7 @@ def test_shards_become_the_files_of_one_machine(client, home, tmp_path, monkeypa
 def test_shards_that_are_there_are_not_made_again(client, inputs, home, monkeypatch, tmp_path):
     parts = tmp_path / "shared"
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        patch.setattr("gem_index.collection.write.adopting.upsert", lambda *_, **__: fail())
         with pytest.raises(OSError, match="No space"):
             build_shards(client, home, "faq", inputs, parts=parts)
     shard = parts / "shard-00000.zip"
@@ -191,7 +191,7 @@ def test_a_part_that_is_damaged_between_runs_is_made_again(
     client, inputs, home, monkeypatch, damage
 ):
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        patch.setattr("gem_index.collection.write.adopting.upsert", lambda *_, **__: fail())
         with pytest.raises(OSError, match="No space"):
             build_shards(client, home, "faq", inputs)
     path = home.root / "parts" / "faq" / "part-00001.parquet"
@@ -244,7 +244,7 @@ def test_a_build_that_was_killed_before_it_was_published(client, inputs, home, m
 
 def test_collections_whose_names_are_alike(client, inputs, home, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.adopting.upsert", lambda *_, **__: fail())
+        patch.setattr("gem_index.collection.write.adopting.upsert", lambda *_, **__: fail())
         with pytest.raises(OSError, match="No space"):
             build_shards(client, home, "faq-fit", inputs)
     build_shards(client, home, "faq", inputs)

@@ -12,8 +12,8 @@ import shared_target
 from cluster_processes import killing
 from distributed import Client, LocalCluster
 from gem_index import Cutting, Document
-from gem_index.collection.embedding import embed_into
-from gem_index.collection.sending import PushOptions
+from gem_index.collection.push.embedding import embed_into
+from gem_index.collection.push.sending import PushOptions
 from gem_index.distributed import PartitionOptions, embed
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.reading import DocumentReader

@@ -43,7 +43,7 @@ STEPS = {
 
 def run(case):
     """Run one step in this process, which must not be used afterwards."""
-    from gem_index.collection import writing
+    from gem_index.collection.write import writing
 
     assert writing._TAIL_LIMIT
     writing._TAIL_LIMIT = 50

@@ -50,7 +50,7 @@ def batch(number):
 
 
 def test_readers_never_see_a_mix_nor_an_older_state(tmp_path, monkeypatch):
-    monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 50)
+    monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 50)
     home = Home(tmp_path / "home")
     collection = home.create_collection("c")
     collection.ingest(batch(0))

@@ -9,8 +9,8 @@ import sys
 from types import ModuleType
 
 from gem_index import Document, Home
-from gem_index.collection import texts as collection_texts
-from gem_index.collection import writing
+from gem_index.collection.state import texts as collection_texts
+from gem_index.collection.write import writing
 from gem_index.index import checkpoint, snapshot
 
 WORDS = [

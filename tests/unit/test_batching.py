@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gem_index import Document
-from gem_index.collection import answering
-from gem_index.collection.batching import Batcher
+from gem_index.collection.search import answer as answering
+from gem_index.collection.state.batching import Batcher
 from gem_index.errors import EmptyTextError
 
 
@@ -120,7 +120,8 @@ def test_a_caller_that_is_interrupted(pool, moment, monkeypatch):
     locks = {2 if moment == "with its answer" else 1: interrupted}  # 0 is given the seat
     made = iter(range(10))
     monkeypatch.setattr(
-        "gem_index.collection.batching.Lock", lambda: locks.get(next(made)) or threading.Lock()
+        "gem_index.collection.state.batching.Lock",
+        lambda: locks.get(next(made)) or threading.Lock(),
     )
     batcher, work = Batcher(1), Work()
     held, answers = occupied(batcher, work, pool, [1, 2, 3])

@@ -9,7 +9,7 @@ import pytest
 
 from brute_force import TEXTS, assert_exact, documents
 from gem_index import Document, GemConfig, Home
-from gem_index.collection import filters
+from gem_index.collection.state import filter_cache as filters
 from gem_index.errors import (
     ConfigError,
     DuplicateIdError,
@@ -136,7 +136,7 @@ class TestIngestAndSearch:
         check()
 
     def test_a_long_tail_becomes_a_snapshot(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 100)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 100)
         truth = {d.id: d for d in documents(80)}
         faq.ingest(truth.values())
         assert faq.status().index.tail == 80
@@ -247,7 +247,7 @@ class TestBuild:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("gem_index.collection.building.refit", cut)
+            patch.setattr("gem_index.collection.write.building.refit", cut)
             with pytest.raises(KeyboardInterrupt):
                 home.build("b", documents(30, begin=60))
         assert home.collection("b").status().documents == 90

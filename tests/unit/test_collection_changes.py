@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.collection import view
-from gem_index.collection import writing as module
-from gem_index.collection.building import use_index
+from gem_index.collection.state import view
+from gem_index.collection.write import writing as module
+from gem_index.collection.write.building import use_index
 from gem_index.errors import FilterError, GemIndexError
 from gem_index.index import snapshot
 from gem_index.index.lexical import LexicalIndex

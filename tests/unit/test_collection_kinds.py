@@ -5,7 +5,7 @@ import pytest
 
 from brute_force import TEXTS, assert_exact, documents, exact
 from gem_index import Document
-from gem_index.collection.building import use_index
+from gem_index.collection.write.building import use_index
 from gem_index.errors import (
     ConfigError,
     InputError,
@@ -17,8 +17,8 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", ["flat", "rabitq", "sq8", "ivf", "hnsw", "PQ8x4", "PCA8,SQ8"])
     def test_follows_every_change(self, home, vectors_folder, kind, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 30)
-        monkeypatch.setattr("gem_index.collection.view._ENCODED_AT_ONCE", 20)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.state.view._ENCODED_AT_ONCE", 20)
         truth = {document.id: document for document in documents(400)}
         home.build("c", truth.values(), vectors=str(vectors_folder), index=kind, prior=1000)
         collection = home.collection("c")
@@ -45,7 +45,7 @@ class TestKinds:
         assert_exact(collection, truth)
 
     def test_a_snapshot_grows_without_encoding_what_it_holds(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         faq.ingest(documents(100))
         before = faq.status().index.snapshot
         from gem_index.gem.encoder import GemEncoder
@@ -66,7 +66,7 @@ class TestKinds:
         )
 
     def test_an_index_of_another_kind_is_made_of_all_texts(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         truth = {document.id: document for document in documents(140)}
         assert use_index(faq._access, "sq8")
         faq.ingest(list(truth.values())[:100])
@@ -77,7 +77,7 @@ class TestKinds:
         assert_exact(faq, truth, k=140)  # what the rounded vectors of before would not give
 
     def test_a_damaged_snapshot_is_not_built_upon(self, home, faq, monkeypatch, caplog):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         faq.ingest(documents(100))
         index = next(home.root.rglob("vectors.faiss"))
         content = index.read_bytes()
@@ -108,7 +108,7 @@ class TestKinds:
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 30)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         monkeypatch.setattr(DenseIndex, "write", full)
         assert faq.ingest(documents(100)).added == 100
         assert "was not brought up to date" in caplog.text

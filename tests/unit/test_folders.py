@@ -335,7 +335,7 @@ class TestAgain:
 
     def test_files_are_read_again_by_a_newer_reader(self, faq, folder, conversions, monkeypatch):
         faq.ingest(FolderReader(folder))
-        monkeypatch.setattr("gem_index.collection.sources.READING_VERSION", 999)
+        monkeypatch.setattr("gem_index.collection.write.intake.READING_VERSION", 999)
         assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 3, 0)
         assert len(conversions) == 6
 

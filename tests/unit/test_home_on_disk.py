@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from brute_force import TEXTS, documents
 from gem_index import Home
-from gem_index.collection.filters import FilterCache
+from gem_index.collection.state.filter_cache import FilterCache
 from gem_index.errors import (
     CommitError,
     CorruptionError,
@@ -290,7 +290,7 @@ class TestDroppedMeanwhile:
 
 def test_stored_documents_are_acknowledged_without_the_word_vectors(home, faq, monkeypatch, caplog):
     """The index is brought up to date after the commit: what fails there must not make a document look refused."""
-    monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 5)
+    monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 5)
     for folder in (home.root / "vectors").iterdir():
         shutil.rmtree(folder)
     other = Home(home.root).collection("faq")
@@ -315,7 +315,7 @@ class TestFilterCache:
             assert cache._ids == 5
 
     def test_ids_are_bounded(self, home, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.filters._MOST_IDS", 12)
+        monkeypatch.setattr("gem_index.collection.state.filter_cache._MOST_IDS", 12)
         faq.ingest(documents(5))
         with home._workspace.database.reading() as connection:
             repository = DocumentRepository(connection, faq._access.id)
@@ -514,7 +514,7 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.writing.upsert", interrupted)
+        patch.setattr("gem_index.collection.write.writing.upsert", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             home.build("new", documents(3), vectors=str(vectors_folder))
     assert not getattr(caught.value, "__notes__", [])

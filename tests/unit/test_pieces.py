@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index import Cutting, Document, Home
-from gem_index.collection import embedding
-from gem_index.collection.embedding import embed_into
-from gem_index.collection.sending import PushOptions
+from gem_index.collection.push import embedding
+from gem_index.collection.push.embedding import embed_into
+from gem_index.collection.push.sending import PushOptions
 from gem_index.cutting import Piece
 from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
@@ -338,7 +338,7 @@ class TestCollection:
         assert not cut.verify()
 
     def test_drift_compares_with_what_a_refit_would_fit(self, cut):
-        from gem_index.collection.drift import measure_drift
+        from gem_index.collection.corpus.drift import measure_drift
 
         cut.ingest([Document(id="new", text=long_text("Rivers carry water to the sea. " * 30))])
         before, drift = cut.encoder, cut.drift()

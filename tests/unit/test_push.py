@@ -9,8 +9,8 @@ import pytest
 from filelock import FileLock
 
 from gem_index import Document, TargetUrl
-from gem_index.collection.embedding import embed_into
-from gem_index.collection.sending import PushOptions
+from gem_index.collection.push.embedding import embed_into
+from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import (
     ConfigError,
     FingerprintMismatchError,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemEncoder, Home
-from gem_index.collection import texts
-from gem_index.collection.building import use_index
+from gem_index.collection.state import texts
+from gem_index.collection.write.building import use_index
 from gem_index.index import checkpoint
 
 TEXTS = [f"how do I renew visa number {i} at the {word} bank" for i in range(50) for word in "ab"]

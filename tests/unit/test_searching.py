@@ -8,12 +8,12 @@ import pytest
 
 from brute_force import TEXTS, documents, words_scores
 from gem_index import Document, Home
-from gem_index.collection import searching
-from gem_index.collection import writing as module
-from gem_index.collection.answering import RERANKED
-from gem_index.collection.building import use_index
-from gem_index.collection.passages import passages_of
-from gem_index.collection.searching import SearchRequest
+from gem_index.collection.search import modes as searching
+from gem_index.collection.search.answer import RERANKED
+from gem_index.collection.search.modes import SearchRequest
+from gem_index.collection.search.passages import passages_of
+from gem_index.collection.write import writing as module
+from gem_index.collection.write.building import use_index
 from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks

@@ -8,8 +8,8 @@ import pytest
 
 from brute_force import documents, words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, Home, open_provider
-from gem_index.collection import refit_checkpoint
-from gem_index.collection.building import use_index
+from gem_index.collection.write import refit_checkpoint
+from gem_index.collection.write.building import use_index
 from gem_index.errors import (
     ConfigError,
     CorruptionError,

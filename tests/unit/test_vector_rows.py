@@ -140,8 +140,8 @@ class TestSnapshots:
 
     @pytest.fixture(autouse=True)
     def _short_tails(self, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 5)
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_SHARE", 0)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 5)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_SHARE", 0)
 
     def test_added_documents_leave_the_old_rows_where_they_are(self, home, made):
         [first] = rows_of(home)

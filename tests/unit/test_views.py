@@ -6,8 +6,8 @@ import pytest
 from brute_force import documents
 from gate import Gate
 from gem_index import Document, Home
-from gem_index.collection import view
-from gem_index.collection.view import ViewCache
+from gem_index.collection.state import view
+from gem_index.collection.state.view import ViewCache
 from gem_index.index.lexical import terms_of
 
 
@@ -152,7 +152,7 @@ class TestWordsOfTheTail:
                 assert faq.search("river bank 3", **asked) == expected
 
     def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
-        monkeypatch.setattr("gem_index.collection.writing._TAIL_LIMIT", 3)
+        monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 3)
         faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         faq.delete(["2"])
         faq.ingest(Document(id=f"n{i}", text="a loan for the school") for i in range(4))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import naive
 from brute_force import words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText, open_vectors
-from gem_index.collection.building import use_index
-from gem_index.collection.exports import read_export
+from gem_index.collection.write.building import use_index
+from gem_index.collection.write.exports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.lexical import terms_of
 from gem_index.reading import DocumentReader

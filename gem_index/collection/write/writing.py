@@ -8,14 +8,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.models import open_unfitted, record_of
-from gem_index.collection.pieces import PieceEncoder
-from gem_index.collection.publish import publish
-from gem_index.collection.refit_checkpoint import RefitCheckpoint
 from gem_index.collection.results import DeleteReport, IngestReport
-from gem_index.collection.sources import Part, Watched, take_in
-from gem_index.collection.texts import CollectionTexts
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import open_unfitted, record_of
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.collection.write.intake import Part, Watched, take_in
+from gem_index.collection.write.publish import publish
+from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import ConfigError, GemIndexError, InputError
 from gem_index.progress import Progress

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.pieces import PieceEncoder
-from gem_index.collection.texts import CollectionTexts
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.texts import CollectionTexts
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting

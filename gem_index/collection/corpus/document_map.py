@@ -14,10 +14,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from gem_index.arrays import F32, F64
-from gem_index.collection.access import CollectionAccess, CollectionRows
-from gem_index.collection.corpus import read_corpus
-from gem_index.collection.corpus_results import DocumentMap, MapColours
-from gem_index.collection.topics import rows_with_words, topics_in
+from gem_index.collection.corpus.corpus import read_corpus
+from gem_index.collection.corpus.results import DocumentMap, MapColours
+from gem_index.collection.corpus.topics import rows_with_words, topics_in
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError, MissingExtraError
 from gem_index.files import publish_directory
 from gem_index.index.dense import spread

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.pieces import index_fingerprint
 from gem_index.collection.results import Problem
-from gem_index.collection.writing import compact
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.piece_encoder import index_fingerprint
+from gem_index.collection.write.writing import compact
 from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
 from gem_index.quoting import quoted

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.collection.access import CollectionRows
-from gem_index.collection.models import open_encoder
+from gem_index.collection.state.access import CollectionRows
+from gem_index.collection.state.models import open_encoder
 from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError

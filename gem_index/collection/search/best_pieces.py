@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
 from gem_index.collection.results import FoundPiece, SearchResult
-from gem_index.collection.searching import SearchRequest
-from gem_index.collection.view import View
+from gem_index.collection.search.modes import SearchRequest
+from gem_index.collection.state.view import View
 from gem_index.cutting import Piece
 from gem_index.index.fusion import fused
 from gem_index.index.lexical import terms_of

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.collection.access import CollectionRows
+from gem_index.collection.state.access import CollectionRows
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError

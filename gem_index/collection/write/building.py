@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.models import open_vectors, record_of
-from gem_index.collection.pieces import expected_pieces
-from gem_index.collection.texts import CollectionTexts
-from gem_index.collection.writing import refit
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import open_vectors, record_of
+from gem_index.collection.state.piece_encoder import expected_pieces
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.collection.write.writing import refit
 from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, NotIndexedError
 from gem_index.gem.combined import CombinedEncoder

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, I32
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.view import StaleStateError, View
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.view import StaleStateError, View
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository

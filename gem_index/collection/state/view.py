@@ -13,8 +13,8 @@ import numpy.typing as npt
 from sqlalchemy import Connection
 
 from gem_index.arrays import I64, Mask
-from gem_index.collection.models import open_encoder
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.state.models import open_encoder
+from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.errors import CorruptionError
 from gem_index.forking import ForkSafeLock, cached_property
 from gem_index.gem.combined import Encoder

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem_index.arrays import F32, I64
-from gem_index.collection.texts import CollectionTexts
+from gem_index.collection.state.texts import CollectionTexts
 from gem_index.cutting import Cutting, Piece
 from gem_index.gem.combined import Encoder
 

@@ -13,15 +13,15 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
 from gem_index.arrays import F32
-from gem_index.collection.access import CollectionAccess, CollectionRows
-from gem_index.collection.best_pieces import with_pieces
-from gem_index.collection.field_filter import FieldFilter
-from gem_index.collection.filters import FilteredDocuments
-from gem_index.collection.passages import rerank_hits
 from gem_index.collection.results import SearchResult, SearchResults
-from gem_index.collection.searching import Hit, Search, SearchRequest, query_vectors
-from gem_index.collection.view import StaleStateError, View
-from gem_index.collection.why import explain_hit
+from gem_index.collection.search.best_pieces import with_pieces
+from gem_index.collection.search.field_filter import FieldFilter
+from gem_index.collection.search.modes import Hit, Search, SearchRequest, query_vectors
+from gem_index.collection.search.passages import rerank_hits
+from gem_index.collection.search.why import explain_hit
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.filter_cache import FilteredDocuments
+from gem_index.collection.state.view import StaleStateError, View
 from gem_index.cutting import Cutting
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError

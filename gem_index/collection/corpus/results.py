@@ -133,7 +133,7 @@ class Topics(list[Topic]):
         MissingExtraError
             If matplotlib, for a picture, is not installed.
         """
-        from gem_index.collection.topic_map import draw_map
+        from gem_index.collection.corpus.topic_map import draw_map
 
         draw_map(self, path)
 

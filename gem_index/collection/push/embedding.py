@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from gem_index.collection.building import NEW_CUTTING
-from gem_index.collection.held_rows import earlier_rows
 from gem_index.collection.piece_rows import piece_of, piece_rows
+from gem_index.collection.push.held_rows import earlier_rows
+from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
-from gem_index.collection.sending import PushOptions, batch_of, send, storable
+from gem_index.collection.write.building import NEW_CUTTING
 from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError

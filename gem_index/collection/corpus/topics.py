@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, I32, I64
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.corpus import Corpus, read_corpus
-from gem_index.collection.corpus_results import Topic, TopicExample, TopicMapPoint, Topics
+from gem_index.collection.corpus.corpus import Corpus, read_corpus
+from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint, Topics
+from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
 from gem_index.index.lexical import terms_of

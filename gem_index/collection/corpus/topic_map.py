@@ -16,7 +16,7 @@ from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
 
 if TYPE_CHECKING:
-    from gem_index.collection.corpus_results import Topics
+    from gem_index.collection.corpus.results import Topics
 
 __all__ = ["draw_map"]
 

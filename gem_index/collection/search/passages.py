@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gem_index.collection.results import FoundPassage, SearchResult
-from gem_index.collection.view import View
+from gem_index.collection.state.view import View
 from gem_index.gem.reranking import cosines
 from gem_index.index.fusion import fused
 from gem_index.text import token_spans

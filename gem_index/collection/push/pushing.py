@@ -21,11 +21,11 @@ import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from gem_index.arrays import F32
-from gem_index.collection.access import CollectionAccess
 from gem_index.collection.piece_rows import PieceRows, left_rows, piece_rows, row_ids, taken_id
+from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
-from gem_index.collection.sending import PushOptions, batch_of, send, storable
-from gem_index.collection.view import View
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.view import View
 from gem_index.errors import (
     FingerprintMismatchError,
     HomeBusyError,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32
-from gem_index.collection.near import NEAR, ROUNDING, check_threshold
-from gem_index.collection.view import View
+from gem_index.collection.search.near import NEAR, ROUNDING, check_threshold
+from gem_index.collection.state.view import View
 from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
 from gem_index.index.fusion import FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from gem_index.collection.access import CollectionAccess
 from gem_index.collection.results import CollectionStatus, IndexStatus
+from gem_index.collection.state.access import CollectionAccess
 from gem_index.gem.config import GemConfig
 
 __all__ = ["status_of"]

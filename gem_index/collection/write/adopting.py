@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.building import as_not_indexed, keep_reading
-from gem_index.collection.models import record_of
-from gem_index.collection.publish import publish
 from gem_index.collection.results import IngestReport
-from gem_index.collection.shard_plan import MakeShards, ShardPlan
-from gem_index.collection.writing import upsert
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import record_of
+from gem_index.collection.write.building import as_not_indexed, keep_reading
+from gem_index.collection.write.publish import publish
+from gem_index.collection.write.shard_plan import MakeShards, ShardPlan
+from gem_index.collection.write.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import make_directory
