@@ -6,10 +6,12 @@ import json
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from gem_index.collection.corpus.drift import Drift, drift_of
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColours, Topics
+from gem_index.collection.near import NEAR
+from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -18,9 +20,7 @@ from gem_index.collection.results import (
     PushReport,
     SearchResults,
 )
-from gem_index.collection.search.answer import answer, answer_all, answer_reranked, neighbours_of
-from gem_index.collection.search.modes import Query, SearchRequest
-from gem_index.collection.search.near import NEAR
+from gem_index.collection.search.answer import answer, answer_all, neighbours_of
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.status import status_of
 from gem_index.collection.write.shard_plan import MakeShards
@@ -357,16 +357,7 @@ class Collection:
         query: Query,
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -376,42 +367,17 @@ class Collection:
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
-        mode : str, optional
-            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``, the default for a
-            text: by both. A vector is searched ``dense``.
-        min_score : float, optional
-            Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
-        fusion : str
-            How ``hybrid`` combines the two: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
-            their ranks; see :mod:`gem_index.index.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
-
-        fingerprint : str, optional
-            The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
-            even if their lengths are equal.
-        rerank : bool
-            Order the best hits of the mode, 100 at least, by meaning, words and best passage together: the score is
-            (c + 2.25 match) / 3.25, where c is 0.7 of the text's cosine and 0.3 of that of its best passage of 20 words,
-            which is the hit's ``passage``. ``min_score`` is held against the mode's own score.
-        why : bool
-            Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
-        collapse : bool or float
-            Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
-            still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
-            orders what is left.
-        pieces : bool
-            Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
-            with its best piece, if the collection's texts are cut.
-        exact : bool
-            Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
-            bits a number, and are within 1e-4 of them.
+        **options
+            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
+            see :class:`~gem_index.results.SearchOptions`.
 
         Returns
         -------
         SearchResults
-            A list of :class:`SearchResult`, best first.
+            A list of :class:`~gem_index.results.SearchResult`, best first.
 
         Raises
         ------
@@ -423,29 +389,14 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(
-            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
-        )
-        if not rerank:
-            return answer(self._access, asked, why)
-        [results] = answer_reranked(self._access, [asked], why)
-        return results
+        return answer(self._access, SearchRequest(query, k, where, **options))
 
     def search_many(
         self,
         queries: Iterable[Query],
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
         """Return the k best documents for each of some queries, all from one state of the collection.
 
@@ -469,14 +420,13 @@ class Collection:
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
-        rest = (k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact)
         requests = []
         for place, query in enumerate(queries, 1):
             try:
-                requests.append(SearchRequest(query, *rest))
+                requests.append(SearchRequest(query, k, where, **options))
             except InputError as error:
                 raise InputError(f"query {place}: {error}") from error
-        return (answer_reranked if rerank else answer_all)(self._access, requests, why)
+        return answer_all(self._access, requests)
 
     def neighbours(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None

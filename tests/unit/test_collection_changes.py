@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.collection.state import view
+from gem_index.collection.state import view_cache
 from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
 from gem_index.errors import FilterError, GemIndexError
@@ -43,7 +43,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
     collection.ingest(documents(20))
     collection.search("visa")
     inside, go_on = threading.Event(), threading.Event()
-    at = view.ViewCache.at
+    at = view_cache.ViewCache.at
 
     def slow(self, connection, record):
         if threading.current_thread().name == "slow" and not go_on.is_set():
@@ -51,7 +51,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
             go_on.wait(10)
         return at(self, connection, record)
 
-    monkeypatch.setattr(view.ViewCache, "at", slow)
+    monkeypatch.setattr(view_cache.ViewCache, "at", slow)
     found = []
     thread = threading.Thread(
         name="slow", target=lambda: found.extend(collection.search("ducks phone", k=1))

@@ -8,9 +8,9 @@ import pytest
 
 from brute_force import TEXTS, documents, words_scores
 from gem_index import Document, Home
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.search import modes as searching
 from gem_index.collection.search.answer import RERANKED
-from gem_index.collection.search.modes import SearchRequest
 from gem_index.collection.search.passages import passages_of
 from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index

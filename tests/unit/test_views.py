@@ -6,8 +6,8 @@ import pytest
 from brute_force import documents
 from gate import Gate
 from gem_index import Document, Home
-from gem_index.collection.state import view
-from gem_index.collection.state.view import ViewCache
+from gem_index.collection.state import tail, view_cache
+from gem_index.collection.state.view_cache import ViewCache
 from gem_index.index.lexical import terms_of
 
 
@@ -31,7 +31,7 @@ class TestThreads:
         assert len(found[0]) == 30
 
     def test_a_model_is_opened_once_for_all_threads(self, home, faq, gate, monkeypatch):
-        monkeypatch.setattr(view, "open_encoder", gate.around(view.open_encoder))
+        monkeypatch.setattr(view_cache, "open_encoder", gate.around(view_cache.open_encoder))
         fresh = Home(home.root).collection("faq")
         found = gate.run_two(lambda: fresh.encoder)
         assert gate.entered == 1
@@ -135,7 +135,7 @@ class TestWordsOfTheTail:
         self, home, faq, monkeypatch, indexed
     ):
         """After each of many writes, also when the words of what is gone are forgotten."""
-        monkeypatch.setattr(view, "_FORGOTTEN", 5)
+        monkeypatch.setattr(tail, "_FORGOTTEN", 5)
         faq.ingest(documents(20))
         if indexed:
             faq.refit()

@@ -25,14 +25,13 @@ from gem_index.collection.piece_rows import PieceRows, left_rows, piece_rows, ro
 from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.view import View
+from gem_index.collection.state.view import HeldTexts, View
 from gem_index.errors import (
     FingerprintMismatchError,
     HomeBusyError,
     TargetChangedError,
 )
 from gem_index.gem.combined import Encoder
-from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.targets import TargetRecord, TargetRepository
 from gem_index.targets.batch import TargetBatch
@@ -353,12 +352,8 @@ class _Push:
             self._view.encoder.fingerprint != self._encoder.fingerprint
         ):  # the model was fitted again meanwhile
             return self._encoder.encode(texts)
-
-        def texts_of(missing: Ids) -> list[str]:
-            text_of = dict(zip(seqs, texts, strict=True))
-            return [text_of[seq] for seq in missing.tolist()]
-
-        return self._view.vectors(np.array(seqs, np.int64), texts_of)
+        held = HeldTexts(zip(seqs, texts, strict=True))
+        return self._view.vectors(np.array(seqs, np.int64), held)
 
     def _estimate(self, record: TargetRecord | None) -> _Counts:
         with self._access.reading() as rows:

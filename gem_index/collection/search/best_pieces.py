@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
-from gem_index.collection.search.modes import SearchRequest
 from gem_index.collection.state.view import View
 from gem_index.cutting import Piece
 from gem_index.index.fusion import fused

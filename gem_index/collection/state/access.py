@@ -9,12 +9,13 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResults
-from gem_index.collection.search.modes import SearchRequest
 from gem_index.collection.state.batching import Batcher
 from gem_index.collection.state.counts import Counts, count_documents
 from gem_index.collection.state.filter_cache import FilterCache
-from gem_index.collection.state.view import StaleStateError, View, ViewCache
+from gem_index.collection.state.view import View
+from gem_index.collection.state.view_cache import StaleStateError, ViewCache
 from gem_index.errors import CollectionReplacedError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.settings import load_settings
