@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         SearchResult,
         SearchResults,
     )
-    from gem_index.collection.write.shard_plan import ShardPlan
+    from gem_index.collection.write.adopting import ShardPlan
     from gem_index.cutting import Cutting, Piece
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
@@ -123,7 +123,7 @@ _HOMES = {
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
     "SearchResults": "gem_index.collection.results",
-    "ShardPlan": "gem_index.collection.write.shard_plan",
+    "ShardPlan": "gem_index.collection.write.adopting",
     "SourceOptions": "gem_index.vectors.options",
     "Target": "gem_index.targets",
     "TargetDocument": "gem_index.targets",

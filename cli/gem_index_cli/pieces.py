@@ -63,6 +63,6 @@ class PieceOptions:
         ConfigError
             If it is cut in another way.
         """
-        from gem_index.collection.write.building import check_cutting
+        from gem_index.collection.write.choice import check_cutting
 
         check_cutting(collection.name, collection.cutting, self.cutting())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
@@ -22,8 +21,7 @@ from gem_index.collection.results import (
 )
 from gem_index.collection.search.answer import answer, answer_all, neighbours_of
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.status import status_of
-from gem_index.collection.write.shard_plan import MakeShards
+from gem_index.collection.write.adopting import MakeShards
 from gem_index.cutting import Cutting
 from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
@@ -31,7 +29,7 @@ from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
-from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_error
 from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
@@ -140,21 +138,20 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
-        kept = self.reading
-        from gem_index.collection.write.intake import parts_of
+        from gem_index.collection.write.intake import Intake
         from gem_index.collection.write.writing import shorten_tail, upsert
 
-        parts = parts_of(
+        kept = self.reading
+        intake = Intake.of(
             documents,
             id=id or kept.get("id_field"),
             text=text or kept.get("text_fields"),
             metadata=metadata,
+            on_existing=on_existing,
+            prune=prune,
         )
-        lock = self._access.workspace.write_lock()
-        with lock, reporting(progress, "store") as show:
-            total = len(documents) if isinstance(documents, Sized) else None
-            watched = partial(counted, stage="store", progress=show, total=total)
-            report = upsert(self._access, parts, on_existing, prune=prune, watched=watched)
+        with self._access.workspace.write_lock(), reporting(progress, "store") as show:
+            report = upsert(self._access, intake, show)
             shorten_tail(self._access, show)
         return report
 
@@ -631,7 +628,7 @@ class Collection:
 
     def status(self) -> CollectionStatus:
         """Return counts, model and index at a glance, without opening any of them."""
-        return status_of(self._access)
+        return self._access.status()
 
     # ------------------------------------------------------------ verification
 

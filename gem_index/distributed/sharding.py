@@ -15,7 +15,7 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
-from gem_index.collection.write.shard_plan import ShardPlan
+from gem_index.collection.write.adopting import ShardPlan
 from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.document_parts import DocumentPart

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,11 +14,9 @@ from gem_index.collection.results import CollectionStatus, IngestReport, Problem
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.cutting import Cutting
 from gem_index.errors import (
-    GemIndexError,
     HomeBusyError,
     InputError,
     NameTakenError,
-    NotIndexedError,
     UnknownNameError,
 )
 from gem_index.files import user_path
@@ -27,16 +24,14 @@ from gem_index.gem.specification import ConfigLike
 from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary
 from gem_index.home.vector_library import VectorLibrary
-from gem_index.progress import Progress, ProgressOption, counted, reporting
+from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import load_settings
-from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.names import CollectionRepository
 from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
 
 if TYPE_CHECKING:
-    from gem_index.collection.write.building import CollectionChoice
-    from gem_index.collection.write.intake import Part
     from gem_index.reading import DocumentReader
 
 __all__ = ["Home"]
@@ -169,10 +164,15 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, another configuration, or other pieces, than those given.
         """
-        from gem_index.collection.write import building
+        from gem_index.collection.write.building import create
+        from gem_index.collection.write.choice import (
+            CollectionChoice,
+            check_agreement,
+            check_cutting,
+        )
         from gem_index.home.registration import register_paths
 
-        choice = building.CollectionChoice(
+        choice = CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
         )
         with self._workspace.write_lock():
@@ -183,11 +183,11 @@ class Home:
                         "add to it with gem-index add, or drop it first"
                     )
                 access = self._access(name)
-                building.check_agreement(access, choice)
-                building.check_cutting(name, Collection(access).cutting, cutting)
+                check_agreement(access, choice)
+                check_cutting(name, Collection(access).cutting, cutting)
             else:
                 with register_paths(self._workspace, self.vectors, choice.specs) as specs:
-                    access = building.create(self._workspace, name, specs, choice)
+                    access = create(self._workspace, name, specs, choice)
         return Collection(access)
 
     def collection(self, name: str) -> Collection:
@@ -279,75 +279,25 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        from gem_index.collection.write import building
-        from gem_index.collection.write.intake import parts_of
-        from gem_index.collection.write.writing import upsert
-        from gem_index.reading import LINE, DocumentReader, Inputs
-
-        parts = parts_of(documents, id=id, text=text, metadata=metadata)
-        choice = building.CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
-        )
-        reading = None
-        for reader in Inputs.of(documents):
-            if isinstance(reader, DocumentReader):
-                reading = reader
-        if reading is None and (id is not None or text is not None):
-            texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
-            reading = DocumentReader([], id_field=id, text_fields=texts)
-        started = time.monotonic()
-        with self._workspace.write_lock(), reporting(progress, "store") as show:
-            total = len(documents) if isinstance(documents, Sized) else None
-            watched = partial(counted, stage="store", progress=show, total=total)
-            if self._find(name) is None:
-                store = partial(upsert, parts=parts, prune=prune, watched=watched)
-                report = self._build_new(name, parts, store, choice, reading, show)
-            else:
-                access = self._access(name)
-                building.check_agreement(access, choice)
-                report = upsert(access, parts, prune=prune, watched=watched)
-                report = _finish(access, report, reading, choice, show)
-        return replace(report, seconds=time.monotonic() - started)
-
-    def _build_new(
-        self,
-        name: str,
-        parts: Sequence[Part],
-        store: Callable[[CollectionAccess], IngestReport],
-        choice: CollectionChoice,
-        reading: DocumentReader | None,
-        progress: Progress | None,
-    ) -> IngestReport:
-        from gem_index.collection.write import building
-        from gem_index.collection.write.intake import check_any
+        from gem_index.collection.write.building import build_again, build_new
+        from gem_index.collection.write.choice import CollectionChoice
+        from gem_index.collection.write.intake import Intake
         from gem_index.home.registration import register_paths
 
-        with register_paths(self._workspace, self.vectors, choice.specs) as specs:
-            access = building.create(self._workspace, name, specs, choice)
-            try:
-                report = store(access)
-                if not report.documents:
-                    check_any(parts)
-            except BaseException as error:
-                self._discard(name, error)
-                raise
-            try:
-                return _finish(access, report, reading, building.CollectionChoice(), progress)
-            except NotIndexedError as error:
-                if not isinstance(error.__cause__, InputError):
-                    raise
-                # these texts cannot be fitted, and a later refit would fail too: the user has to give others
-                self.drop(name)
-                raise error.__cause__ from None
-
-    def _discard(self, name: str, error: BaseException) -> None:
-        """Remove a collection after an error; a second error becomes a note on the first."""
-        if not isinstance(error, Exception):
-            self._workspace.database.roll_back_interrupted()
-        try:
-            self.drop(name)
-        except GemIndexError as second:
-            error.add_note(f"the collection {name} was not removed: {second}")
+        intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
+        reading = _reading_to_keep(documents, id, text)
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+        )
+        started = time.monotonic()
+        workspace = self._workspace
+        with workspace.write_lock(), reporting(progress, "store") as show:
+            if self._find(name) is None:
+                with register_paths(workspace, self.vectors, choice.specs) as specs:
+                    report = build_new(workspace, name, specs, choice, intake, reading, show)
+            else:
+                report = build_again(self._access(name), choice, intake, reading, show)
+        return replace(report, seconds=time.monotonic() - started)
 
     def drop(self, name: str) -> None:
         """Remove a collection with its documents, model and files.
@@ -357,13 +307,11 @@ class Home:
         UnknownNameError
             If there is none of that name.
         """
+        from gem_index.collection.write.building import drop
+
         with self._workspace.write_lock():
             self._access(name)
-            with self._workspace.database.writing() as connection:
-                record = CollectionRepository(connection).find(name)
-                assert record is not None  # under the write lock
-                CollectionRepository(connection).remove(record.id)
-                ModelRepository(connection).remove(record.model_id)
+            drop(self._workspace, name)
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
         """Erase deleted documents from the indexes of one or all collections and from the database.
@@ -475,18 +423,16 @@ class Home:
             return CollectionRepository(connection).find(name)
 
 
-def _finish(
-    access: CollectionAccess,
-    report: IngestReport,
-    reading: DocumentReader | None,
-    choice: CollectionChoice,
-    progress: Progress | None,
-) -> IngestReport:
-    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
-    from gem_index.collection.write import building
+def _reading_to_keep(
+    documents: Documents, id: str | None, text: str | Sequence[str] | None
+) -> DocumentReader | None:
+    """Return the reader whose choices later files are read by: the last one given, or one with the fields named."""
+    from gem_index.reading import LINE, DocumentReader, Inputs
 
-    with building.as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
-        if reading is not None:
-            building.keep_reading(access, reading.choices)  # now that it has decided types
-        building.bring_up_to_date(access, choice, progress)
-        return replace(report, fingerprint=Collection(access).status().fingerprint)
+    readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
+    if readers:
+        return readers[-1]
+    if id is None and text is None:
+        return None
+    texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
+    return DocumentReader([], id_field=id, text_fields=texts)

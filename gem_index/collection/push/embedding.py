@@ -13,7 +13,7 @@ from gem_index.collection.piece_rows import piece_of, piece_rows
 from gem_index.collection.push.held_rows import earlier_rows
 from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
-from gem_index.collection.write.building import NEW_CUTTING
+from gem_index.collection.write.choice import NEW_CUTTING
 from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from gem_index.collection.results import IngestReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import record_of
 from gem_index.collection.write.building import as_not_indexed, keep_reading
+from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.publish import publish
-from gem_index.collection.write.shard_plan import MakeShards, ShardPlan
 from gem_index.collection.write.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
 from gem_index.files import make_directory
 from gem_index.gem.combined import Encoder
-from gem_index.progress import Progress, counted
+from gem_index.progress import Progress
 
-__all__ = ["adopt"]
+__all__ = ["MakeShards", "ShardPlan", "adopt"]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What shards are to be made of an index.
+
+    Attributes
+    ----------
+    first : int
+        The ``seq`` that the first document gets; the others follow.
+    index : str
+        The kind of index that the collection asks for.
+    folder : Path
+        Where they are put.
+    report : callable, optional
+        Called with a stage, what is done, and of how much.
+    stop : threading.Event
+        Set when they are not needed any more.
+    """
+
+    first: int
+    index: str
+    folder: Path
+    report: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
+"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
 
 
 def adopt(
@@ -107,9 +136,8 @@ def _store(
                 yield document
             shards.result()  # before the documents are committed
 
-        watched = partial(counted, stage="store", progress=plan.report)
         try:
-            report = upsert(access, [all_documents()], "refuse", watched=watched)
+            report = upsert(access, Intake([all_documents()], "refuse"), plan.report)
         except BaseException:
             plan.stop.set()
             raise
