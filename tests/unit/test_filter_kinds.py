@@ -77,7 +77,7 @@ def template(request, tmp_path_factory):
     """A home that each test has a copy of."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "the rows":
-            patch.setattr("gem_index.index.snapshot._LEAST_DOCUMENTS", 1)
+            patch.setattr("gem_index.index.snapshot_writing._LEAST_DOCUMENTS", 1)
         home = Home(tmp_path_factory.mktemp("template") / "home")
         filled(home).refit()
         stored = {path.name for path in home.root.glob("collections/*/*/*")}

@@ -514,7 +514,7 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.write.writing.upsert", interrupted)
+        patch.setattr("gem_index.collection.write.building.upsert", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             home.build("new", documents(3), vectors=str(vectors_folder))
     assert not getattr(caught.value, "__notes__", [])

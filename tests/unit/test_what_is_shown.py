@@ -144,7 +144,7 @@ class TestDocumentsStoredWithoutIndex:
         home.collection("c").export(tmp_path / "c.jsonl")
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gem_index.index.snapshot.publish_directory",
+                "gem_index.index.snapshot_writing.publish_directory",
                 lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
             )
             for use, name, count, command in (
