@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
+    from gem_index.chunking import Chunking, Piece
     from gem_index.collection import Collection
     from gem_index.collection.corpus.drift import Drift
     from gem_index.collection.corpus.results import (
         DocumentMap,
         DuplicateGroup,
         DuplicateGroups,
-        MapColours,
+        MapColors,
         Topic,
         TopicExample,
         TopicMapPoint,
@@ -30,15 +31,14 @@ if TYPE_CHECKING:
         FoundPassage,
         FoundPiece,
         IndexStatus,
-        IngestReport,
         ModelInfo,
         Problem,
         PushReport,
         SearchResult,
         SearchResults,
+        UpsertReport,
     )
     from gem_index.collection.write.adopting import ShardPlan
-    from gem_index.cutting import Cutting, Piece
     from gem_index.documents import Document
     from gem_index.errors import GemIndexError
     from gem_index.gem.batches import TokenBatch
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from gem_index.progress import Progress, ProgressOption
     from gem_index.store.keys import KeyRecord
     from gem_index.targets import (
-        Neighbour,
+        Neighbor,
         Target,
         TargetDocument,
         TargetSchema,
@@ -99,26 +99,26 @@ _HOMES = {
     "GemProvider": "gem_index.gem.provider",
     "Home": "gem_index.home",
     "IndexStatus": "gem_index.collection.results",
-    "IngestReport": "gem_index.collection.results",
+    "UpsertReport": "gem_index.collection.results",
     "KeyLibrary": "gem_index.home.key_library",
     "KeyRecord": "gem_index.store.keys",
     "KeyedVectorsLike": "gem_index.vectors.formats.gensim",
-    "MapColours": "gem_index.collection.corpus.results",
+    "MapColors": "gem_index.collection.corpus.results",
     "MatchExplanation": "gem_index.gem.matches",
     "MatchedPair": "gem_index.gem.matches",
     "MatchedWord": "gem_index.gem.matches",
     "ModelInfo": "gem_index.collection.results",
     "ModelLibrary": "gem_index.home.model_library",
     "NamedProvider": "gem_index.home.opening",
-    "Neighbour": "gem_index.targets",
+    "Neighbor": "gem_index.targets",
     "Problem": "gem_index.collection.results",
     "Progress": "gem_index.progress",
     "ProgressOption": "gem_index.progress",
     "PushReport": "gem_index.collection.results",
     "RerankResult": "gem_index.gem.reranking",
     "RerankResults": "gem_index.gem.reranking",
-    "Cutting": "gem_index.cutting",
-    "Piece": "gem_index.cutting",
+    "Chunking": "gem_index.chunking",
+    "Piece": "gem_index.chunking",
     "FoundPassage": "gem_index.collection.results",
     "FoundPiece": "gem_index.collection.results",
     "SearchResult": "gem_index.collection.results",
@@ -148,13 +148,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Chunking",
     "Collection",
     "CollectionStatus",
     "CombinedEncoder",
     "CombinedExplanation",
     "Components",
     "CorpusStatistics",
-    "Cutting",
     "DeleteReport",
     "Document",
     "DocumentMap",
@@ -173,18 +173,17 @@ __all__ = [
     "Home",
     "ImportReport",
     "IndexStatus",
-    "IngestReport",
     "KeyLibrary",
     "KeyRecord",
     "KeyedVectorsLike",
-    "MapColours",
+    "MapColors",
     "MatchExplanation",
     "MatchedPair",
     "MatchedWord",
     "ModelInfo",
     "ModelLibrary",
     "NamedProvider",
-    "Neighbour",
+    "Neighbor",
     "Piece",
     "Problem",
     "Progress",
@@ -206,6 +205,7 @@ __all__ = [
     "TopicExample",
     "TopicMapPoint",
     "Topics",
+    "UpsertReport",
     "VectorInfo",
     "VectorLibrary",
     "VectorSource",

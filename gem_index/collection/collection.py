@@ -7,22 +7,22 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
+from gem_index.chunking import Chunking
 from gem_index.collection.corpus.drift import Drift, drift_of
-from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColours, Topics
+from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors, Topics
 from gem_index.collection.near import NEAR
 from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
-    IngestReport,
     Problem,
     PushReport,
     SearchResults,
+    UpsertReport,
 )
-from gem_index.collection.search.answer import answer, answer_all, neighbours_of
+from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.write.adopting import MakeShards
-from gem_index.cutting import Cutting
 from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files import user_path
@@ -55,19 +55,20 @@ class Collection:
     Parameters
     ----------
     access : CollectionAccess
+        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
 
     def __init__(self, access: CollectionAccess) -> None:
-        self._access = access
+        self.access = access
 
     @property
     def name(self) -> str:
         """Its name in the home."""
-        return self._access.name
+        return self.access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the home; unpickling opens the collection again."""
-        return _reopen, (self._access.workspace, self.name)
+        return _reopen, (self.access.workspace, self.name)
 
     def __len__(self) -> int:
         """Return how many documents there are."""
@@ -87,7 +88,7 @@ class Collection:
 
     # ----------------------------------------------------------------- writing
 
-    def ingest(
+    def upsert(
         self,
         documents: Documents,
         *,
@@ -97,7 +98,7 @@ class Collection:
         on_existing: OnExisting = "replace",
         prune: bool = False,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
         One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
@@ -150,9 +151,9 @@ class Collection:
             on_existing=on_existing,
             prune=prune,
         )
-        with self._access.workspace.write_lock(), reporting(progress, "store") as show:
-            report = upsert(self._access, intake, show)
-            shorten_tail(self._access, show)
+        with self.access.workspace.write_lock(), reporting(progress, "store") as show:
+            report = upsert(self.access, intake, show)
+            shorten_tail(self.access, show)
         return report
 
     def delete(
@@ -178,7 +179,7 @@ class Collection:
         """
         from gem_index.collection.write.writing import delete
 
-        return delete(self._access, ids, where)
+        return delete(self.access, ids, where)
 
     def adopt(
         self,
@@ -187,7 +188,7 @@ class Collection:
         make_shards: MakeShards,
         reading: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Fill an empty collection with documents that were encoded and indexed elsewhere: on a cluster.
 
         Parameters
@@ -213,7 +214,7 @@ class Collection:
         from gem_index.collection.write.adopting import adopt
 
         with reporting(progress, "store") as show:
-            return adopt(self._access, encoder, documents, make_shards, reading, show)
+            return adopt(self.access, encoder, documents, make_shards, reading, show)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -229,14 +230,14 @@ class Collection:
         from gem_index.collection.write.writing import refit
 
         with reporting(progress, "fit") as show:
-            refit(self._access, show)
+            refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
         from gem_index.collection.write.writing import compact
 
         with reporting(progress, "encode") as show:
-            compact(self._access, show)
+            compact(self.access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
         """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.write.exports`.
@@ -248,8 +249,8 @@ class Collection:
         """
         from gem_index.collection.write.exports import write_export
 
-        with self._access.reading() as rows, reporting(progress, "export") as show:
-            encoder = self._access.encoder(rows)
+        with self.access.reading() as rows, reporting(progress, "export") as show:
+            encoder = self.access.encoder(rows)
             return write_export(user_path(path), rows, encoder, show)
 
     def push(
@@ -283,7 +284,7 @@ class Collection:
         drop_unsupported : bool
             Leave out metadata that the database cannot store, instead of an error.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Raises
         ------
@@ -306,7 +307,7 @@ class Collection:
             drop_unsupported=drop_unsupported,
         )
         with reporting(progress, "push") as show:
-            return push(self._access, url, options, show)
+            return push(self.access, url, options, show)
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.
@@ -326,25 +327,25 @@ class Collection:
         InputError
             If there are no documents.
         """
-        return drift_of(self._access, sample, progress)
+        return drift_of(self.access, sample, progress)
 
     @property
     def reading(self) -> dict[str, Any]:
         """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
 
     @property
-    def cutting(self) -> Cutting:
+    def chunking(self) -> Chunking:
         """How long texts are cut into pieces."""
-        with self._access.reading() as rows:
-            return rows.record.cuts
+        with self.access.reading() as rows:
+            return rows.record.chunking
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 
     # ----------------------------------------------------------------- reading
@@ -386,7 +387,7 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        return answer(self._access, SearchRequest(query, k, where, **options))
+        return answer(self.access, SearchRequest(query, k, where, **options))
 
     def search_many(
         self,
@@ -423,7 +424,7 @@ class Collection:
                 requests.append(SearchRequest(query, k, where, **options))
             except InputError as error:
                 raise InputError(f"query {place}: {error}") from error
-        return answer_all(self._access, requests)
+        return answer_all(self.access, requests)
 
     def neighbours(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
@@ -442,7 +443,7 @@ class Collection:
         InputError
             If there is no such document, its text holds no word, or k is below 1.
         """
-        return neighbours_of(self._access, document_id, k, where)
+        return similar_to(self.access, document_id, k, where)
 
     def duplicates(
         self,
@@ -463,7 +464,7 @@ class Collection:
         where : mapping, optional
             A filter as for :meth:`search`: only documents that it accepts are compared.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -481,7 +482,7 @@ class Collection:
         from gem_index.collection.corpus.duplicates import duplicates_of
 
         with reporting(progress, "read") as show:
-            return duplicates_of(self._access, threshold, where, show)
+            return duplicates_of(self.access, threshold, where, show)
 
     def topics(
         self,
@@ -501,7 +502,7 @@ class Collection:
         where : mapping, optional
             A filter as for :meth:`search`: only documents that it accepts are looked at.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -521,15 +522,15 @@ class Collection:
         from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
-            return topics_of(self._access, n, where, show)
+            return topics_of(self.access, n, where, show)
 
     def document_map(self) -> DocumentMap | None:
         """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
         from gem_index.collection.corpus.document_map import kept_map
 
-        return kept_map(self._access)
+        return kept_map(self.access)
 
-    def map_colours(self, made: DocumentMap, name: str) -> MapColours:
+    def map_colors(self, made: DocumentMap, name: str) -> MapColors:
         """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
 
         Parameters
@@ -538,9 +539,9 @@ class Collection:
         name : str
             A field; one that no document has gives a single group.
         """
-        from gem_index.collection.corpus.document_map import colours_of
+        from gem_index.collection.corpus.document_map import colors_of
 
-        return colours_of(self._access, made, name)
+        return colors_of(self.access, made, name)
 
     def make_map(self, progress: ProgressOption = None) -> DocumentMap:
         """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
@@ -552,7 +553,7 @@ class Collection:
         Parameters
         ----------
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Raises
         ------
@@ -564,12 +565,12 @@ class Collection:
         from gem_index.collection.corpus.document_map import make_map
 
         with reporting(progress, "read") as show:
-            return make_map(self._access, show)
+            return make_map(self.access, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
         wanted = check_ids(ids)
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             seqs = rows.documents.seqs_of(wanted)
             found = rows.documents.by_seq(list(seqs.values()))
         return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
@@ -595,9 +596,9 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        with self._access.workspace.database.reading_slowly() as connection:
+        with self.access.workspace.database.reading_in_steps() as connection:
             with FORK_GATE.passing():
-                documents = self._access.rows(connection).documents
+                documents = self.access.rows(connection).documents
                 seqs = (
                     documents.seqs() if where is None or where == {} else documents.accepted(where)
                 )
@@ -610,7 +611,7 @@ class Collection:
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return how many documents there are, or how many a filter accepts."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
             return len(rows.documents.accepted(where))
@@ -624,11 +625,11 @@ class Collection:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the collection's model."""
-        return self._access.encoder()
+        return self.access.encoder()
 
     def status(self) -> CollectionStatus:
         """Return counts, model and index at a glance, without opening any of them."""
-        return self._access.status()
+        return self.access.status()
 
     # ------------------------------------------------------------ verification
 
@@ -647,7 +648,7 @@ class Collection:
         """
         from gem_index.collection.write.verification import problems_of
 
-        return problems_of(self._access, fix)
+        return problems_of(self.access, fix)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:

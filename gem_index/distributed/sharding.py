@@ -14,9 +14,9 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from gem_index.arrays import F32, I64
+from gem_index.chunking import Chunking
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
 from gem_index.collection.write.adopting import ShardPlan
-from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.places import OutputFolder
@@ -69,7 +69,7 @@ class _ShardJob:
     dimension : int
     fingerprint : str
         Of the index: of the encoder, and how texts are cut.
-    cutting : Cutting
+    chunking : Chunking
     blank : str
         SHA-256 of the trained index that every shard begins with.
     """
@@ -78,7 +78,7 @@ class _ShardJob:
     kind: IndexKind
     dimension: int
     fingerprint: str
-    cutting: Cutting
+    chunking: Chunking
     blank: str
 
     def mark(self, shard: _Shard) -> bytes:
@@ -100,14 +100,14 @@ class Sharding:
     folder : OutputFolder
         Of the parts and of the shards.
     parts : sequence of DocumentPart
-    cutting : Cutting
+    chunking : Chunking
     """
 
     cluster: Cluster
     encoder: Encoder
     folder: OutputFolder
     parts: Sequence[DocumentPart]
-    cutting: Cutting
+    chunking: Chunking
 
     def make(self, plan: ShardPlan) -> Sequence[Path]:
         """Return the folders of the shards of all documents, in their order.
@@ -137,15 +137,15 @@ class Sharding:
         """Train an index on vectors at even intervals, as one machine does, and put it where the workers find it."""
         dimension = self.encoder.dimension
         pieces = sum(part.count for part in self.parts)
-        if self.cutting.chunk is not None:
+        if self.chunking.chunk is not None:
             calls = [(part,) for part in self.parts]
             pieces = sum(self.cluster.map(DocumentPart.count_pieces, calls))
         kind, index = self._blank(resolve_kind(name, pieces, dimension))
         with self.folder.writing(_BLANK) as path:
             index.write(path)
             blank = sha256(path.read_bytes()).hexdigest()
-        fingerprint = index_fingerprint(self.encoder.fingerprint, self.cutting)
-        return _ShardJob(self.folder, kind, dimension, fingerprint, self.cutting, blank)
+        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking)
+        return _ShardJob(self.folder, kind, dimension, fingerprint, self.chunking, blank)
 
     def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
         """Return an empty index of a kind that can be put together from shards: one of exact vectors if this cannot."""
@@ -218,7 +218,7 @@ class _ShardTexts:
         return None
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        return embedded_pieces(texts, self._job.cutting)
+        return embedded_pieces(texts, self._job.chunking)
 
     def rows(self, _texts: Sequence[str]) -> tuple[F32, I64]:
         return next(self._vectors)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.collection import Documents
-from gem_index.collection.results import CollectionStatus, IngestReport, Problem
+from gem_index.collection.results import CollectionStatus, Problem, UpsertReport
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.cutting import Cutting
 from gem_index.errors import (
     HomeBusyError,
     InputError,
@@ -78,10 +78,10 @@ class Home:
             raise InputError(
                 f"there is no home in {quoted_path(folder)}; expected the folder of a home, which gem-index build makes"
             )
-        self._workspace = Workspace(folder, settings, upgrade=upgrade)
-        self._vectors = VectorLibrary(self._workspace)
-        self._models = ModelLibrary(self._workspace, self._vectors)
-        self._keys = KeyLibrary(self._workspace)
+        self.workspace = Workspace(folder, settings, upgrade=upgrade)
+        self._vectors = VectorLibrary(self.workspace)
+        self._models = ModelLibrary(self.workspace, self._vectors)
+        self._keys = KeyLibrary(self.workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder's name: another process opens it again."""
@@ -93,7 +93,7 @@ class Home:
     @property
     def root(self) -> Path:
         """The folder."""
-        return self._workspace.root
+        return self.workspace.root
 
     @property
     def vectors(self) -> VectorLibrary:
@@ -113,12 +113,12 @@ class Home:
     @property
     def database_revision(self) -> str | None:
         """The revision of the database's schema."""
-        return self._workspace.database.revision
+        return self.workspace.database.revision
 
     def upgrade_database(self) -> None:
         """Run the missing migrations."""
-        with self._workspace.write_lock():
-            self._workspace.database.upgrade()
+        with self.workspace.write_lock():
+            self.workspace.database.upgrade()
 
     # ------------------------------------------------------------- collections
 
@@ -130,7 +130,7 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
-        cutting: Cutting | None = None,
+        chunking: Chunking | None = None,
         exist_ok: bool = False,
     ) -> Collection:
         """Make an empty collection.
@@ -152,8 +152,8 @@ class Home:
         index : str
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
-        cutting : Cutting, optional
-            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
+        chunking : Chunking, optional
+            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Chunking`.
         exist_ok : bool
             Return an existing collection if vectors, configuration and pieces agree with it; its index is not changed.
 
@@ -168,14 +168,14 @@ class Home:
         from gem_index.collection.write.choice import (
             CollectionChoice,
             check_agreement,
-            check_cutting,
+            check_chunking,
         )
         from gem_index.home.registration import register_paths
 
         choice = CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
         )
-        with self._workspace.write_lock():
+        with self.workspace.write_lock():
             if self._find(name) is not None:
                 if not exist_ok:
                     raise NameTakenError(
@@ -184,10 +184,10 @@ class Home:
                     )
                 access = self._access(name)
                 check_agreement(access, choice)
-                check_cutting(name, Collection(access).cutting, cutting)
+                check_chunking(name, Collection(access).chunking, chunking)
             else:
-                with register_paths(self._workspace, self.vectors, choice.specs) as specs:
-                    access = create(self._workspace, name, specs, choice)
+                with register_paths(self.workspace, self.vectors, choice.specs) as specs:
+                    access = create(self.workspace, name, specs, choice)
         return Collection(access)
 
     def collection(self, name: str) -> Collection:
@@ -209,7 +209,7 @@ class Home:
                 [status.name for status in self.collections()],
                 "make one with: gem-index build NAME FILE",
             )
-        return CollectionAccess(self._workspace, record)
+        return CollectionAccess(self.workspace, record)
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is a collection of that name."""
@@ -218,7 +218,7 @@ class Home:
     @property
     def replaced(self) -> bool:
         """Whether the folder was removed or replaced since it was opened: what holds it open is to be started again."""
-        return self._workspace.database.replaced
+        return self.workspace.database.replaced
 
     def collections(self) -> list[CollectionStatus]:
         """Return the status of every collection, by name."""
@@ -226,12 +226,12 @@ class Home:
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
         """Ask every collection; one that is dropped in the meantime is left out."""
-        with self._workspace.database.reading() as connection:
+        with self.workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
         for record in records:
             try:
-                answers.append(question(Collection(CollectionAccess(self._workspace, record))))
+                answers.append(question(Collection(CollectionAccess(self.workspace, record))))
             except UnknownNameError as error:
                 if error.kind != "collection":
                     raise
@@ -249,10 +249,10 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
-        cutting: Cutting | None = None,
+        chunking: Chunking | None = None,
         prune: bool = False,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Build a collection from documents and fit it on them; an existing one is updated and refitted.
 
         On error a new collection is removed and an existing one unchanged, except after :class:`NotIndexedError`: then the
@@ -260,11 +260,11 @@ class Home:
 
         Parameters
         ----------
-        name, vectors, config, prior, index, cutting
+        name, vectors, config, prior, index, chunking
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
             own where they are given; another index kind, or other pieces, are taken from now on.
         documents, id, text, metadata, prune
-            As for :meth:`Collection.ingest`. Named fields, and the choices of a
+            As for :meth:`Collection.upsert`. Named fields, and the choices of a
             :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
@@ -287,10 +287,10 @@ class Home:
         intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
         reading = _reading_to_keep(documents, id, text)
         choice = CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
         )
         started = time.monotonic()
-        workspace = self._workspace
+        workspace = self.workspace
         with workspace.write_lock(), reporting(progress, "store") as show:
             if self._find(name) is None:
                 with register_paths(workspace, self.vectors, choice.specs) as specs:
@@ -309,9 +309,9 @@ class Home:
         """
         from gem_index.collection.write.building import drop
 
-        with self._workspace.write_lock():
+        with self.workspace.write_lock():
             self._access(name)
-            drop(self._workspace, name)
+            drop(self.workspace, name)
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
         """Erase deleted documents from the indexes of one or all collections and from the database.
@@ -323,11 +323,11 @@ class Home:
         HomeBusyError
             If readers keep the database's old state for too long; run it again.
         """
-        with self._workspace.write_lock(), reporting(progress, "encode") as show:
+        with self.workspace.write_lock(), reporting(progress, "encode") as show:
             names = [name] if name is not None else [s.name for s in self.collections()]
             for each in names:
                 self.collection(each).compact(show)
-            self._workspace.database.vacuum()
+            self.workspace.database.vacuum()
 
     def import_collection(
         self, path: str | Path, name: str | None = None, progress: ProgressOption = None
@@ -356,12 +356,12 @@ class Home:
 
         export = read_export(user_path(path))
         name = check_name("collection", name or export.name)
-        with self._workspace.write_lock():
+        with self.workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
                     f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
                 )
-            documents = import_documents(self._workspace, export, name)
+            documents = import_documents(self.workspace, export, name)
             with as_not_indexed(name, documents, f"gem-index compact {name}"):
                 collection = self.collection(name)
                 collection.compact(progress)
@@ -377,8 +377,8 @@ class Home:
         InputError
             If the folder exists or cannot be written.
         """
-        with self._workspace.write_lock(), reporting(progress, "backup") as show:
-            self._workspace.copy_to(user_path(target), show)
+        with self.workspace.write_lock(), reporting(progress, "backup") as show:
+            self.workspace.copy_to(user_path(target), show)
 
     def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.
@@ -392,7 +392,7 @@ class Home:
             return self._leftovers() + self.collection(name).verify(fix)
         problems = [
             Problem("database", line, False)
-            for line in self._workspace.database.integrity_problems()
+            for line in self.workspace.database.integrity_problems()
         ]
         problems += self.vectors.verify()
         problems += self._leftovers()
@@ -404,11 +404,11 @@ class Home:
 
     def _leftovers(self) -> list[Problem]:
         """Remove the leftovers of a killed process; a process that is writing does so itself."""
-        if self._workspace.database.read_only:
+        if self.workspace.database.read_only:
             return []
         try:
-            with self._workspace.write_lock(timeout=0):
-                removed = self._workspace.sweep()
+            with self.workspace.write_lock(timeout=0):
+                removed = self.workspace.sweep()
         except HomeBusyError:
             return []
         return [
@@ -419,7 +419,7 @@ class Home:
     def _find(self, name: str) -> CollectionRecord | None:
         if not is_name(name):
             return None  # also what no database takes, such as bytes that are not UTF-8
-        with self._workspace.database.reading() as connection:
+        with self.workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
 
 

@@ -189,7 +189,7 @@ class VectorLibrary:
         options, progress
             As for :meth:`add`.
         """
-        from gem_index.vectors.cutting import cut_to_words
+        from gem_index.vectors.cut_to_words import cut_to_words
         from gem_index.vectors.sources import FoundSource
 
         self._check_free(name)

@@ -27,7 +27,7 @@ Home(sys.argv[2]).collection("c").refit()
 
 def test_a_search_loads_nothing_that_only_building_or_writing_needs(tmp_path) -> None:
     made = Home(tmp_path).create_collection("c")
-    made.ingest([("1", "renew a passport"), ("2", "open a bank account")])
+    made.upsert([("1", "renew a passport"), ("2", "open a bank account")])
     made.refit()
     arguments = ["--home", str(tmp_path), "search", "c", "a new passport", "-k", "1", "--json"]
     done = subprocess.run(

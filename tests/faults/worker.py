@@ -74,7 +74,7 @@ def main() -> None:
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
         if step["kind"] == "ingest":
-            made.ingest(
+            made.upsert(
                 Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
             )
         elif step["kind"] == "delete":

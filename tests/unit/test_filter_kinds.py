@@ -66,7 +66,7 @@ ACCEPTED = [
 
 def filled(home, metadata=METADATA):
     made = home.create_collection("c")
-    made.ingest(
+    made.upsert(
         Document(id=i, text=f"a bank {i}", metadata=fields) for i, fields in enumerate(metadata)
     )
     return made
@@ -117,7 +117,7 @@ def test_what_comes_and_goes_counts(collection):
     where = {"year": {"$gt": "2020"}}
     with pytest.raises(FilterError):
         collection.search("bank", where=where)
-    collection.ingest([Document(id="new", text="a bank", metadata={"year": "2021/22"})])
+    collection.upsert([Document(id="new", text="a bank", metadata={"year": "2021/22"})])
     assert [hit.id for hit in collection.search("bank", where=where)] == ["new"]
     collection.delete(["new"])
     with pytest.raises(FilterError):

@@ -12,7 +12,7 @@ from gem_index.collection.corpus.corpus import read_corpus
 from gem_index.collection.corpus.results import DuplicateGroup, DuplicateGroups
 from gem_index.collection.near import ROUNDING, check_threshold
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.index.components import near_components
+from gem_index.index.near_groups import near_components
 from gem_index.progress import Progress
 from gem_index.settings import load_settings
 

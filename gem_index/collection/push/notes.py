@@ -145,5 +145,5 @@ class PushNotes:
 
     @contextmanager
     def _writing(self) -> Iterator[TargetRepository]:
-        with self._access.noting() as rows:
+        with self._access.writing_rows() as rows:
             yield TargetRepository(rows.connection, self._access.id)

@@ -63,8 +63,8 @@ class PushedRows:
         """
         with self.access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
-            cutting = rows.record.cuts
-        cut = piece_rows(cutting, ids, texts, JsonObjects(as_json))
+            chunking = rows.record.chunking
+        cut = piece_rows(chunking, ids, texts, JsonObjects(as_json))
         if len(cut.ids) > len(ids):
             self._check_piece_ids(cut)
         batch = batch_of(self.target, cut, self._vectors_of(found, cut), self.options, new=new)

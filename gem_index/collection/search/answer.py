@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
 from gem_index.arrays import F32
+from gem_index.chunking import Chunking
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
@@ -24,7 +25,6 @@ from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.filter_cache import FilteredDocuments
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError
-from gem_index.cutting import Cutting
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
@@ -35,7 +35,7 @@ from gem_index.store.documents import DocumentRepository
 from gem_index.store.kinds import Kinds, check_orderings
 from gem_index.store.records import StoredDocument
 
-__all__ = ["RERANKED", "answer", "answer_all", "neighbours_of"]
+__all__ = ["RERANKED", "answer", "answer_all", "similar_to"]
 
 _Result = TypeVar("_Result")
 _Stored: TypeAlias = Mapping[int, StoredDocument]
@@ -209,13 +209,13 @@ def _results(
         )
         for hit in best
     ]
-    if asked.pieces or view.pieces.cutting.chunk is not None:
+    if asked.pieces or view.pieces.chunking.chunk is not None:
         results = with_pieces(results, [hit.seq for hit in best], asked, view, vector)
     if not asked.why:
         return SearchResults(results)
     query = str(asked.query)
     return SearchResults(
-        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.cutting)))
+        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.chunking)))
         for hit in results
     )
 
@@ -248,11 +248,11 @@ class _SharedTexts:
             return self._documents.texts(seqs.tolist())
 
 
-def _shown(hit: SearchResult, cutting: Cutting) -> str:
+def _shown(hit: SearchResult, chunking: Chunking) -> str:
     """Return what was compared with the query: the text of a hit, or of its best piece."""
     if hit.piece is None:
         return hit.text
-    if cutting.headings and hit.piece.heading:
+    if chunking.headings and hit.piece.heading:
         return f"{hit.piece.heading}\n\n{hit.piece.text}"
     return hit.piece.text
 
@@ -283,16 +283,16 @@ def _rerank_all(
     view: View,
     words: bool = True,
 ) -> list[SearchResults]:
-    cutting = view.pieces.cutting
+    chunking = view.pieces.chunking
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
         query = str(asked.query)
         terms = list(dict.fromkeys(terms_of(query))) if words else []
-        shown = [_shown(hit, cutting) for hit in hits]
+        shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
         if asked.why:
             best = [
-                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, cutting)))
+                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, chunking)))
                 for hit in best
             ]
         return SearchResults(best)
@@ -300,7 +300,7 @@ def _rerank_all(
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 
 
-def neighbours_of(
+def similar_to(
     access: CollectionAccess,
     document_id: str | int,
     k: int,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
+from gem_index.chunking import Piece
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.state.view import View
-from gem_index.cutting import Piece
 from gem_index.index.fusion import fused
 from gem_index.index.lexical import terms_of
 
@@ -49,7 +49,7 @@ def with_pieces(
     vector : float32 array (d,), optional
         Of the query.
     """
-    cut = [view.pieces.cutting.pieces(hit.text) for hit in results]
+    cut = [view.pieces.chunking.pieces(hit.text) for hit in results]
     if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
         return results
     if vector is None:  # of a search by words

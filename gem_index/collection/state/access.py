@@ -131,7 +131,7 @@ class CollectionAccess:
             yield self.rows(connection)
 
     @contextmanager
-    def noting(self) -> Iterator[CollectionRows]:
+    def writing_rows(self) -> Iterator[CollectionRows]:
         """Yield the rows in a transaction for what concerns no files: without the home's lock and the sweep after it."""
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)

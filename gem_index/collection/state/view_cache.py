@@ -85,7 +85,7 @@ class ViewCache:
             view is None
             or view.model_id != record.model_id
             or view.directory != record.directory
-            or view.pieces.cutting != record.cuts
+            or view.pieces.chunking != record.chunking
         ):
             row = CollectionRepository(connection).snapshot(self._collection_id)
             view = self._open(connection, record, row)
@@ -114,7 +114,7 @@ class ViewCache:
         row: SnapshotRecord | None,
     ) -> View:
         encoder = self.encoder(connection, record)
-        pieces = PieceEncoder(encoder, record.cuts)
+        pieces = PieceEncoder(encoder, record.chunking)
         snapshot = None
         if row is not None and row.model_fingerprint == pieces.fingerprint:
             folder = self._workspace.collection_folder(self._collection_id) / row.directory

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.collection.results import IngestReport
+from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import record_of
 from gem_index.collection.write.building import as_not_indexed, keep_reading
@@ -64,7 +64,7 @@ def adopt(
     make_shards: MakeShards,
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> IngestReport:
+) -> UpsertReport:
     """Store documents in an empty collection, and publish the fitted encoder and their index without encoding them again.
 
     Parameters
@@ -124,7 +124,7 @@ def _store(
     documents: Iterable[Document],
     make_shards: MakeShards,
     plan: ShardPlan,
-) -> tuple[IngestReport, Sequence[Path]]:
+) -> tuple[UpsertReport, Sequence[Path]]:
     """Store documents while their shards are made; both, or none."""
     with ThreadPoolExecutor(1) as pool:
         shards = pool.submit(make_shards, plan)

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from gem_index.collection.results import IngestReport
+from gem_index.chunking import Chunking
+from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors, record_of
 from gem_index.collection.state.piece_encoder import expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
-from gem_index.collection.write.choice import NEW_CUTTING, CollectionChoice, check_agreement
+from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.writing import refit, upsert
-from gem_index.cutting import Cutting
 from gem_index.errors import GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
@@ -33,7 +33,7 @@ __all__ = [
     "create",
     "drop",
     "keep_reading",
-    "use_cutting",
+    "use_chunking",
     "use_index",
 ]
 
@@ -56,7 +56,7 @@ def create(
             name,
             model_id,
             choice.index or AUTOMATIC,
-            cutting=json.dumps((choice.cutting or NEW_CUTTING).fields, sort_keys=True),
+            chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
         )
     return CollectionAccess(workspace, record)
 
@@ -69,7 +69,7 @@ def build_new(
     intake: Intake,
     reading: DocumentReader | None,
     progress: Progress | None,
-) -> IngestReport:
+) -> UpsertReport:
     """Create a collection, fill it and fit it; on an error before its documents are stored it is removed.
 
     Parameters
@@ -114,7 +114,7 @@ def build_again(
     intake: Intake,
     reading: DocumentReader | None,
     progress: Progress | None,
-) -> IngestReport:
+) -> UpsertReport:
     """Update an existing collection with documents and fit it again; parameters and errors as for :func:`build_new`.
 
     Raises
@@ -129,11 +129,11 @@ def build_again(
 
 def _finish(
     access: CollectionAccess,
-    report: IngestReport,
+    report: UpsertReport,
     reading: DocumentReader | None,
     choice: CollectionChoice,
     progress: Progress | None,
-) -> IngestReport:
+) -> UpsertReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
         if reading is not None:
@@ -173,17 +173,17 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
     with access.writing() as rows:
         rows.names.use_index(access.id, kind)
         snapshot = rows.names.snapshot(access.id)
-        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.cuts)
+        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.chunking)
         wanted = resolve_kind(kind, vectors, access.encoder(rows).dimension).name
     return snapshot is None or snapshot.kind != wanted
 
 
-def use_cutting(access: CollectionAccess, cutting: Cutting) -> bool:
+def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
     """Set how texts are cut; tell whether it differs from before, so that all have to be encoded again."""
     with access.writing() as rows:
-        if rows.record.cuts == cutting:
+        if rows.record.chunking == chunking:
             return False
-        rows.names.use_cutting(access.id, json.dumps(cutting.fields, sort_keys=True))
+        rows.names.use_chunking(access.id, json.dumps(chunking.fields, sort_keys=True))
     return True
 
 
@@ -200,7 +200,7 @@ def bring_up_to_date(
 ) -> None:
     """Refit the collection if its documents, its kind of index or its pieces have changed."""
     changed = choice.index is not None and use_index(access, choice.index)
-    changed |= choice.cutting is not None and use_cutting(access, choice.cutting)
+    changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
     with access.reading() as rows:
         stale = rows.changed_since_fit()
     if changed or stale:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors
-from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
@@ -16,9 +16,9 @@ from gem_index.index.kinds import AUTOMATIC, check_kind
 from gem_index.quoting import quoted
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
-__all__ = ["NEW_CUTTING", "CollectionChoice", "check_agreement", "check_cutting"]
+__all__ = ["NEW_CHUNKING", "CollectionChoice", "check_agreement", "check_chunking"]
 
-NEW_CUTTING = Cutting("auto")
+NEW_CHUNKING = Chunking("auto")
 """How the texts of a new collection are cut unless something else is asked for."""
 
 
@@ -30,7 +30,7 @@ class CollectionChoice:
     config: ConfigLike | None = None
     prior: float | None = None
     index: str | None = None
-    cutting: Cutting | None = None
+    chunking: Chunking | None = None
 
     @property
     def specs(self) -> tuple[EncoderSpec, ...]:
@@ -87,7 +87,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
     check_kind(choice.index or AUTOMATIC, own.dimension)
 
 
-def check_cutting(name: str, own: Cutting, asked: Cutting | None) -> None:
+def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
     """Check that an existing collection is cut as asked.
 
     Raises

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionRows
 from gem_index.collection.state.models import open_encoder
-from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
@@ -63,7 +63,7 @@ class Export:
     model: ModelRecord
     documents: Callable[[], Iterator[Document]]
     reading: str = "{}"
-    cutting: str = "{}"
+    chunking: str = "{}"
 
 
 def write_export(
@@ -242,7 +242,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         model = _model(_field(head, "model", dict))
         check_kind(kind, model.dimension)
         reading = _reading(head.get("reading", {}))
-        cutting = _cutting(head.get("cutting", {}))
+        chunking = _chunking(head.get("cutting", {}))
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -257,7 +257,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents, reading, cutting)
+    return Export(name, kind, model, documents, reading, chunking)
 
 
 def _is_text(value: object) -> bool:
@@ -277,11 +277,11 @@ _READING: dict[str, Callable[[object], bool]] = {
 }
 
 
-def _cutting(value: Any) -> str:
+def _chunking(value: Any) -> str:
     """Return how texts are cut as stored JSON; ValueError or ConfigError if it does not have the written form."""
     if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings", "version"}:
         raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
-    return json.dumps(Cutting.of(value).fields, sort_keys=True)
+    return json.dumps(Chunking.of(value).fields, sort_keys=True)
 
 
 def _reading(value: Any) -> str:
@@ -409,7 +409,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)
         model_id = ModelRepository(connection).add(export.model)
-        record = names.add(name, model_id, export.index_kind, export.reading, export.cutting)
+        record = names.add(name, model_id, export.index_kind, export.reading, export.chunking)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

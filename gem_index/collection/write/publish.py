@@ -149,8 +149,8 @@ def _plan(
 ) -> _Plan:
     """Decide what to write, of which texts, and what to copy."""
     texts = CollectionTexts(rows.documents)
-    pieces = PieceEncoder(encoder, rows.record.cuts)
-    vectors = expected_pieces(texts, rows.record.cuts)
+    pieces = PieceEncoder(encoder, rows.record.chunking)
+    vectors = expected_pieces(texts, rows.record.chunking)
     kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
     new = NewSnapshot(
         kind,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gem_index.collection.results import DeleteReport, IngestReport
+from gem_index.collection.results import DeleteReport, UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_unfitted, record_of
 from gem_index.collection.state.piece_encoder import PieceEncoder
@@ -30,17 +30,17 @@ _TAIL_SHARE = 0.05
 
 def upsert(
     access: CollectionAccess, intake: Intake, progress: Progress | None = None
-) -> IngestReport:
-    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.ingest`."""
+) -> UpsertReport:
+    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.upsert`."""
     started = time.monotonic()
     with access.writing() as rows:
-        writing = rows.documents.upserting(intake.on_existing, rows.record.cuts)
+        writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         # read before the commit: a failure after it would make stored documents look rejected
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
-    return IngestReport(
+    return UpsertReport(
         collection=access.name,
         added=changed.added,
         updated=changed.updated,
@@ -85,7 +85,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
-            pieces = PieceEncoder(fresh, rows.record.cuts)
+            pieces = PieceEncoder(fresh, rows.record.chunking)
             encoder = unfinished.fitted(
                 fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
             )

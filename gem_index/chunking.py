@@ -15,7 +15,7 @@ from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 from gem_index.sections import Section, blocks, common_path, holds_only_headings, sections_of
 
-__all__ = ["AUTO", "Cutting", "Piece"]
+__all__ = ["AUTO", "Chunking", "Piece"]
 
 AUTO = "auto"
 """Cut what is long, in pieces of a size that was chosen by measurement (docs/evaluation.md)."""
@@ -52,7 +52,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Cutting:
+class Chunking:
     """How long texts are cut.
 
     Parameters
@@ -104,7 +104,7 @@ class Cutting:
             )
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Cutting:
+    def of(cls, fields: Mapping[str, Any]) -> Chunking:
         """Return what :attr:`fields` were stored of."""
         return cls(**{"version": 1, **fields}) if fields else cls()
 
