@@ -31,7 +31,7 @@ from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
 from gem_index.quoting import quoted, quoted_error, quoted_path
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, StoredDocument

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
-from gem_index.reading.fields import Fields
-from gem_index.reading.formats import Record
+from gem_index.readers.fields import Fields
+from gem_index.readers.formats import Record
 
 __all__ = ["ColumnTypes", "TypeChoice"]
 
