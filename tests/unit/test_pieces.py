@@ -327,7 +327,7 @@ class TestCollection:
         assert not home.collection("cut").verify()
 
     def test_an_index_of_other_pieces_is_found_and_mended(self, cut, home):
-        execute(home, "UPDATE collections SET chunking = ?", '{"chunk": 20}')
+        execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
             'the index was made of texts cut with {"chunk": 40, "version": 2}, the collection cuts them'
