@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, TargetUrl
+from gem_index import Document, Home, TargetUrl
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import (
@@ -236,7 +236,7 @@ def test_one_push_at_a_time(home, faq, url, monkeypatch):
         FileLock(home.root / "push.lock"),
         pytest.raises(HomeBusyError, match="another process pushes from the home"),
     ):
-        home.collection("faq").push(url)
+        Home(home.root).collection("faq").push(url)
 
 
 @pytest.mark.parametrize("batch", [0, True, 1.5, 10**6])
