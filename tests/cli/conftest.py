@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import sqlite3
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -89,17 +88,29 @@ def write_questions(folder):
     return path
 
 
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    """A home with the collection faq, of which each test has a copy."""
-    folder = tmp_path_factory.mktemp("template")
+def run_quietly(home, *arguments):
     with redirect_stdout(io.StringIO()):
-        built = ["build", "faq", str(write_questions(folder)), "--json"]
-        assert run(["--home", str(folder / "home"), *built]) == 0
-    return folder / "home"
+        assert run(["--home", str(home.root), *map(str, arguments)]) == 0
+
+
+def build_faq(home):
+    run_quietly(home, "build", "faq", write_questions(home.root.parent), "--json")
+
+
+def build_faq_and_model(home):
+    build_faq(home)
+    run_quietly(home, "fit", "model", home.root.parent / "faq.jsonl")
 
 
 @pytest.fixture
-def faq(tmp_path, template, faq_file):
-    shutil.copytree(template, tmp_path / "home")
+def faq_and_model(copied_home, faq_file):
+    """As ``faq``, and a model that is fitted on the same file."""
+    copied_home(build_faq_and_model)
+    return faq_file
+
+
+@pytest.fixture
+def faq(copied_home, faq_file):
+    """A home with the collection faq; return the file that it was built from."""
+    copied_home(build_faq)
     return faq_file
