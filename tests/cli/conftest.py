@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gem_index_cli.main import run
+from homes import leave_empty
 
 
 @dataclass
@@ -29,10 +30,12 @@ class Answer:
 
 
 @pytest.fixture
-def gem(tmp_path, capfd):
-    """Run a command in this process: gem('search', 'faq', 'visa') with the home tmp_path/home."""
+def gem(copied_home, tmp_path, capfd):
+    """Run a command in this process: gem('search', 'faq', 'visa') with the home tmp_path/home, which is empty at first."""
 
     def command(*arguments: object) -> Answer:
+        if not (tmp_path / "home").exists():
+            copied_home(leave_empty)
         capfd.readouterr()
         status = run(["--home", str(tmp_path / "home"), *map(str, arguments)])
         out, err = capfd.readouterr()
