@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.batching import Batcher
 from gem_index.collection.counts import Counts, count_documents
 from gem_index.collection.filters import FilterCache
@@ -127,7 +128,7 @@ class CollectionAccess:
                 "collection",
                 self.name,
                 [other.name for other in names.all()],
-                "make one with: gem-index build NAME FILE",
+                Advice(Action.MAKE_COLLECTION),
             )
         return CollectionRows(connection, record)
 

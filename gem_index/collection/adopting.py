@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gem_index.advice import Action
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.building import as_not_indexed, keep_reading
 from gem_index.collection.models import record_of
@@ -82,7 +83,7 @@ def adopt(
         try:
             report, shards = _store(access, documents, make_shards, plan)
             record = record_of(encoder, [part.vectors for part in model.encoders])
-            with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+            with as_not_indexed(access.name, report.documents, Action.REFIT):
                 keep_reading(access, reading or {})
                 publish(access, encoder, record, progress, shards=shards)
         finally:

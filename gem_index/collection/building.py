@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.models import open_vectors, record_of
 from gem_index.collection.pieces import expected_pieces
@@ -20,7 +21,6 @@ from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.vectors.registry import DEFAULT_VECTORS
@@ -107,7 +107,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
                     owner,
                     encoder.vectors.fingerprint,
                     found,
-                    f"leave out the vectors, or build a new collection with {quoted(str(spec.vectors))}",
+                    Advice(Action.LEAVE_OUT_VECTORS),
                 )
         weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
         if weights != tuple(spec.weight for spec in specs):
@@ -192,8 +192,10 @@ def bring_up_to_date(
 
 
 @contextmanager
-def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
-    """Turn errors of the body into NotIndexedError: the documents are stored; ``advice`` says what to run.
+def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
+    """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
+
+    An interrupt stays one, with the error as its argument.
 
     Raises
     ------
@@ -203,7 +205,9 @@ def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        raise NotIndexedError(name, documents, error, advice) from error
+        raise NotIndexedError(name, documents, error, action) from error
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error
     except BaseException as error:
-        error.add_note(str(NotIndexedError(name, documents, error, advice)))
+        error.add_note(str(NotIndexedError(name, documents, error, action)))
         raise

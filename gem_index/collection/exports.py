@@ -32,6 +32,7 @@ from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.reading import DocumentReader
+from gem_index.reading.fields import EXPORT_FORMAT
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, StoredDocument
@@ -43,7 +44,6 @@ __all__ = ["Export", "import_documents", "read_export", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
-_MAGIC = "gem-index collection"
 _VERSIONS = (1, 2)  # 2: of several encoders, or with weighted texts
 _ROWS = 1000
 _COLUMNS = ("id", "text", "metadata", "weights")
@@ -84,7 +84,7 @@ def write_export(
     if model.parts:
         fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
     head = {
-        "format": _MAGIC,
+        "format": EXPORT_FORMAT,
         "version": 2 if weighted or model.parts else 1,
         "collection": record.name,
         "index": record.index_kind,
@@ -229,7 +229,7 @@ def read_export(path: Path) -> Export:
 
 
 def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
-    if not isinstance(head, dict) or head.get("format") != _MAGIC:
+    if not isinstance(head, dict) or head.get("format") != EXPORT_FORMAT:
         raise _not_an_export(path)
     if head.get("version") not in _VERSIONS:
         raise InputError(
@@ -423,7 +423,7 @@ def _damaged(path: Path, problem: str) -> InputError:
 
 def _not_an_export(path: Path) -> InputError:
     return InputError(
-        f"{quoted_path(path)} is not an exported collection; expected what gem-index export wrote (build takes other files)"
+        f"{quoted_path(path)} is not an exported collection; expected what an export wrote (build takes other files)"
     )
 
 

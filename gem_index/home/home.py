@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
 from gem_index.collection.access import CollectionAccess
 from gem_index.collection.collection import Documents
@@ -81,7 +82,8 @@ class Home:
         folder = user_path(root if root is not None else settings.home)
         if not create and not has_database(folder):
             raise InputError(
-                f"there is no home in {quoted_path(folder)}; expected the folder of a home, which gem-index build makes"
+                f"there is no home in {quoted_path(folder)}; expected the folder of a home",
+                Advice(Action.MAKE_HOME),
             )
         self._workspace = Workspace(folder, settings, upgrade=upgrade)
         self._vectors = VectorLibrary(self._workspace)
@@ -179,8 +181,8 @@ class Home:
             if self._find(name) is not None:
                 if not exist_ok:
                     raise NameTakenError(
-                        f"the collection {name} exists already; expected a new name: "
-                        "add to it with gem-index add, or drop it first"
+                        f"the collection {name} exists already; expected a new name",
+                        Advice(Action.ADD_OR_DROP, {"collection": name}),
                     )
                 access = self._access(name)
                 building.check_agreement(access, choice)
@@ -207,7 +209,7 @@ class Home:
                 "collection",
                 name,
                 [status.name for status in self.collections()],
-                "make one with: gem-index build NAME FILE",
+                Advice(Action.MAKE_COLLECTION),
             )
         return CollectionAccess(self._workspace, record)
 
@@ -411,10 +413,11 @@ class Home:
         with self._workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
-                    f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.GIVE_NAME),
                 )
             documents = import_documents(self._workspace, export, name)
-            with as_not_indexed(name, documents, f"gem-index compact {name}"):
+            with as_not_indexed(name, documents, Action.COMPACT):
                 collection = self.collection(name)
                 collection.compact(progress)
         return collection
@@ -485,7 +488,7 @@ def _finish(
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
     from gem_index.collection import building
 
-    with building.as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+    with building.as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
             building.keep_reading(access, reading.choices)  # now that it has decided types
         building.bring_up_to_date(access, choice, progress)

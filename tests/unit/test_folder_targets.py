@@ -66,9 +66,7 @@ class TestTwoProgramsInOneFolder:
             lambda: other.upsert([TargetDocument("b", vector, "b", {})]),
             lambda: other.delete(["a"]),
         ):
-            with pytest.raises(
-                ConfigError, match="another program has written to .*run the command again"
-            ):
+            with pytest.raises(ConfigError, match="another program has written to .*run it again"):
                 work()
         one.upsert([TargetDocument("c", vector, "c", {})])
         one.finish()
