@@ -247,7 +247,7 @@ class QueryReader:
         for name in wanted:
             if name not in names:
                 is_id = name == self.id_field
-                use = "the id" if is_id else "what since names"
+                use = "the id" if is_id else "telling what is new"
                 raise InputError(
                     f"the query has the columns {', '.join(map(quoted, names))} and none {quoted(name)} for {use}; "
                     "expected it",

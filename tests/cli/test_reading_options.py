@@ -33,7 +33,7 @@ def test_a_new_collection_has_types_and_add_uses_them(gem, table, tmp_path):
     answer = gem("build", "c", table, "--duplicates", "first")
     assert answer.err.splitlines() == [
         "Note: types of columns: 'year' number, 'open' boolean; the others are text.",
-        "Note: 1 of 3 texts look like HTML and are taken as they are; cleaning by html would strip them to their text.",
+        "Note: 1 of 3 texts look like HTML and are taken as they are: strip them to their text with --clean auto",
         "Note: 1 records share their id with another; the first of each id counts.",
     ]
     assert metadata(gem, "c")["1"] == {

@@ -395,7 +395,7 @@ class TestSeveral:
         report = faq.ingest(Inputs([DocumentReader([str(records)]), FolderReader(folder)]))
         assert counts(report) == (4, 0, 0, 0)
         with pytest.raises(
-            ConfigError, match="found --prune with an input that is neither a folder nor a database"
+            ConfigError, match="found prune with an input that is neither a folder nor a database"
         ):
             faq.ingest(DocumentReader([str(records)]), prune=True)
 
