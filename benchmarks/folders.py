@@ -308,7 +308,7 @@ def twice(folder: Path) -> None:
         )
         for checksum in (False, True):
             started = time.perf_counter()
-            report = collection.ingest(reader(checksum=checksum), prune=True)
+            report = collection.upsert(reader(checksum=checksum), prune=True)
             seconds = time.perf_counter() - started
             print(
                 f"add{' --checksum' * checksum}: {report.unchanged:,} unchanged in {seconds:.2f} s",

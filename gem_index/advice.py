@@ -12,7 +12,7 @@ __all__ = ["Action", "Advice", "Message"]
 class Action(Enum):
     """Everything that an error may advise, in the words of Python; braces hold the values of an advice."""
 
-    ADD_OR_DROP = "add to it with home.collection({collection!r}).ingest(documents), or drop it first with home.drop"
+    ADD_OR_DROP = "add to it with home.collection({collection!r}).upsert(documents), or drop it first with home.drop"
     CHECK_HOME = "check it with home.verify()"
     CHOOSE_HOME = "choose another with Home(root) or GEM_INDEX_HOME"
     CLEAN = "strip them to their text with clean='auto'"

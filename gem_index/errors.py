@@ -17,7 +17,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     │   ├── UnknownNameError       no collection, model or vectors of that name (suggests similar names)
     │   │   └── CollectionReplacedError  an open collection was dropped, and another made under its name
     │   ├── NameTakenError         the name is in use for something else
-    │   ├── DuplicateIdError       the same document id twice in one ingest
+    │   ├── DuplicateIdError       the same document id twice in one call
     │   ├── ExistingIdError        a document id is already stored and must not be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
@@ -242,11 +242,11 @@ class NameTakenError(InputError):
 
 
 class DuplicateIdError(InputError):
-    """The same document id came twice in one ingest."""
+    """The same document id came twice in one call."""
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
-            f"the id {quoted(document_id)} came twice in one ingest; expected each id once: "
+            f"the id {quoted(document_id)} came twice in one call; expected each id once: "
             "remove or rename one of the two documents"
         )
         self.document_id = document_id

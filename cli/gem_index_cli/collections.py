@@ -36,7 +36,7 @@ from gem_index_cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import Home, IngestReport
+    from gem_index import Home, UpsertReport
     from gem_index.reading import DocumentReader
 
 __all__ = ["register"]
@@ -102,14 +102,14 @@ def build(
         "vectors": vectors or config.vectors,
         "config": config.config(),
         "index": index,
-        "cutting": pieces.cutting(),
+        "chunking": pieces.chunking(),
     }
     if cluster.scheduler is not None:
         if prune:
             raise ConfigError("found --prune with --scheduler; expected files of records alone")
         reader = records_on_cluster(inputs, options, folders, queries, whole)
         report, skipped = _build_shards(cluster, home, collection, reader, options, parts, settings)
-        _print_ingest(report, skipped, as_json)
+        _print_upsert(report, skipped, as_json)
         _print_built(home, collection, as_json)
         return
     if parts is not None:
@@ -133,7 +133,7 @@ def build(
             **settings,
         )
     options.log.end()
-    _print_ingest(report, skipped_in(readers), as_json)
+    _print_upsert(report, skipped_in(readers), as_json)
     print_unread(readers, as_json)
     _print_built(home, collection, as_json)
 
@@ -146,7 +146,7 @@ def _build_shards(
     options: InputOptions,
     parts: str | None,
     settings: dict[str, Any],
-) -> tuple[IngestReport, int]:
+) -> tuple[UpsertReport, int]:
     """Build a collection on a cluster; return what it holds, and how many records were skipped."""
     from gem_index.distributed import build_shards
 
@@ -166,7 +166,7 @@ def _build_shards(
             **settings,
         )
     cluster.tell(options, found.problems, found.skipped)
-    return found.ingest, found.skipped
+    return found.report, found.skipped
 
 
 def _print_built(home: Home, collection: str, as_json: bool) -> None:
@@ -202,13 +202,13 @@ def add(
     pieces.check(found)
     readers = readers_of(inputs, options, folders, queries, whole=whole, collection=found)
     with progress_bar("store") as progress, naming_duplicates(readers):
-        report = found.ingest(readers, prune=prune, progress=progress)
+        report = found.upsert(readers, prune=prune, progress=progress)
     options.log.end()
-    _print_ingest(report, skipped_in(readers), as_json)
+    _print_upsert(report, skipped_in(readers), as_json)
     print_unread(readers, as_json)
 
 
-def _print_ingest(report: IngestReport, skipped: int, as_json: bool) -> None:
+def _print_upsert(report: UpsertReport, skipped: int, as_json: bool) -> None:
     if as_json:
         print_json(
             {

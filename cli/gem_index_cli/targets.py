@@ -140,8 +140,8 @@ def embed(
 
     Batches before a bad record are stored; run it again with the mended files.
     """
-    from gem_index.collection.embedding import embed_into
-    from gem_index.collection.sending import PushOptions
+    from gem_index.collection.push.embedding import embed_into
+    from gem_index.collection.push.sending import PushOptions
 
     asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
     if cluster.scheduler is not None:
@@ -155,7 +155,7 @@ def embed(
                 found,
                 reader,
                 to,
-                cutting=pieces.cutting(),
+                chunking=pieces.chunking(),
                 push=asked,
                 options=cluster.partitions(options),
                 progress=progress,
@@ -166,7 +166,7 @@ def embed(
     readers = readers_of(inputs, options, folders, queries, whole=whole)
     found = encoder.encoder(context, config)
     with progress_bar("embed") as progress:
-        report = embed_into(to, found, readers, asked, progress, cutting=pieces.cutting())
+        report = embed_into(to, found, readers, asked, progress, chunking=pieces.chunking())
     options.log.end()
     _print(report, as_json)
 

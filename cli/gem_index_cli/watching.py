@@ -17,7 +17,7 @@ from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.sources import FolderOptions
 
 if TYPE_CHECKING:
-    from gem_index import IngestReport
+    from gem_index import UpsertReport
 
 __all__ = ["register"]
 
@@ -59,7 +59,7 @@ def watch(
             said.add(str(error))
             typer.echo(f"Error: {message_of(error)}", err=True)
 
-    def changed(report: IngestReport) -> None:
+    def changed(report: UpsertReport) -> None:
         if as_json:
             print_json_lines([asdict(report)])
         else:

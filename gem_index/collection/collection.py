@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from gem_index.collection.access import CollectionAccess
-from gem_index.collection.answering import answer, answer_all, answer_reranked, neighbours_of
-from gem_index.collection.corpus_results import DocumentMap, DuplicateGroups, MapColours, Topics
-from gem_index.collection.drift import Drift, drift_of
+from gem_index.chunking import Chunking
+from gem_index.collection.corpus.drift import Drift, drift_of
+from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors, Topics
 from gem_index.collection.near import NEAR
+from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
-    IngestReport,
     Problem,
     PushReport,
     SearchResults,
+    UpsertReport,
 )
-from gem_index.collection.searching import Query, SearchRequest
-from gem_index.collection.shard_plan import MakeShards
-from gem_index.collection.status import status_of
-from gem_index.cutting import Cutting
+from gem_index.collection.search.answer import answer, answer_all, similar_to
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.write.adopting import MakeShards
 from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
-from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_error
 from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
@@ -57,19 +55,20 @@ class Collection:
     Parameters
     ----------
     access : CollectionAccess
+        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
 
     def __init__(self, access: CollectionAccess) -> None:
-        self._access = access
+        self.access = access
 
     @property
     def name(self) -> str:
         """Its name in the home."""
-        return self._access.name
+        return self.access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the home; unpickling opens the collection again."""
-        return _reopen, (self._access.workspace, self.name)
+        return _reopen, (self.access.workspace, self.name)
 
     def __len__(self) -> int:
         """Return how many documents there are."""
@@ -89,7 +88,7 @@ class Collection:
 
     # ----------------------------------------------------------------- writing
 
-    def ingest(
+    def upsert(
         self,
         documents: Documents,
         *,
@@ -99,7 +98,7 @@ class Collection:
         on_existing: OnExisting = "replace",
         prune: bool = False,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
         One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
@@ -140,22 +139,21 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
-        kept = self.reading
-        from gem_index.collection.sources import parts_of
-        from gem_index.collection.writing import shorten_tail, upsert
+        from gem_index.collection.write.intake import Intake
+        from gem_index.collection.write.writing import shorten_tail, upsert
 
-        parts = parts_of(
+        kept = self.reading
+        intake = Intake.of(
             documents,
             id=id or kept.get("id_field"),
             text=text or kept.get("text_fields"),
             metadata=metadata,
+            on_existing=on_existing,
+            prune=prune,
         )
-        lock = self._access.workspace.write_lock()
-        with lock, reporting(progress, "store") as show:
-            total = len(documents) if isinstance(documents, Sized) else None
-            watched = partial(counted, stage="store", progress=show, total=total)
-            report = upsert(self._access, parts, on_existing, prune=prune, watched=watched)
-            shorten_tail(self._access, show)
+        with self.access.workspace.write_lock(), reporting(progress, "store") as show:
+            report = upsert(self.access, intake, show)
+            shorten_tail(self.access, show)
         return report
 
     def delete(
@@ -179,9 +177,9 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        from gem_index.collection.writing import delete
+        from gem_index.collection.write.writing import delete
 
-        return delete(self._access, ids, where)
+        return delete(self.access, ids, where)
 
     def adopt(
         self,
@@ -190,7 +188,7 @@ class Collection:
         make_shards: MakeShards,
         reading: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Fill an empty collection with documents that were encoded and indexed elsewhere: on a cluster.
 
         Parameters
@@ -213,10 +211,10 @@ class Collection:
         ConfigError
             If the encoder is not a fit of the collection's.
         """
-        from gem_index.collection.adopting import adopt
+        from gem_index.collection.write.adopting import adopt
 
         with reporting(progress, "store") as show:
-            return adopt(self._access, encoder, documents, make_shards, reading, show)
+            return adopt(self.access, encoder, documents, make_shards, reading, show)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -229,30 +227,30 @@ class Collection:
         InputError
             If there are no documents.
         """
-        from gem_index.collection.writing import refit
+        from gem_index.collection.write.writing import refit
 
         with reporting(progress, "fit") as show:
-            refit(self._access, show)
+            refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
-        from gem_index.collection.writing import compact
+        from gem_index.collection.write.writing import compact
 
         with reporting(progress, "encode") as show:
-            compact(self._access, show)
+            compact(self.access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
-        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.exports`.
+        """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.write.exports`.
 
         Returns
         -------
         int
             How many documents it holds.
         """
-        from gem_index.collection.exports import write_export
+        from gem_index.collection.write.exports import write_export
 
-        with self._access.reading() as rows, reporting(progress, "export") as show:
-            encoder = self._access.encoder(rows)
+        with self.access.reading() as rows, reporting(progress, "export") as show:
+            encoder = self.access.encoder(rows)
             return write_export(user_path(path), rows, encoder, show)
 
     def push(
@@ -286,7 +284,7 @@ class Collection:
         drop_unsupported : bool
             Leave out metadata that the database cannot store, instead of an error.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Raises
         ------
@@ -298,8 +296,8 @@ class Collection:
             If the package for the database is not installed.
         """
         # Imported here because a process that searches does not push.
-        from gem_index.collection.pushing import push
-        from gem_index.collection.sending import PushOptions
+        from gem_index.collection.push.pushing import push
+        from gem_index.collection.push.sending import PushOptions
 
         options = PushOptions(
             full=full,
@@ -309,7 +307,7 @@ class Collection:
             drop_unsupported=drop_unsupported,
         )
         with reporting(progress, "push") as show:
-            return push(self._access, url, options, show)
+            return push(self.access, url, options, show)
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how far the texts have moved from those that the model was fitted on.
@@ -329,25 +327,25 @@ class Collection:
         InputError
             If there are no documents.
         """
-        return drift_of(self._access, sample, progress)
+        return drift_of(self.access, sample, progress)
 
     @property
     def reading(self) -> dict[str, Any]:
         """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
 
     @property
-    def cutting(self) -> Cutting:
+    def chunking(self) -> Chunking:
         """How long texts are cut into pieces."""
-        with self._access.reading() as rows:
-            return rows.record.cuts
+        with self.access.reading() as rows:
+            return rows.record.chunking
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 
     # ----------------------------------------------------------------- reading
@@ -357,16 +355,7 @@ class Collection:
         query: Query,
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -376,42 +365,17 @@ class Collection:
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
-        mode : str, optional
-            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``, the default for a
-            text: by both. A vector is searched ``dense``.
-        min_score : float, optional
-            Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
-        fusion : str
-            How ``hybrid`` combines the two: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
-            their ranks; see :mod:`gem_index.index.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
-
-        fingerprint : str, optional
-            The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
-            even if their lengths are equal.
-        rerank : bool
-            Order the best hits of the mode, 100 at least, by meaning, words and best passage together: the score is
-            (c + 2.25 match) / 3.25, where c is 0.7 of the text's cosine and 0.3 of that of its best passage of 20 words,
-            which is the hit's ``passage``. ``min_score`` is held against the mode's own score.
-        why : bool
-            Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
-        collapse : bool or float
-            Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
-            still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
-            orders what is left.
-        pieces : bool
-            Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
-            with its best piece, if the collection's texts are cut.
-        exact : bool
-            Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
-            bits a number, and are within 1e-4 of them.
+        **options
+            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
+            see :class:`~gem_index.results.SearchOptions`.
 
         Returns
         -------
         SearchResults
-            A list of :class:`SearchResult`, best first.
+            A list of :class:`~gem_index.results.SearchResult`, best first.
 
         Raises
         ------
@@ -423,29 +387,14 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(
-            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
-        )
-        if not rerank:
-            return answer(self._access, asked, why)
-        [results] = answer_reranked(self._access, [asked], why)
-        return results
+        return answer(self.access, SearchRequest(query, k, where, **options))
 
     def search_many(
         self,
         queries: Iterable[Query],
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
         """Return the k best documents for each of some queries, all from one state of the collection.
 
@@ -469,14 +418,13 @@ class Collection:
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
-        rest = (k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact)
         requests = []
         for place, query in enumerate(queries, 1):
             try:
-                requests.append(SearchRequest(query, *rest))
+                requests.append(SearchRequest(query, k, where, **options))
             except InputError as error:
                 raise InputError(f"query {place}: {error}") from error
-        return (answer_reranked if rerank else answer_all)(self._access, requests, why)
+        return answer_all(self.access, requests)
 
     def neighbours(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
@@ -495,7 +443,7 @@ class Collection:
         InputError
             If there is no such document, its text holds no word, or k is below 1.
         """
-        return neighbours_of(self._access, document_id, k, where)
+        return similar_to(self.access, document_id, k, where)
 
     def duplicates(
         self,
@@ -516,7 +464,7 @@ class Collection:
         where : mapping, optional
             A filter as for :meth:`search`: only documents that it accepts are compared.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -531,10 +479,10 @@ class Collection:
             If the filter is not of the documented form.
         """
         # Imported here because a process that searches does not compare all pairs.
-        from gem_index.collection.duplicates import duplicates_of
+        from gem_index.collection.corpus.duplicates import duplicates_of
 
         with reporting(progress, "read") as show:
-            return duplicates_of(self._access, threshold, where, show)
+            return duplicates_of(self.access, threshold, where, show)
 
     def topics(
         self,
@@ -554,7 +502,7 @@ class Collection:
         where : mapping, optional
             A filter as for :meth:`search`: only documents that it accepts are looked at.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -571,18 +519,18 @@ class Collection:
             If scikit-learn is not installed.
         """
         # Imported here because a process that searches does not look for topics.
-        from gem_index.collection.topics import topics_of
+        from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
-            return topics_of(self._access, n, where, show)
+            return topics_of(self.access, n, where, show)
 
     def document_map(self) -> DocumentMap | None:
         """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
-        from gem_index.collection.document_map import kept_map
+        from gem_index.collection.corpus.document_map import kept_map
 
-        return kept_map(self._access)
+        return kept_map(self.access)
 
-    def map_colours(self, made: DocumentMap, name: str) -> MapColours:
+    def map_colors(self, made: DocumentMap, name: str) -> MapColors:
         """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
 
         Parameters
@@ -591,9 +539,9 @@ class Collection:
         name : str
             A field; one that no document has gives a single group.
         """
-        from gem_index.collection.document_map import colours_of
+        from gem_index.collection.corpus.document_map import colors_of
 
-        return colours_of(self._access, made, name)
+        return colors_of(self.access, made, name)
 
     def make_map(self, progress: ProgressOption = None) -> DocumentMap:
         """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
@@ -605,7 +553,7 @@ class Collection:
         Parameters
         ----------
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Raises
         ------
@@ -614,15 +562,15 @@ class Collection:
         MissingExtraError
             If openTSNE is not installed.
         """
-        from gem_index.collection.document_map import make_map
+        from gem_index.collection.corpus.document_map import make_map
 
         with reporting(progress, "read") as show:
-            return make_map(self._access, show)
+            return make_map(self.access, show)
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
         """Return the documents with these ids, in the order asked for; those that are not there are left out."""
         wanted = check_ids(ids)
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             seqs = rows.documents.seqs_of(wanted)
             found = rows.documents.by_seq(list(seqs.values()))
         return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
@@ -648,9 +596,9 @@ class Collection:
         FilterError
             If the filter is not of the documented form.
         """
-        with self._access.workspace.database.reading_slowly() as connection:
+        with self.access.workspace.database.reading_in_steps() as connection:
             with FORK_GATE.passing():
-                documents = self._access.rows(connection).documents
+                documents = self.access.rows(connection).documents
                 seqs = (
                     documents.seqs() if where is None or where == {} else documents.accepted(where)
                 )
@@ -663,7 +611,7 @@ class Collection:
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return how many documents there are, or how many a filter accepts."""
-        with self._access.reading() as rows:
+        with self.access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
             return len(rows.documents.accepted(where))
@@ -677,11 +625,11 @@ class Collection:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the collection's model."""
-        return self._access.encoder()
+        return self.access.encoder()
 
     def status(self) -> CollectionStatus:
         """Return counts, model and index at a glance, without opening any of them."""
-        return status_of(self._access)
+        return self.access.status()
 
     # ------------------------------------------------------------ verification
 
@@ -698,9 +646,9 @@ class Collection:
         list of Problem
             Empty when all is well.
         """
-        from gem_index.collection.verification import problems_of
+        from gem_index.collection.write.verification import problems_of
 
-        return problems_of(self._access, fix)
+        return problems_of(self.access, fix)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:

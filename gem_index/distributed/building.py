@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from gem_index.advice import Action, Advice
+from gem_index.chunking import Chunking
 from gem_index.collection import Collection
-from gem_index.collection.results import IngestReport
-from gem_index.cutting import Cutting
+from gem_index.collection.results import UpsertReport
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -49,7 +49,7 @@ class BuildReport:
 
     Attributes
     ----------
-    ingest : IngestReport
+    report : UpsertReport
         The counts of the collection.
     skipped : int
         Bad records left out.
@@ -57,7 +57,7 @@ class BuildReport:
         File, line and problem of the first 100 of each partition.
     """
 
-    ingest: IngestReport
+    report: UpsertReport
     skipped: int
     problems: list[tuple[str, int, str]] = field(repr=False)
 
@@ -73,7 +73,7 @@ def build_shards(
     config: ConfigLike | None = None,
     prior: float | None = None,
     index: str | None = None,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     options: PartitionOptions | None = None,
     parts_options: StorageOptions | None = None,
     progress: ProgressOption = None,
@@ -98,7 +98,7 @@ def build_shards(
     parts : str or Path, optional
         A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default
         one in the home, for workers that see its file system. What the fit keeps meanwhile lies in the home.
-    vectors, config, prior, index, cutting
+    vectors, config, prior, index, chunking
         As for :meth:`gem_index.Home.create_collection`.
     options : PartitionOptions, optional
     parts_options : mapping, optional
@@ -129,7 +129,7 @@ def build_shards(
         config=config,
         prior=prior,
         index=index,
-        cutting=cutting,
+        chunking=chunking,
         exist_ok=True,
     )
     own = not parts
@@ -144,7 +144,7 @@ def build_shards(
         try:
             cluster = Cluster(client)
             found = _made(cluster, collection, inputs, folder, sums, own, chosen, progress)
-            sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.cutting)
+            sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.chunking)
             reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
             documents = chain.from_iterable(part.documents() for part in found.parts)
             report = collection.adopt(found.encoder, documents, sharding.make, reading, progress)
@@ -230,21 +230,23 @@ def _made(
     """Fit and encode on the workers; a folder of our own is emptied of what other inputs have left."""
     before = Manifest.read(folder)  # what is wrong with it is told before any work
     partitions, data = partitions_of(inputs, options, cluster)
-    cutting = collection.cutting
+    chunking = collection.chunking
     encoder = collection.encoder.unfitted()
 
     def request() -> dict[str, Any]:
-        return part_request(encoder, partitions, cutting=cutting.fields, collection=collection.name)
+        return part_request(
+            encoder, partitions, chunking=chunking.fields, collection=collection.name
+        )
 
     if before is not None and not own:
         unfitted = request()
         del unfitted["fingerprint"]
         before.check(folder, unfitted)
-    fit_partitions(cluster, encoder, partitions, data, progress, cutting, sums)
+    fit_partitions(cluster, encoder, partitions, data, progress, chunking, sums)
     if own and before is not None and before.request != request():
         clear_parts(folder)
     reports = make_parts(
-        cluster, encoder, partitions, data, folder, request(), write_documents, cutting, progress
+        cluster, encoder, partitions, data, folder, request(), write_documents, chunking, progress
     )
     parts = [DocumentPart(folder, number, each.rows) for number, each in enumerate(reports)]
     return _Made(encoder, parts, reports)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, I64
-from gem_index.collection.pieces import PieceEncoder
+from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed.inputs import Partition
 from gem_index.distributed.manifest import part_name
 from gem_index.distributed.partitions import PartReport

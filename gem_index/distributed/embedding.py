@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.embedding import fill_table, finish_table, open_table
+from gem_index.chunking import Chunking
+from gem_index.collection.push.embedding import fill_table, finish_table, open_table
+from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
-from gem_index.collection.sending import PushOptions
-from gem_index.cutting import Cutting
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
@@ -50,7 +50,7 @@ class _Job:
     fingerprint: str
     url: TargetUrl
     options: PushOptions
-    cutting: Cutting
+    chunking: Chunking
 
 
 def embed(
@@ -59,7 +59,7 @@ def embed(
     inputs: Any,
     url: str,
     *,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     push: PushOptions | None = None,
     options: PartitionOptions | None = None,
     progress: ProgressOption = None,
@@ -76,7 +76,7 @@ def embed(
         Paths, patterns and URLs of files that every worker reads.
     url : str
         The table of a database that several processes write to at once; its package is installed on every worker.
-    cutting : Cutting, optional
+    chunking : Chunking, optional
         How long texts are cut; by default as those of the table, or as a new collection cuts them.
     push : PushOptions, optional
         The size of a batch, and what is stored.
@@ -106,9 +106,9 @@ def embed(
     total, counts = PartReport(), [0, 0]
     target = open_target(parsed)
     try:
-        opened = open_table(target, encoder, chosen, cutting)
+        opened = open_table(target, encoder, chosen, chunking)
         with cluster.having(encoder) as shipped, reporting(progress, "embed") as report:
-            job = _Job(shipped.fingerprint, parsed, chosen, opened.cutting)
+            job = _Job(shipped.fingerprint, parsed, chosen, opened.chunking)
             tasks = [
                 Task(str(partition), _embed, (job, partition, part))
                 for partition, part in zip(partitions, data, strict=True)
@@ -136,7 +136,7 @@ def _embed(job: _Job, partition: Partition, data: Any) -> tuple[PartReport, int,
             raise ConfigError(
                 f"the table of {job.url} is gone; expected that nobody drops it meanwhile"
             )
-        opened = open_table(target, encoder, job.options, job.cutting)
+        opened = open_table(target, encoder, job.options, job.chunking)
         written, added = fill_table(opened, encoder, partition.documents(data, report), job.options)
     finally:
         target.close()

@@ -15,8 +15,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gem_index.collection.pieces import PieceEncoder
-from gem_index.cutting import Cutting
+from gem_index.chunking import Chunking
+from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
@@ -128,7 +128,7 @@ def fit_partitions(
     partitions: Sequence[Partition],
     data: Sequence[Any],
     progress: ProgressOption,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     folder: OutputFolder | None = None,
 ) -> PartReport:
     """Fit an encoder on the texts of partitions, or on the pieces of their documents if it is said how they are cut.
@@ -142,14 +142,14 @@ def fit_partitions(
         kept = None
         if folder is not None:
             request = part_request(
-                encoder.unfitted(), partitions, fit=True, cutting=cutting and cutting.fields
+                encoder.unfitted(), partitions, fit=True, chunking=chunking and chunking.fields
             )
             kept = _KeptSums(folder, request)
         sums_before = {} if kept is None else kept.read()
         tree = _Tree(len(partitions), sums_before)
         leaves = [
             Task(
-                str(partition), _summarise, (shipped.fingerprint, partition, part, cutting), (0, i)
+                str(partition), _summarise, (shipped.fingerprint, partition, part, chunking), (0, i)
             )
             for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
             if i // _FAN_IN not in sums_before
@@ -290,14 +290,16 @@ class _Tree:
             )
 
 
-def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutting | None) -> _Sums:
+def _summarise(
+    fingerprint: str, partition: Partition, data: Any, chunking: Chunking | None
+) -> _Sums:
     """Return the statistics of a partition."""
     encoder = wait_for_encoder(fingerprint)
     sums = _Sums([CorpusStatistics(part.dimension) for part in encoder.encoders], PartReport())
     texts = partition.texts(data, sums.report)
-    if cutting is not None:
+    if chunking is not None:
         documents = partition.documents(data, sums.report)
-        texts = iter(PieceEncoder(encoder, cutting).of_all(each.text for each in documents))
+        texts = iter(PieceEncoder(encoder, chunking).of_all(each.text for each in documents))
     for block in blocks_for_fit(texts):
         sums.report.rows += len(block)
         for part, statistics in zip(encoder.encoders, sums.statistics, strict=True):

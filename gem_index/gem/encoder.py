@@ -178,7 +178,7 @@ class GemEncoder:
 
     # ----------------------------------------------------------------- fitting
 
-    def summarise(self, corpus: Iterable[str]) -> CorpusStatistics:
+    def corpus_statistics(self, corpus: Iterable[str]) -> CorpusStatistics:
         """Return the statistics of a corpus, read once in constant memory.
 
         Parameters
@@ -231,7 +231,7 @@ class GemEncoder:
         """
         check_texts(corpus)
         with reporting(progress, "fit") as report:
-            return self.fit_statistics(self.summarise(counted(corpus, "fit", report)))
+            return self.fit_statistics(self.corpus_statistics(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
         """Add texts to the corpus of earlier calls and compute its components again.
@@ -246,7 +246,7 @@ class GemEncoder:
                 "these components were loaded and carry no corpus statistics; expected an encoder "
                 "fitted in this process: fit it on all texts"
             )
-        statistics = self.summarise(corpus)
+        statistics = self.corpus_statistics(corpus)
         return self.fit_statistics(
             statistics.merge(self._statistics) if self._statistics else statistics
         )

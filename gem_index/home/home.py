@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gem_index.advice import Action, Advice
+from gem_index.chunking import Chunking
 from gem_index.collection import Collection
-from gem_index.collection.access import CollectionAccess
 from gem_index.collection.collection import Documents
-from gem_index.collection.results import CollectionStatus, IngestReport, Problem
-from gem_index.cutting import Cutting
+from gem_index.collection.results import CollectionStatus, Problem, UpsertReport
+from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import (
-    GemIndexError,
     HomeBusyError,
     InputError,
     NameTakenError,
-    NotIndexedError,
     UnknownNameError,
 )
 from gem_index.files import user_path
@@ -28,16 +25,14 @@ from gem_index.gem.specification import ConfigLike
 from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary
 from gem_index.home.vector_library import VectorLibrary
-from gem_index.progress import Progress, ProgressOption, counted, reporting
+from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import load_settings
-from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.names import CollectionRepository
 from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
 
 if TYPE_CHECKING:
-    from gem_index.collection.building import CollectionChoice
-    from gem_index.collection.sources import Part
     from gem_index.reading import DocumentReader
 
 __all__ = ["Home"]
@@ -85,10 +80,10 @@ class Home:
                 f"there is no home in {quoted_path(folder)}; expected the folder of a home",
                 Advice(Action.MAKE_HOME),
             )
-        self._workspace = Workspace(folder, settings, upgrade=upgrade)
-        self._vectors = VectorLibrary(self._workspace)
-        self._models = ModelLibrary(self._workspace, self._vectors)
-        self._keys = KeyLibrary(self._workspace)
+        self.workspace = Workspace(folder, settings, upgrade=upgrade)
+        self._vectors = VectorLibrary(self.workspace)
+        self._models = ModelLibrary(self.workspace, self._vectors)
+        self._keys = KeyLibrary(self.workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder's name: another process opens it again."""
@@ -100,7 +95,7 @@ class Home:
     @property
     def root(self) -> Path:
         """The folder."""
-        return self._workspace.root
+        return self.workspace.root
 
     @property
     def vectors(self) -> VectorLibrary:
@@ -120,12 +115,12 @@ class Home:
     @property
     def database_revision(self) -> str | None:
         """The revision of the database's schema."""
-        return self._workspace.database.revision
+        return self.workspace.database.revision
 
     def upgrade_database(self) -> None:
         """Run the missing migrations."""
-        with self._workspace.write_lock():
-            self._workspace.database.upgrade()
+        with self.workspace.write_lock():
+            self.workspace.database.upgrade()
 
     # ------------------------------------------------------------- collections
 
@@ -137,7 +132,7 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
-        cutting: Cutting | None = None,
+        chunking: Chunking | None = None,
         exist_ok: bool = False,
     ) -> Collection:
         """Make an empty collection.
@@ -159,8 +154,8 @@ class Home:
         index : str
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
-        cutting : Cutting, optional
-            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Cutting`.
+        chunking : Chunking, optional
+            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Chunking`.
         exist_ok : bool
             Return an existing collection if vectors, configuration and pieces agree with it; its index is not changed.
 
@@ -171,13 +166,18 @@ class Home:
         FingerprintMismatchError, ConfigError
             If it exists with other vectors, another configuration, or other pieces, than those given.
         """
-        from gem_index.collection import building
+        from gem_index.collection.write.building import create
+        from gem_index.collection.write.choice import (
+            CollectionChoice,
+            check_agreement,
+            check_chunking,
+        )
         from gem_index.home.registration import register_paths
 
-        choice = building.CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
         )
-        with self._workspace.write_lock():
+        with self.workspace.write_lock():
             if self._find(name) is not None:
                 if not exist_ok:
                     raise NameTakenError(
@@ -185,11 +185,11 @@ class Home:
                         Advice(Action.ADD_OR_DROP, {"collection": name}),
                     )
                 access = self._access(name)
-                building.check_agreement(access, choice)
-                building.check_cutting(name, Collection(access).cutting, cutting)
+                check_agreement(access, choice)
+                check_chunking(name, Collection(access).chunking, chunking)
             else:
-                with register_paths(self._workspace, self.vectors, choice.specs) as specs:
-                    access = building.create(self._workspace, name, specs, choice)
+                with register_paths(self.workspace, self.vectors, choice.specs) as specs:
+                    access = create(self.workspace, name, specs, choice)
         return Collection(access)
 
     def collection(self, name: str) -> Collection:
@@ -211,7 +211,7 @@ class Home:
                 [status.name for status in self.collections()],
                 Advice(Action.MAKE_COLLECTION),
             )
-        return CollectionAccess(self._workspace, record)
+        return CollectionAccess(self.workspace, record)
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is a collection of that name."""
@@ -220,7 +220,7 @@ class Home:
     @property
     def replaced(self) -> bool:
         """Whether the folder was removed or replaced since it was opened: what holds it open is to be started again."""
-        return self._workspace.database.replaced
+        return self.workspace.database.replaced
 
     def collections(self) -> list[CollectionStatus]:
         """Return the status of every collection, by name."""
@@ -228,12 +228,12 @@ class Home:
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
         """Ask every collection; one that is dropped in the meantime is left out."""
-        with self._workspace.database.reading() as connection:
+        with self.workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
         for record in records:
             try:
-                answers.append(question(Collection(CollectionAccess(self._workspace, record))))
+                answers.append(question(Collection(CollectionAccess(self.workspace, record))))
             except UnknownNameError as error:
                 if error.kind != "collection":
                     raise
@@ -251,10 +251,10 @@ class Home:
         config: ConfigLike | None = None,
         prior: float | None = None,
         index: str | None = None,
-        cutting: Cutting | None = None,
+        chunking: Chunking | None = None,
         prune: bool = False,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Build a collection from documents and fit it on them; an existing one is updated and refitted.
 
         On error a new collection is removed and an existing one unchanged, except after :class:`NotIndexedError`: then the
@@ -262,11 +262,11 @@ class Home:
 
         Parameters
         ----------
-        name, vectors, config, prior, index, cutting
+        name, vectors, config, prior, index, chunking
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
             own where they are given; another index kind, or other pieces, are taken from now on.
         documents, id, text, metadata, prune
-            As for :meth:`Collection.ingest`. Named fields, and the choices of a
+            As for :meth:`Collection.upsert`. Named fields, and the choices of a
             :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
@@ -281,75 +281,25 @@ class Home:
             If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
             what is missing.
         """
-        from gem_index.collection import building
-        from gem_index.collection.sources import parts_of
-        from gem_index.collection.writing import upsert
-        from gem_index.reading import LINE, DocumentReader, Inputs
-
-        parts = parts_of(documents, id=id, text=text, metadata=metadata)
-        choice = building.CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, cutting=cutting
-        )
-        reading = None
-        for reader in Inputs.of(documents):
-            if isinstance(reader, DocumentReader):
-                reading = reader
-        if reading is None and (id is not None or text is not None):
-            texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
-            reading = DocumentReader([], id_field=id, text_fields=texts)
-        started = time.monotonic()
-        with self._workspace.write_lock(), reporting(progress, "store") as show:
-            total = len(documents) if isinstance(documents, Sized) else None
-            watched = partial(counted, stage="store", progress=show, total=total)
-            if self._find(name) is None:
-                store = partial(upsert, parts=parts, prune=prune, watched=watched)
-                report = self._build_new(name, parts, store, choice, reading, show)
-            else:
-                access = self._access(name)
-                building.check_agreement(access, choice)
-                report = upsert(access, parts, prune=prune, watched=watched)
-                report = _finish(access, report, reading, choice, show)
-        return replace(report, seconds=time.monotonic() - started)
-
-    def _build_new(
-        self,
-        name: str,
-        parts: Sequence[Part],
-        store: Callable[[CollectionAccess], IngestReport],
-        choice: CollectionChoice,
-        reading: DocumentReader | None,
-        progress: Progress | None,
-    ) -> IngestReport:
-        from gem_index.collection import building
-        from gem_index.collection.sources import check_any
+        from gem_index.collection.write.building import build_again, build_new
+        from gem_index.collection.write.choice import CollectionChoice
+        from gem_index.collection.write.intake import Intake
         from gem_index.home.registration import register_paths
 
-        with register_paths(self._workspace, self.vectors, choice.specs) as specs:
-            access = building.create(self._workspace, name, specs, choice)
-            try:
-                report = store(access)
-                if not report.documents:
-                    check_any(parts)
-            except BaseException as error:
-                self._discard(name, error)
-                raise
-            try:
-                return _finish(access, report, reading, building.CollectionChoice(), progress)
-            except NotIndexedError as error:
-                if not isinstance(error.__cause__, InputError):
-                    raise
-                # these texts cannot be fitted, and a later refit would fail too: the user has to give others
-                self.drop(name)
-                raise error.__cause__ from None
-
-    def _discard(self, name: str, error: BaseException) -> None:
-        """Remove a collection after an error; a second error becomes a note on the first."""
-        if not isinstance(error, Exception):
-            self._workspace.database.roll_back_interrupted()
-        try:
-            self.drop(name)
-        except GemIndexError as second:
-            error.add_note(f"the collection {name} was not removed: {second}")
+        intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
+        reading = _reading_to_keep(documents, id, text)
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+        )
+        started = time.monotonic()
+        workspace = self.workspace
+        with workspace.write_lock(), reporting(progress, "store") as show:
+            if self._find(name) is None:
+                with register_paths(workspace, self.vectors, choice.specs) as specs:
+                    report = build_new(workspace, name, specs, choice, intake, reading, show)
+            else:
+                report = build_again(self._access(name), choice, intake, reading, show)
+        return replace(report, seconds=time.monotonic() - started)
 
     def drop(self, name: str) -> None:
         """Remove a collection with its documents, model and files.
@@ -359,13 +309,11 @@ class Home:
         UnknownNameError
             If there is none of that name.
         """
-        with self._workspace.write_lock():
+        from gem_index.collection.write.building import drop
+
+        with self.workspace.write_lock():
             self._access(name)
-            with self._workspace.database.writing() as connection:
-                record = CollectionRepository(connection).find(name)
-                assert record is not None  # under the write lock
-                CollectionRepository(connection).remove(record.id)
-                ModelRepository(connection).remove(record.model_id)
+            drop(self.workspace, name)
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
         """Erase deleted documents from the indexes of one or all collections and from the database.
@@ -377,11 +325,11 @@ class Home:
         HomeBusyError
             If readers keep the database's old state for too long; run it again.
         """
-        with self._workspace.write_lock(), reporting(progress, "encode") as show:
+        with self.workspace.write_lock(), reporting(progress, "encode") as show:
             names = [name] if name is not None else [s.name for s in self.collections()]
             for each in names:
                 self.collection(each).compact(show)
-            self._workspace.database.vacuum()
+            self.workspace.database.vacuum()
 
     def import_collection(
         self, path: str | Path, name: str | None = None, progress: ProgressOption = None
@@ -405,18 +353,18 @@ class Home:
         NotIndexedError
             If the documents are stored and searched, but indexing them failed.
         """
-        from gem_index.collection.building import as_not_indexed
-        from gem_index.collection.exports import import_documents, read_export
+        from gem_index.collection.write.building import as_not_indexed
+        from gem_index.collection.write.exports import import_documents, read_export
 
         export = read_export(user_path(path))
         name = check_name("collection", name or export.name)
-        with self._workspace.write_lock():
+        with self.workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
                     f"the collection {name} exists already; expected a new name",
                     Advice(Action.GIVE_NAME),
                 )
-            documents = import_documents(self._workspace, export, name)
+            documents = import_documents(self.workspace, export, name)
             with as_not_indexed(name, documents, Action.COMPACT):
                 collection = self.collection(name)
                 collection.compact(progress)
@@ -432,8 +380,8 @@ class Home:
         InputError
             If the folder exists or cannot be written.
         """
-        with self._workspace.write_lock(), reporting(progress, "backup") as show:
-            self._workspace.copy_to(user_path(target), show)
+        with self.workspace.write_lock(), reporting(progress, "backup") as show:
+            self.workspace.copy_to(user_path(target), show)
 
     def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.
@@ -447,7 +395,7 @@ class Home:
             return self._leftovers() + self.collection(name).verify(fix)
         problems = [
             Problem("database", line, False)
-            for line in self._workspace.database.integrity_problems()
+            for line in self.workspace.database.integrity_problems()
         ]
         problems += self.vectors.verify()
         problems += self._leftovers()
@@ -459,11 +407,11 @@ class Home:
 
     def _leftovers(self) -> list[Problem]:
         """Remove the leftovers of a killed process; a process that is writing does so itself."""
-        if self._workspace.database.read_only:
+        if self.workspace.database.read_only:
             return []
         try:
-            with self._workspace.write_lock(timeout=0):
-                removed = self._workspace.sweep()
+            with self.workspace.write_lock(timeout=0):
+                removed = self.workspace.sweep()
         except HomeBusyError:
             return []
         return [
@@ -474,22 +422,20 @@ class Home:
     def _find(self, name: str) -> CollectionRecord | None:
         if not is_name(name):
             return None  # also what no database takes, such as bytes that are not UTF-8
-        with self._workspace.database.reading() as connection:
+        with self.workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
 
 
-def _finish(
-    access: CollectionAccess,
-    report: IngestReport,
-    reading: DocumentReader | None,
-    choice: CollectionChoice,
-    progress: Progress | None,
-) -> IngestReport:
-    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
-    from gem_index.collection import building
+def _reading_to_keep(
+    documents: Documents, id: str | None, text: str | Sequence[str] | None
+) -> DocumentReader | None:
+    """Return the reader whose choices later files are read by: the last one given, or one with the fields named."""
+    from gem_index.reading import LINE, DocumentReader, Inputs
 
-    with building.as_not_indexed(access.name, report.documents, Action.REFIT):
-        if reading is not None:
-            building.keep_reading(access, reading.choices)  # now that it has decided types
-        building.bring_up_to_date(access, choice, progress)
-        return replace(report, fingerprint=Collection(access).status().fingerprint)
+    readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
+    if readers:
+        return readers[-1]
+    if id is None and text is None:
+        return None
+    texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
+    return DocumentReader([], id_field=id, text_fields=texts)

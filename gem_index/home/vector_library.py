@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_index.advice import Action, Advice
-from gem_index.collection.models import open_vectors
 from gem_index.collection.results import Problem
+from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.home.registration import find_users, registered_sources
@@ -190,7 +190,7 @@ class VectorLibrary:
         options, progress
             As for :meth:`add`.
         """
-        from gem_index.vectors.cutting import cut_to_words
+        from gem_index.vectors.cut_to_words import cut_to_words
         from gem_index.vectors.sources import FoundSource
 
         self._check_free(name)

@@ -1,6 +1,6 @@
 """From where texts live to documents: files of records, folders, SQL queries, and Python objects."""
 
-from gem_index.cutting import Cutting, Piece
+from gem_index.chunking import Chunking, Piece
 from gem_index.reading.fields import LINE
 from gem_index.reading.folders import FolderReader
 from gem_index.reading.formats import FORMATS, read_json_lines, read_objects
@@ -14,7 +14,7 @@ __all__ = [
     "FORMATS",
     "LINE",
     "WHOLE",
-    "Cutting",
+    "Chunking",
     "DocumentReader",
     "FolderReader",
     "Inputs",

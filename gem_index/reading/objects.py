@@ -153,7 +153,7 @@ def _driven(source: AsyncIterable[Any]) -> Iterator[Any]:
     else:
         raise InputError(
             "found an async iterable in a running event loop; expected a thread without one: "
-            "await asyncio.to_thread(collection.ingest, documents)"
+            "await asyncio.to_thread(collection.upsert, documents)"
         )
     iterator = aiter(source)
 

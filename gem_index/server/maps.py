@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastapi import APIRouter, Query, Request, Response
 
 from gem_index.collection import Collection
-from gem_index.collection.corpus_results import DocumentMap
+from gem_index.collection.corpus.results import DocumentMap
 from gem_index.progress import Progress
 from gem_index.server.errors import MissingMapError
 from gem_index.server.events import EVENTS, answer_with_events
@@ -68,7 +68,7 @@ async def colours(
     """
 
     def work(collection: Collection) -> Mapping[str, Any]:
-        found = collection.map_colours(_map_of(collection), field)
+        found = collection.map_colors(_map_of(collection), field)
         return {
             "names": found.names,
             "counts": found.counts,

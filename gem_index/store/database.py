@@ -155,7 +155,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading_slowly(self) -> Iterator[Connection]:
+    def reading_in_steps(self) -> Iterator[Connection]:
         """Open a transaction like :meth:`reading` for an iteration that may pause; its user passes :data:`FORK_GATE`."""
         before = self._state()
         try:

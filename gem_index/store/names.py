@@ -145,7 +145,7 @@ class CollectionRepository:
         model_id: int,
         index_kind: str,
         reading: str = "{}",
-        cutting: str = "{}",
+        chunking: str = "{}",
     ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
@@ -156,7 +156,7 @@ class CollectionRepository:
             "fitted_documents": 0,
             "created_at": now(),
             "reading": reading,
-            "cutting": cutting,
+            "cutting": chunking,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -179,10 +179,10 @@ class CollectionRepository:
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
 
-    def use_cutting(self, collection_id: int, cutting: str) -> None:
+    def use_chunking(self, collection_id: int, chunking: str) -> None:
         """Set how long texts are cut."""
         self._connection.execute(
-            update(collections).where(collections.c.id == collection_id).values(cutting=cutting)
+            update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
         )
 
     def use_model(

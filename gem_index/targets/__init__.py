@@ -7,7 +7,7 @@ from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest,
 from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
 from gem_index.targets.protocol import (
     JsonTarget,
-    Neighbour,
+    Neighbor,
     Target,
     TargetDocument,
     TargetSchema,
@@ -24,7 +24,7 @@ __all__ = [
     "Generation",
     "JsonObjects",
     "JsonTarget",
-    "Neighbour",
+    "Neighbor",
     "SqlDatabase",
     "SqlTable",
     "SqlTarget",

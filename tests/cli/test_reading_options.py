@@ -269,7 +269,7 @@ def test_skipped_files_of_a_folder_are_reported_with_records(gem, bad, tmp_path)
     assert len(rows) == 1008
     files = [row for row in rows if row["line"] is None]
     assert {row["source"] for row in files} == {str(folder / f"{n}.md") for n in range(7)}
-    assert "Skipped: … and 2 more like it: byte 4 is not UTF-8" in answer.err
+    assert "Skipped: … and 3 more like it: byte 6 is not UTF-8" in answer.err
     assert answer.err.endswith(f"Note: 1,008 bad records are reported in {report}.\n")
 
 

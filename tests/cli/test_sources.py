@@ -211,7 +211,10 @@ def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_pat
             ("sql:sqlite:////none/none.sqlite", "--query", "select 1"),
             "cannot be read: there is no such file; expected a database that exists",
         ),
-        (("sql:sqlite://",), "the collection knows no query of sql:sqlite://; expected a SELECT statement: give it with --query"),
+        (
+            ("sql:sqlite://",),
+            "the collection knows no query of sql:sqlite://; expected a SELECT statement: give it with --query",
+        ),
         (("{notes}", "--on-error", "explode"), "--on-error is 'explode'; expected stop or skip"),
         (("{notes}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
     ],

@@ -26,8 +26,8 @@ def documents(begin, end):
 
 
 STEPS = {
-    "ingest": lambda home: home.collection("c").ingest(documents(20, 60)),
-    "ingest past the tail": lambda home: home.collection("c").ingest(documents(20, 120)),
+    "ingest": lambda home: home.collection("c").upsert(documents(20, 60)),
+    "ingest past the tail": lambda home: home.collection("c").upsert(documents(20, 120)),
     "delete": lambda home: home.collection("c").delete([f"d{i}" for i in range(10)]),
     "build": lambda home: home.build("c", documents(20, 60)),
     "build a new one": lambda home: home.build("new", documents(0, 30), vectors="tiny-24d"),
@@ -43,7 +43,7 @@ STEPS = {
 
 def run(case):
     """Run one step in this process, which must not be used afterwards."""
-    from gem_index.collection import writing
+    from gem_index.collection.write import writing
 
     assert writing._TAIL_LIMIT
     writing._TAIL_LIMIT = 50

@@ -9,8 +9,8 @@ import sys
 from types import ModuleType
 
 from gem_index import Document, Home
-from gem_index.collection import texts as collection_texts
-from gem_index.collection import writing
+from gem_index.collection.state import texts as collection_texts
+from gem_index.collection.write import writing
 from gem_index.index import checkpoint, snapshot
 
 WORDS = [
@@ -74,7 +74,7 @@ def main() -> None:
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
         if step["kind"] == "ingest":
-            made.ingest(
+            made.upsert(
                 Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
             )
         elif step["kind"] == "delete":

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, insert
 
-from gem_index.collection.field_filter import FieldFilter
+from gem_index.collection.search.field_filter import FieldFilter
 from gem_index.errors import CorruptionError, FilterError
 from gem_index.index import fields as fields_module
 from gem_index.index.fields import Codes, FieldsWriter, Numbers, SnapshotFields

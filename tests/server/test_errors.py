@@ -92,7 +92,7 @@ each_encoding_route = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = Home(tmp_path_factory.mktemp("errors") / "home")
-    home.create_collection("faq").ingest([("1", "renew a passport", {"lang": "en"})])
+    home.create_collection("faq").upsert([("1", "renew a passport", {"lang": "en"})])
     return home
 
 

@@ -293,7 +293,7 @@ def factories() -> Iterator[Request]:
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     home = Home(tmp_path_factory.mktemp("hostile") / "home")
     faq = home.create_collection("faq")
-    faq.ingest(
+    faq.upsert(
         [("1", "renew a passport", {"lang": "en"}), ("a/b", "two ducks"), ("..", "a river bank")]
     )
     with ServerProcess(home.root) as started:

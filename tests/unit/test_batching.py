@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gem_index import Document
-from gem_index.collection import answering
-from gem_index.collection.batching import Batcher
+from gem_index.collection.search import answer as answering
+from gem_index.collection.state.batching import Batcher
 from gem_index.errors import EmptyTextError
 
 
@@ -120,7 +120,8 @@ def test_a_caller_that_is_interrupted(pool, moment, monkeypatch):
     locks = {2 if moment == "with its answer" else 1: interrupted}  # 0 is given the seat
     made = iter(range(10))
     monkeypatch.setattr(
-        "gem_index.collection.batching.Lock", lambda: locks.get(next(made)) or threading.Lock()
+        "gem_index.collection.state.batching.Lock",
+        lambda: locks.get(next(made)) or threading.Lock(),
     )
     batcher, work = Batcher(1), Work()
     held, answers = occupied(batcher, work, pool, [1, 2, 3])
@@ -165,12 +166,12 @@ def test_many_callers_get_their_own_answers_of_the_newest_state(home, vectors_fo
         vectors=str(vectors_folder),
     )
     collection = home.collection("c")
-    collection._access.batcher._seats = 1
+    collection.access.batcher._seats = 1
 
     def work(number):
         for step in range(5):
             text = f"visa {1000 + number} bank {2000 + step}"
-            collection.ingest([Document(id=f"own{number}", text=text)])
+            collection.upsert([Document(id=f"own{number}", text=text)])
             [found] = collection.search(text, k=1)
             assert (found.id, found.text) == (f"own{number}", text)
             [other] = collection.search(f"account {100 + number}", k=1, mode="lexical")
@@ -190,7 +191,7 @@ def test_plain_searches_wait_and_those_that_may_take_long_do_not(
     documents = (Document(id=text, text=text, metadata={"n": 1}) for text in texts)
     home.build("c", documents, vectors=str(vectors_folder))
     collection = home.collection("c")
-    collection._access.batcher._seats = 1
+    collection.access.batcher._seats = 1
     batches = []
     begun, released = threading.Event(), threading.Event()
     answer_all = answering.answer_all
@@ -208,7 +209,7 @@ def test_plain_searches_wait_and_those_that_may_take_long_do_not(
     waiting = []
     for text in texts[:3]:
         waiting.append(pool.submit(collection.search, text, 1))
-        wait_until_waiting(collection._access.batcher, len(waiting))
+        wait_until_waiting(collection.access.batcher, len(waiting))
     for options in ({"where": {"n": 1}}, {"why": True}, {"k": 101}, {"k": None, "min_score": 0.5}):
         assert collection.search("bank", **options)[0].id == "bank"
     released.set()

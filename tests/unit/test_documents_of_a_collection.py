@@ -67,7 +67,7 @@ def test_a_field_that_no_document_has(faq):
     with pytest.raises(FilterError, match="has the field 'zzz' .*: the fields are 'n', 'tags'"):
         faq.count({"n": 1, "$not": {"zzz": None}})
     nested = {"author": {"name": "Ada", "born": {"year": 1815}}, "notes": [{"page": 1}]}
-    faq.ingest([Document(id="nested", text="a river", metadata=nested)])
+    faq.upsert([Document(id="nested", text="a river", metadata=nested)])
     for wrong, right in (("author.nam", "author.name"), ("author.born.yaer", "author.born.year")):
         with pytest.raises(FilterError, match=f"'{wrong}' .*: did you mean '{right}'"):
             faq.count({wrong: "x"})

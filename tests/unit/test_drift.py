@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gem_index.collection import drift
-from gem_index.collection.drift import measure_drift
+from gem_index.collection.corpus import drift
+from gem_index.collection.corpus.drift import measure_drift
 from gem_index.gem.components import Components
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gate import Gate
-from gem_index.collection import filters
-from gem_index.collection.filters import FilterCache
+from gem_index.collection.state import filter_cache as filters
+from gem_index.collection.state.filter_cache import FilterCache
 
 
 class Documents:

@@ -54,12 +54,12 @@ class TestCompact:
     @pytest.mark.parametrize("one", [True, False])
     def test_no_byte_of_a_deleted_text_stays(self, built, one):
         collection = built.collection("c")
-        collection.ingest(
+        collection.upsert(
             [Document(id="secret", text=f"the {SECRET} of the bank", metadata={"k": SECRET * 2})]
         )
         collection.refit()
-        collection.ingest([Document(id="replaced", text=f"another {SECRET}")])
-        collection.ingest([Document(id="replaced", text="harmless")])
+        collection.upsert([Document(id="replaced", text=f"another {SECRET}")])
+        collection.upsert([Document(id="replaced", text="harmless")])
         assert holds(built.root, SECRET)
         collection.delete(["secret"])
         built.compact("c" if one else None)
@@ -82,7 +82,7 @@ class TestExport:
     @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
     def test_restores_bit_for_bit(self, built, tmp_path, ending):
         collection = built.collection("c")
-        collection.ingest([Document(id="late", text="a bank", metadata={})])
+        collection.upsert([Document(id="late", text="a bank", metadata={})])
         collection.delete(["\u00e97"])
         path = tmp_path / f"c{ending}"
         built.compact("c")
@@ -166,7 +166,7 @@ class TestExport:
             {"f": 1e308, "i": 2**70},
         ]
         collection = home.create_collection("c")
-        collection.ingest(
+        collection.upsert(
             Document(id=f"\n{i}", text="a\0b \u2028" * i, metadata=m)
             for i, m in enumerate(metadata)
         )
@@ -356,7 +356,7 @@ class TestDrift:
         same = collection.drift()
         assert (same.documents, same.since_fit, same.refit) == (300, 0, False)
         assert same.score_change == pytest.approx(0, abs=1e-5)
-        collection.ingest(texts(1, 600, 1000))
+        collection.upsert(texts(1, 600, 1000))
         moved = collection.drift()
         assert (moved.since_fit, moved.refit) == (600, True)
         assert moved.angles == tuple(sorted(moved.angles))
@@ -385,7 +385,7 @@ class TestDrift:
         found = collection.drift()
         assert (found.since_fit, found.score_change, found.refit) == (0, 0, False)
         assert max(found.angles) == pytest.approx(0, abs=1e-3)
-        collection.ingest([Document(id="more", text="a cup of tea")])
+        collection.upsert([Document(id="more", text="a cup of tea")])
         found = collection.drift()
         assert found.since_fit == 1
         assert 0 < found.score_change < 0.01  # the effect of a refit, not sampling noise
@@ -425,7 +425,7 @@ def test_files_are_their_owners_alone(built):
 
 def test_the_faster_mode_is_a_choice(tmp_path, monkeypatch):
     def mode(home):
-        with home._workspace.database.reading() as connection:
+        with home.workspace.database.reading() as connection:
             return connection.exec_driver_sql("PRAGMA synchronous").scalar()
 
     monkeypatch.delenv("GEM_INDEX_SYNCHRONOUS")  # of conftest.py

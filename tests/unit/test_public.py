@@ -15,7 +15,9 @@ import pytest
 
 import gem_index
 from gem_index import EmbeddingProvider, GemEncoder, GemProvider
+from gem_index import advice as advice_module
 from gem_index import errors as errors_module
+from gem_index.advice import Action, Advice
 from gem_index.testing import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +99,7 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
         errors_module.EmptyTextError("?!"),
         errors_module.ExistingIdError("7"),
         errors_module.InputError("a message"),
+        errors_module.InputError("a message", Advice(Action.REFIT, {"collection": "faq"})),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -145,6 +148,7 @@ def test_every_type_of_a_public_signature_is_public():
         f"{name}.__init__" for name in ("Collection", "KeyLibrary", "ModelLibrary", "VectorLibrary")
     }
     public = [getattr(gem_index, name) for name in gem_index.__all__]
+    public += [getattr(advice_module, name) for name in advice_module.__all__]
     for name, offered in _signatures():
         for hint in typing.get_type_hints(offered).values() if name not in made_by_home else ():
             for found in _classes(hint):

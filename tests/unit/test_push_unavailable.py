@@ -69,7 +69,7 @@ class TestRetries:
     @pytest.mark.parametrize("method", ["upsert", "delete", "count"])
     def test_a_server_that_is_away_for_a_while(self, faq, url, monkeypatch, method):
         faq.push(url)
-        faq.ingest([Document(id="d1", text="the river"), Document(id="new", text="a bank")])
+        faq.upsert([Document(id="d1", text="the river"), Document(id="new", text="a bank")])
         faq.delete(["d2"])
         original, calls = getattr(ParquetTable, method), []
 

@@ -460,7 +460,7 @@ class TestCleaning:
         assert [str(each) for each in notes] == ["cleaning (html) changed 1 of 2 texts."]
         kept = home.collection("c").reading
         assert kept == {"text_fields": ["subject*2", "body"], "clean": ["html"]}
-        assert home.collection("c").ingest(DocumentReader([name], **kept)).unchanged == 2
+        assert home.collection("c").upsert(DocumentReader([name], **kept)).unchanged == 2
 
     def test_texts_are_cleaned_in_their_order(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\n\nplain\n")
@@ -499,7 +499,7 @@ class TestHostileFiles:
         with pytest.raises(
             InputError, match=r"x\.jsonl changed while it was read; expected a file"
         ):
-            home.collection("c").ingest(documents())
+            home.collection("c").upsert(documents())
         assert home.collection("c").status().documents == 0
 
     def test_between_the_two_readings_for_the_last_of_an_id(self, tmp_path):

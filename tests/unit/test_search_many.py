@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gem_index import Cutting, Document
+from gem_index import Chunking, Document
 from gem_index.errors import FilterError, InputError
 
 WORDS = ["the", "my", "how", "you", "keep", "phone", "bank", "account", "open", "visa", "renew"]
@@ -21,10 +21,10 @@ def documents(count, begin=0):
 @pytest.fixture(params=["flat", "pq"])
 def collection(request, home, vectors_folder):
     home.build(
-        "c", documents(600), vectors=str(vectors_folder), index=request.param, cutting=Cutting(15)
+        "c", documents(600), vectors=str(vectors_folder), index=request.param, chunking=Chunking(15)
     )
     made = home.collection("c")
-    made.ingest(documents(100, 1000))
+    made.upsert(documents(100, 1000))
     made.delete([f"d{i}" for i in range(0, 50, 3)])
     return made
 
@@ -64,7 +64,7 @@ def test_none_and_one(collection):
 
 
 def test_one_state_and_one_transaction(collection, monkeypatch):
-    database = collection._access.workspace.database
+    database = collection.access.workspace.database
     opened, reading = [], type(database).reading
 
     def counted(self):

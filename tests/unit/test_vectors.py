@@ -24,7 +24,7 @@ from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.formats.text import parse_quickly
 from gem_index.vectors.mapped import MappedVectors
-from gem_index.vectors.neighbours import nearest_words
+from gem_index.vectors.neighbors import nearest_words
 from gem_index.vectors.registry import open_source
 from gem_index.vectors.specification import SpecPart, VectorSpec
 from gem_index.vectors.stored import (

@@ -116,7 +116,7 @@ async def add(shared: SharedCollections, asked: AddArguments) -> AddAnswer:
     """Store documents by id, in one transaction."""
     shared.context.check_texts([each.text for each in asked.documents])
     documents = [_document(each) for each in asked.documents]
-    report = await shared.change(asked.collection, lambda collection: collection.ingest(documents))
+    report = await shared.change(asked.collection, lambda collection: collection.upsert(documents))
     return AddAnswer(
         collection=asked.collection,
         ids=[each.id for each in documents],

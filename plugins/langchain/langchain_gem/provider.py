@@ -11,10 +11,10 @@ from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from gem_index import Home, NamedProvider, open_provider
 
-__all__ = ["OpensProvider"]
+__all__ = ["EncoderFields"]
 
 
-class OpensProvider(Serializable):
+class EncoderFields(Serializable):
     """Fields that name an encoder, the arguments of :func:`gem_index.open_provider`; it is opened on creation.
 
     The fields are then replaced by the settings of the opened encoder, with its fingerprint: loading dumped fields opens the

@@ -164,7 +164,7 @@ class GemVectorStore(VectorStore):
             StoredDocument(id=name, text=text, metadata=metadata or {})
             for name, text, metadata in zip(names, texts, metadatas, strict=True)
         ]
-        self._collection.ingest(documents, progress=progress)
+        self._collection.upsert(documents, progress=progress)
         return names
 
     def delete(

@@ -138,7 +138,7 @@ class TestIndex:
         assert "vector_ip_ops" in definition
         assert "m='32'" in definition
         assert "ef_construction='200'" in definition
-        faq.ingest([Document(id="2", text="a bank")])
+        faq.upsert([Document(id="2", text="a bank")])
         faq.push(url)
         faq.refit()
         faq.push(url)
@@ -156,7 +156,7 @@ class TestIndex:
     def test_options_that_contradict_the_table_are_refused(self, url, tmp_path) -> None:
         faq = build(tmp_path / "home")
         faq.push(url)
-        faq.ingest([Document(id="2", text="a bank")])
+        faq.upsert([Document(id="2", text="a bank")])
         with pytest.raises(ConfigError, match="vectors of the type vector .*; expected halfvec"):
             faq.push(f"{url}&type=halfvec")
         with pytest.raises(ConfigError, match="found an HNSW index .*leave index= out"):

@@ -7,10 +7,10 @@ from typing import Any
 
 from gem_index import EncoderChoice, GemConfig, NamedProvider
 
-__all__ = ["OpensProvider"]
+__all__ = ["EncoderFields"]
 
 
-class OpensProvider:
+class EncoderFields:
     """Base of the components that embed.
 
     Parameters

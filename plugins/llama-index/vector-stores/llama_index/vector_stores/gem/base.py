@@ -161,7 +161,7 @@ class GemVectorStore(BasePydanticVectorStore):
         progress: ProgressOption = kwargs.pop("progress", None)
         _refuse(kwargs)
         self._check_embeddings(nodes, progress)
-        self._collection.ingest([to_stored(node) for node in nodes], progress=progress)
+        self._collection.upsert([to_stored(node) for node in nodes], progress=progress)
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:

@@ -1,0 +1,1 @@
+"""What all texts of a collection say: duplicates, topics, maps, drift."""

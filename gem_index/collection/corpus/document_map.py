@@ -1,0 +1,289 @@
+"""A map of a collection: a place for each document, near those of documents that say the like."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from gem_index.arrays import F32, F64
+from gem_index.collection.corpus.corpus import read_corpus
+from gem_index.collection.corpus.results import DocumentMap, MapColors
+from gem_index.collection.corpus.topics import rows_with_words, topics_in
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.errors import DiskError, InputError, MissingExtraError
+from gem_index.files import publish_directory
+from gem_index.index.dense import spread
+from gem_index.index.hits import Ids
+from gem_index.index.neighbors import nearest_neighbours
+from gem_index.progress import Progress
+from gem_index.quoting import quoted_error
+from gem_index.settings import load_settings
+from gem_index.store.records import CollectionRecord
+
+__all__ = ["colors_of", "kept_map", "make_map"]
+
+_LOG = logging.getLogger(__name__)
+
+_MOST = 100_000  # texts with a place
+_PERPLEXITY = 30
+_EARLY, _LATE = 250, 500  # iterations, as van der Maaten's and the library's defaults
+_INTERPOLATED = 10_000  # points from which forces are interpolated on a grid (FIt-SNE)
+_STEP = 10  # iterations between two reports
+_FEWEST = 8  # texts that have neighbourhoods
+_NAMES_READ = 2_000  # documents that fields are looked for in
+_COLORS = 10  # values of a field that have a colour of their own
+_BLOCK = 4096
+_PATIENCE = 3600.0  # seconds to wait for a writer: places that took minutes are not thrown away for its sake
+_LARGEST = 1e300  # number that has a place among others; larger whole ones are values
+
+
+def kept_map(access: CollectionAccess) -> DocumentMap | None:
+    """Return the map that was made since the last refit, without documents that were deleted; None if there is none."""
+    with access.reading() as rows:
+        try:
+            with np.load(access.map_folder(rows.record) / "map.npz") as arrays:
+                seqs, places, topics = arrays["seqs"], arrays["places"], arrays["topics"]
+            words = json.loads((access.map_folder(rows.record) / "topics.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            _LOG.warning(
+                "the map of %s cannot be read and is to be made again: %s", access.name, error
+            )
+            return None
+        here = np.isin(seqs, rows.documents.seqs())
+        return DocumentMap(
+            ids=tuple(rows.documents.ids_of(seqs[here])),
+            places=places[here],
+            topics=topics[here],
+            words=tuple(tuple(each) for each in words),
+            fields=_fields(rows, seqs[here]),
+            documents=rows.documents.count(),
+            seqs=seqs[here],
+        )
+
+
+def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
+    """Make and keep a map; see :meth:`gem_index.Collection.make_map`."""
+    _library()  # before minutes of encoding
+    with access.reading() as rows:
+        before = rows.record
+    corpus = read_corpus(access, None, show)
+    topics = topics_in(access, corpus, None, show)
+    known = spread(rows_with_words(corpus.vectors), _MOST)
+    if not len(known):
+        raise InputError(
+            f"the collection {access.name} holds no text with a word; expected some to draw a map of: add them first"
+        )
+    numbers = np.full(len(corpus.vectors), -1, np.int32)
+    numbers[known] = np.arange(len(known))
+    shown = numbers[corpus.texts] >= 0
+    places = _placed(np.ascontiguousarray(corpus.vectors[known], np.float32), show)
+    with access.workspace.write_lock(timeout=_PATIENCE), access.reading() as rows:
+        present = np.isin(corpus.seqs, rows.documents.seqs())
+        _check_unchanged(before, rows.record, some_deleted=not present.all())
+        here = shown & present
+        seqs = corpus.seqs[here]
+        ids = rows.documents.ids_of(seqs)
+        of = np.array([-1 if (t := topics.assigned.get(name)) is None else t for name in ids])
+
+        def fill(directory: Path) -> None:
+            np.savez(
+                directory / "map.npz",
+                seqs=seqs,
+                places=places[numbers[corpus.texts[here]]].astype(np.float32),
+                topics=of.astype(np.int32),
+            )
+            words = json.dumps([topic.words for topic in topics], ensure_ascii=False)
+            (directory / "topics.json").write_text(words, "utf-8")
+
+        folder = access.map_folder(rows.record)
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+            publish_directory(folder, fill)
+        except OSError as error:
+            raise DiskError(
+                f"cannot write the map of {access.name}: {quoted_error(error)}; make room on the disk and try again"
+            ) from error
+    made = kept_map(access)
+    assert made is not None
+    return made
+
+
+def _check_unchanged(
+    before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
+) -> None:
+    """Check that the map is of the present model, and keeps no words of documents that were erased since it was begun.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if now.map_directory != before.map_directory:
+        raise InputError(
+            f"the collection {now.name} was refitted meanwhile; expected one model: make the map again"
+        )
+    if some_deleted and now.directory != before.directory:
+        raise InputError(
+            f"documents of the collection {now.name} were deleted and its index written anew meanwhile; expected the "
+            "documents that were read: make the map again"
+        )
+
+
+def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColors:
+    """Return groups by a metadata field: its most frequent values, or ranges of numbers.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+    made : DocumentMap
+    name : str
+        A field; a text that no document has gives one group.
+    """
+    values: list[Any] = [None] * len(made.seqs)
+    with access.reading() as rows:
+        for begin in range(0, len(values), _BLOCK):
+            block = made.seqs[begin : begin + _BLOCK]
+            seqs, _, _, metadata = rows.documents.columns(block.tolist())
+            for place, text in zip(np.searchsorted(block, seqs), metadata, strict=True):
+                values[begin + int(place)] = json.loads(text).get(name)
+    present = [value for value in values if value is not None]
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in present)
+    small = numbers and all(abs(value) <= _LARGEST for value in present)
+    if small and len(set(present)) > _COLORS:
+        return _ranges(values)
+    return _frequent(values)
+
+
+def _frequent(values: Sequence[Any]) -> MapColors:
+    """Return a group for each of the most frequent values, one for the others, and one for documents without any."""
+    labels = [None if value is None else _label(value) for value in values]
+    counts = Counter(label for label in labels if label is not None)
+    most = counts.most_common(_COLORS if len(counts) <= _COLORS else _COLORS - 1)
+    codes = {label: code for code, (label, _) in enumerate(most)}
+    names, sizes = [label for label, _ in most], [size for _, size in most]
+    for label, size in (
+        ("other", len(labels) - sum(sizes) - labels.count(None)),
+        ("none", labels.count(None)),
+    ):
+        if size:
+            names.append(label)
+            sizes.append(size)
+    other = len(most)
+    found = [len(names) - 1 if label is None else codes.get(label, other) for label in labels]
+    return MapColors(np.array(found, np.int32), tuple(names), tuple(sizes), ordered=False)
+
+
+def _ranges(values: Sequence[Any]) -> MapColors:
+    """Return groups of about as many documents each, by their number, and one for documents without any."""
+    numbers = np.array([np.nan if value is None else float(value) for value in values])
+    known = ~np.isnan(numbers)
+    bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLORS - 1)[1:-1]))
+    codes = np.searchsorted(bounds, numbers, "right")
+    codes[~known] = len(bounds) + 1
+    names, sizes = [], []
+    for code in range(len(bounds) + 2):
+        mine = numbers[codes == code]
+        if code <= len(bounds):
+            names.append(_range([v for v, c in zip(values, codes, strict=True) if c == code]))
+        elif len(mine):
+            names.append("none")
+        else:
+            continue
+        sizes.append(len(mine))
+    return MapColors(codes.astype(np.int32), tuple(names), tuple(sizes), ordered=True)
+
+
+def _range(values: Sequence[Any]) -> str:
+    """Return a name of the range of some numbers: whole ones with all their digits."""
+    if not values:
+        return "none"
+    first, last = min(values), max(values)
+    named = [str(end) if isinstance(end, int) else f"{end:.4g}" for end in (first, last)]
+    if named[0] == named[1] and first != last:
+        named = [str(first), str(last)]
+    return " to ".join(dict.fromkeys(named))
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _fields(rows: CollectionRows, seqs: Ids) -> tuple[str, ...]:
+    counts = Counter[str]()
+    sample = spread(seqs, _NAMES_READ).tolist() if len(seqs) else []
+    for text in rows.documents.columns(sample)[3]:
+        counts.update(json.loads(text).keys())
+    return tuple(name for name, _ in counts.most_common())
+
+
+def _library() -> Any:
+    try:
+        import openTSNE  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError("maps of collections", "map") from error
+    return openTSNE
+
+
+def _placed(vectors: F32, show: Progress | None) -> F64:
+    """Return the place (n, 2) of each of some distinct texts, from 0 to 1: t-SNE on their nearest neighbours."""
+    count = len(vectors)
+    if count < _FEWEST:  # too few for neighbourhoods: on a line
+        return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
+    found = _embedded(vectors, show)
+    low, high = found.min(axis=0), found.max(axis=0)
+    size = max(float((high - low).max()), 1e-12)
+    places: F64 = 0.5 + (found - (low + high) / 2) / size
+    return places
+
+
+def _embedded(vectors: F32, show: Progress | None) -> F64:
+    library, threads = _library(), load_settings().threads
+    perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
+    positions, cosines = nearest_neighbours(vectors, int(3 * perplexity))
+    distances = np.sqrt(np.maximum(0, 2 - 2 * cosines.astype(np.float64)))
+    affinities = library.affinity.PerplexityBasedNN(
+        knn_index=library.nearest_neighbors.PrecomputedNeighbors(positions, distances),
+        perplexity=perplexity,
+        n_jobs=threads,
+        random_state=0,
+    )
+    done = 0
+
+    def report(iteration: int, _error: float, _places: Any) -> None:
+        if show is not None:
+            show("place", done + iteration, _EARLY + _LATE)
+
+    embedding = library.TSNEEmbedding(
+        _principal(vectors) * 1e-4,  # from the principal components: nothing is random
+        affinities,
+        negative_gradient_method="bh" if len(vectors) < _INTERPOLATED else "fft",
+        n_jobs=threads,
+        random_state=0,
+        callbacks=report,
+        callbacks_every_iters=_STEP,
+    )
+    embedding = embedding.optimize(_EARLY, exaggeration=12, momentum=0.5)
+    done = _EARLY
+    embedding = embedding.optimize(_LATE, momentum=0.8)
+    return np.asarray(embedding, dtype=np.float64)
+
+
+def _principal(vectors: F32) -> F64:
+    """Return the first two principal components (n, 2), with a standard deviation of 1 of the first."""
+    centred: F32 = vectors - vectors.mean(axis=0)
+    directions: F32 = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(2)])
+    parts: F64 = (centred @ (directions * signs)).astype(np.float64)
+    parts /= max(float(parts[:, 0].std()), 1e-12)
+    return parts

@@ -1,0 +1,88 @@
+"""Measure how far a collection's texts have moved from those its model was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.errors import InputError
+from gem_index.gem.combined import Encoder
+from gem_index.progress import ProgressOption, reporting
+
+__all__ = ["Drift", "drift_of", "measure_drift"]
+
+_CHANGE = 0.02
+"""Mean change of a cosine from which a refit is recommended (docs/operating.md)."""
+
+_PAIRS = 2000
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The change that a refit would make.
+
+    Attributes
+    ----------
+    documents, since_fit : int
+        All documents, and those added after the fit.
+    angles : tuple of float
+        Principal angles between the model's directions and those of the present texts, of all its encoders, in degrees,
+        ascending.
+    score_change : float
+        Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
+    refit : bool
+        Whether a refit is recommended.
+    """
+
+    documents: int
+    since_fit: int
+    angles: tuple[float, ...]
+    score_change: float
+    refit: bool
+
+
+def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:
+    """Measure how far a collection's texts have moved; see :meth:`gem_index.Collection.drift`."""
+    with access.reading() as rows:
+        texts = CollectionTexts(rows.documents)
+        encoder = fresh = access.encoder(rows)
+        if not len(texts):
+            raise InputError(
+                f"the collection {access.name} holds no documents; expected some to compare"
+            )
+        pieces = PieceEncoder(encoder, rows.record.chunking)
+        parts, _ = pieces.parts(texts.sample(sample))
+        compared = parts[:: -(-len(parts) // sample)]
+        since = int((texts.seqs > rows.record.fitted_seq).sum())
+        if rows.changed_since_fit():
+            fresh = encoder.unfitted()
+            with reporting(progress, "fit") as show:
+                fresh.fit(pieces.of_all(texts.all(show)))  # as a refit would
+    return measure_drift(encoder, fresh, compared, len(texts), since)
+
+
+def measure_drift(
+    encoder: Encoder, fresh: Encoder, texts: Sequence[str], documents: int, since_fit: int
+) -> Drift:
+    """Compare an encoder with one fitted on the present texts, on pairs of some of these texts."""
+    angles: list[float] = []
+    for old, new in zip(encoder.encoders, fresh.encoders, strict=True):
+        ours, theirs = old.components.directions, new.components.directions
+        if len(ours) and len(theirs):
+            # imported here: few commands need it
+            import scipy.linalg
+
+            angles += np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T)).tolist()
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, len(texts), (2, _PAIRS))
+    before, after = (
+        (rows[left] * rows[right]).sum(axis=1)
+        for rows in (encoder.encode(texts), fresh.encode(texts))
+    )
+    change = float(np.abs(before - after).mean())
+    return Drift(documents, since_fit, tuple(sorted(angles)), change, change > _CHANGE)

@@ -1,0 +1,1 @@
+"""Fill vector databases from a collection or from texts, and keep them in step."""

@@ -1,0 +1,235 @@
+"""Embed documents straight into a vector database, without a collection."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from gem_index.chunking import Chunking
+from gem_index.collection.piece_rows import piece_of, piece_rows
+from gem_index.collection.push.held_rows import earlier_rows
+from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
+from gem_index.collection.results import PushReport
+from gem_index.collection.write.choice import NEW_CHUNKING
+from gem_index.documents import Document
+from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.gem.combined import Encoder
+from gem_index.progress import Progress
+from gem_index.quoting import quoted
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable
+from gem_index.targets.registry import open_target
+from gem_index.targets.retries import with_retries
+from gem_index.targets.url import TargetUrl
+from gem_index.text import check_texts
+
+__all__ = ["OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
+
+_COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
+
+_TOKEN = "embedded"  # noqa: S105 - what stands in the table instead of the token of a push, and how texts are cut
+
+
+def embed_into(
+    url: str | TargetUrl,
+    encoder: Encoder,
+    documents: Iterable[Document],
+    options: PushOptions,
+    progress: Progress | None = None,
+    *,
+    chunking: Chunking | None = None,
+) -> PushReport:
+    """Encode documents and upsert them by id; nothing is deleted but pieces of earlier contents.
+
+    Running it again with the same documents changes nothing, so an interrupted run is repeated. Long texts are rows
+    ``id#1``, ``id#2``, ..., as a push sends them. A table of texts in pieces is asked which rows the documents of each batch
+    have; nothing else of it is read, so the report does not count the documents of one that had more than 10,000 rows.
+
+    Parameters
+    ----------
+    url : str
+        As for :meth:`gem_index.Collection.push`.
+    encoder : GemEncoder or CombinedEncoder
+    documents : iterable of Document
+        Read once, in batches.
+    options : PushOptions
+        ``full`` and ``dry_run`` have no meaning here.
+    progress : callable, optional
+    chunking : Chunking, optional
+        How long texts are cut; by default as those of the table, or as a new collection cuts them.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If the table holds vectors of another encoder.
+    ConfigError
+        If a collection is pushed into the table, its texts are cut in another way, a document has the id of a piece of
+        another, or metadata cannot be stored.
+    """
+    check_texts(documents, "documents")
+    started = time.monotonic()
+    parsed = TargetUrl.parse(url) if isinstance(url, str) else url
+    rows = iter(documents)
+    first = list(islice(rows, options.batch))  # before anything is created: an input may be missing
+    target = open_target(parsed)
+    try:
+        ids, _, metadata = _columns(first)
+        storable(target, ids, metadata, options.drop_unsupported)
+        opened = open_table(target, encoder, options, chunking)
+        total, added = fill_table(opened, encoder, chain(first, rows), options, progress)
+        return finish_table(opened, encoder, total, added, started)
+    finally:
+        target.close()
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table that documents are embedded into.
+
+    Attributes
+    ----------
+    target : Target
+    table : TargetTable
+    chunking : Chunking
+        How its texts are cut.
+    before : int
+        Its rows when it was opened.
+    filled : bool
+        Whether it was there before.
+    """
+
+    target: Target
+    table: TargetTable
+    chunking: Chunking
+    before: int
+    filled: bool
+
+
+def open_table(
+    target: Target, encoder: Encoder, options: PushOptions, chunking: Chunking | None
+) -> OpenTable:
+    """Open the table of a target, or create it; the arguments and errors are those of :func:`embed_into`."""
+    name = str(target.url)
+    table = target.live()
+    cut = _chunking(name, None if table is None else table.schema.token, chunking)
+    schema = TargetSchema(
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        token=f"{_TOKEN} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else _TOKEN,
+        texts=options.texts,
+    )
+    filled = table is not None
+    if table is None:
+        table = target.create(schema)
+    else:
+        _check(name, table.schema, schema)
+    return OpenTable(target, table, cut, table.count(), filled)
+
+
+def fill_table(
+    opened: OpenTable,
+    encoder: Encoder,
+    documents: Iterable[Document],
+    options: PushOptions,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Encode documents and upsert them, a batch at a time; return how many, and how many of texts in pieces are new."""
+    table, cut = opened.table, opened.chunking
+    rows = iter(documents)
+    total = added = 0
+    while batch := list(islice(rows, options.batch)):
+        ids, texts, metadata = _columns(batch)
+        pieces = piece_rows(cut, ids, texts, metadata)
+        earlier = {} if cut.chunk is None else earlier_rows(table, ids, pieces)
+        vectors = encoder.encode(pieces.embedded)
+        made = batch_of(opened.target, pieces, vectors, options)
+        send(table, made, list(chain(*earlier.values())))
+        total += len(ids)
+        added += len(ids) - len(earlier)
+        if progress is not None:
+            progress("embed", total, 0)
+    return total, added
+
+
+def finish_table(
+    opened: OpenTable, encoder: Encoder, total: int, added: int, started: float
+) -> PushReport:
+    """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
+    table = opened.table
+    with_retries(table.finish)
+    count = with_retries(table.count)
+    held: int | None = count
+    if opened.chunking.chunk is None:
+        added = count - opened.before
+    elif count <= _COUNTED:  # rows are not documents
+        held = with_retries(_documents_in, table)
+    else:
+        held = None if opened.filled else added
+    if not opened.filled and held is not None:
+        added = held  # several workers may have written the same document
+    return PushReport(
+        collection=None,
+        target=str(opened.target.url),
+        added=added,
+        updated=max(0, total - added),
+        deleted=0,
+        unchanged=None if held is None else max(0, held - total),
+        documents=held,
+        fingerprint=encoder.fingerprint,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _documents_in(table: TargetTable) -> int:
+    """Return how many documents the rows of a table are."""
+    pieces = ((row.id, piece_of(row.id, row.metadata)) for row in table.documents())
+    return len({name if piece is None else piece[0] for name, piece in pieces})
+
+
+def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:
+    """Return ids, texts and metadata; of documents with the same id those of the last."""
+    unique = {document.id: document for document in batch}
+    texts = [document.text for document in unique.values()]
+    return list(unique), texts, [document.metadata for document in unique.values()]
+
+
+def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
+    """Return how texts are cut for a table with this token, or for a new one."""
+    if token is None:
+        return asked or NEW_CHUNKING
+    marker, _, fields = token.partition(" ")
+    if marker != _TOKEN:
+        raise ConfigError(
+            f"a collection is pushed into {name}; expected another table, or push the collection"
+        )
+    try:
+        found = Chunking.of(json.loads(fields or "{}"))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"the texts of the target {name} are cut with {quoted(fields)}; expected chunk, overlap and headings: "
+            "name another table, or take the version of gem-index that filled it"
+        ) from error
+    if asked is not None and asked.choices != found.choices:
+        raise ConfigError(
+            f"the texts of the target {name} are cut with {found.choices or 'none'}, found {asked.choices or 'none'}; "
+            "expected the same: leave it out, or name another table"
+        )
+    return found
+
+
+def _check(name: str, found: TargetSchema, wanted: TargetSchema) -> None:
+    if found.fingerprint != wanted.fingerprint:
+        raise FingerprintMismatchError(
+            f"the target {name}",
+            found.fingerprint,
+            wanted.fingerprint,
+            "use the encoder it was filled with, or another table",
+            kind="encoder",
+        )
+    if found.texts != wanted.texts:
+        raise ConfigError(
+            f"the target {name} was made {'with' if found.texts else 'without'} texts; expected the same again"
+        )

@@ -1,0 +1,177 @@
+"""Push a collection into a vector database, and keep the database in step with it.
+
+SQLite holds what the database has acknowledged (``target_documents``): a push sends the difference, so a push that was
+killed goes on when it is run again, and documents come once because a database upserts by id. A new model is pushed into a
+staged table, which then replaces the live one.
+"""
+
+from __future__ import annotations
+
+import time
+
+from filelock import FileLock, Timeout
+
+from gem_index.collection.push.filling import Counts, TableFilling
+from gem_index.collection.push.notes import PushNotes
+from gem_index.collection.push.plan import PushPlan, plan_push
+from gem_index.collection.push.rows import PushedRows
+from gem_index.collection.push.sending import PushOptions
+from gem_index.collection.results import PushReport
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.errors import HomeBusyError
+from gem_index.progress import Progress
+from gem_index.store.targets import TargetRecord
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable
+from gem_index.targets.registry import open_target
+
+__all__ = ["push"]
+
+
+def push(
+    access: CollectionAccess,
+    to: str | Target,
+    options: PushOptions,
+    progress: Progress | None = None,
+) -> PushReport:
+    """Bring a target into step with a collection; see :meth:`gem_index.Collection.push`."""
+    lock = FileLock(
+        access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
+    )
+    try:
+        with lock:
+            # Opened here: a database may be a file that the other process has open.
+            target = open_target(to) if isinstance(to, str) else to
+            try:
+                return _Push(access, target, options, progress).run()
+            finally:
+                if isinstance(to, str):
+                    target.close()
+    except Timeout as error:
+        raise HomeBusyError(
+            f"another process pushes from the home {access.workspace.root}; try again when it is done"
+        ) from error
+
+
+class _Push:
+    """One push: finishes what was interrupted, plans, and carries the plan out."""
+
+    def __init__(
+        self,
+        access: CollectionAccess,
+        target: Target,
+        options: PushOptions,
+        progress: Progress | None,
+    ) -> None:
+        self._access = access
+        self._target = target
+        self._options = options
+        self._progress = progress
+        self._encoder = access.encoder()
+        self._notes = PushNotes(access, str(target.url))
+        self._rows = PushedRows(access, self._encoder, target, options)
+
+    def run(self) -> PushReport:
+        """Push, or count what a push would do."""
+        started = time.monotonic()
+        self._finish_switch()
+        plan = plan_push(self._target, self._notes, self._encoder.fingerprint, self._options)
+        if self._options.dry_run:
+            counts = self._estimate(plan)
+        elif plan.step == "replace":
+            counts = self._replace()
+        else:
+            counts = self._fill(*self._live_table(plan))
+        with self._access.reading() as rows:
+            documents = rows.counts().documents
+        return PushReport(
+            collection=self._access.name,
+            target=str(self._target.url),
+            added=counts.added,
+            updated=counts.updated,
+            deleted=counts.deleted,
+            unchanged=max(0, documents - counts.added - counts.updated),
+            documents=documents,
+            fingerprint=self._encoder.fingerprint,
+            seconds=time.monotonic() - started,
+        )
+
+    def _finish_switch(self) -> None:
+        """Finish the switch of a push that was killed during it."""
+        staged = self._notes.staged
+        if staged is None:
+            return
+        live = self._target.live()
+        if live is None and staged.complete:
+            table = self._target.staged()
+            if table is not None and table.schema.token == staged.token:
+                self._target.switch()
+                live = self._target.live()
+        if live is not None and live.schema.token == staged.token:
+            self._notes.promote()
+
+    def _estimate(self, plan: PushPlan) -> Counts:
+        if plan.step == "update" and plan.record is not None:
+            difference = self._notes.difference(plan.record)
+            changed, updated = difference.changed.tolist(), int(difference.held.sum())
+            deleted = len(difference.stale)
+        else:
+            changed, updated, deleted = self._rows.seqs(), 0, 0
+        for begin in range(0, len(changed), self._options.batch):
+            self._rows.check_storable(changed[begin : begin + self._options.batch])
+        return Counts(len(changed) - updated, updated, deleted)
+
+    def _live_table(self, plan: PushPlan) -> tuple[TargetTable, TargetRecord]:
+        """Return the live table; it is created where there is none.
+
+        Its note comes first, so that a push that is killed in between knows the table again.
+        """
+        record = plan.record
+        if plan.live is not None and record is not None:
+            return plan.live, record
+        self._rows.check_storable(self._rows.seqs(self._options.batch))  # before there is a table
+        if record is None or record.complete or not self._made_by_this(record):
+            record = self._begin(staged=False)
+        return self._target.create(self._schema(record)), record
+
+    def _replace(self) -> Counts:
+        """Write all documents to a staged table, then switch to it."""
+        record, table = self._notes.staged, self._target.staged()
+        if (
+            record is None
+            or table is None
+            or table.schema.token != record.token
+            or not self._made_by_this(record)
+        ):
+            record = self._begin(staged=True)
+            table = self._target.stage(self._schema(record))
+        before = self._notes.live
+        held = 0 if before is None else self._notes.count(before)
+        self._fill(table, record)
+        self._target.switch()
+        self._notes.promote()
+        documents = self._notes.count(record)
+        updated = min(held, documents)
+        return Counts(documents - updated, updated, max(0, held - documents))
+
+    def _fill(self, table: TargetTable, record: TargetRecord) -> Counts:
+        return TableFilling(table, record, self._notes, self._rows, self._progress).run()
+
+    def _begin(self, *, staged: bool) -> TargetRecord:
+        return self._notes.begin(
+            self._encoder.fingerprint, texts=self._options.texts, staged=staged
+        )
+
+    def _made_by_this(self, record: TargetRecord) -> bool:
+        """Tell whether a table has vectors of this encoder, and texts or not, as this push."""
+        return (record.fingerprint, record.texts) == (
+            self._encoder.fingerprint,
+            self._options.texts,
+        )
+
+    def _schema(self, record: TargetRecord) -> TargetSchema:
+        return TargetSchema(
+            fingerprint=record.fingerprint,
+            dimension=self._encoder.dimension,
+            token=record.token,
+            texts=record.texts,
+        )

@@ -1,0 +1,1 @@
+"""Answer queries from a view of a collection."""

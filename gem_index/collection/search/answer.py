@@ -1,0 +1,331 @@
+"""Answer a search request: search one state of the collection and return results with texts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain
+from threading import Lock
+from typing import Any, TypeAlias, TypeVar
+
+from gem_index.arrays import F32
+from gem_index.chunking import Chunking
+from gem_index.collection.request import SearchRequest
+from gem_index.collection.results import SearchResult, SearchResults
+from gem_index.collection.search.best_pieces import with_pieces
+from gem_index.collection.search.field_filter import FieldFilter
+from gem_index.collection.search.modes import Hit, Search, query_vectors
+from gem_index.collection.search.passages import rerank_hits
+from gem_index.collection.search.why import explain_hit
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.filter_cache import FilteredDocuments
+from gem_index.collection.state.view import View
+from gem_index.collection.state.view_cache import StaleStateError
+from gem_index.documents import check_ids
+from gem_index.errors import CorruptionError, FilterError, InputError
+from gem_index.index.hits import Ids
+from gem_index.index.lexical import terms_of
+from gem_index.quoting import quoted
+from gem_index.settings import load_settings
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.kinds import Kinds, check_orderings
+from gem_index.store.records import StoredDocument
+
+__all__ = ["RERANKED", "answer", "answer_all", "similar_to"]
+
+_Result = TypeVar("_Result")
+_Stored: TypeAlias = Mapping[int, StoredDocument]
+_LOG = logging.getLogger(__name__)
+
+_PIECES = 4  # documents that are looked at, at first, for each piece that is returned
+
+_PLAIN_HITS = 100  # of a search that others wait for
+
+RERANKED = 100
+"""The minimum number of hits that are re-ranked; more if ``k`` is larger."""
+
+
+def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
+    """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
+
+    Plain requests of several threads are answered together: others may take so long that these would wait for them.
+    """
+    plain = not (asked.why or asked.rerank or asked.filtered)
+    if not plain or asked.k is None or asked.k > _PLAIN_HITS:
+        [results] = answer_all(access, [asked])
+        return results
+    return access.batcher.answer(asked, lambda requests: answer_all(access, requests, threads=1))
+
+
+def answer_all(
+    access: CollectionAccess,
+    requests: Sequence[SearchRequest],
+    threads: int | None = None,
+) -> list[SearchResults]:
+    """Return the best documents for each request, all from one state of the collection.
+
+    The requests share their options; queries are encoded together, and searched in threads, as many as the settings say by
+    default.
+    """
+    threads = threads or load_settings().threads
+    if requests and requests[0].rerank:
+        return _answer_reranked(access, requests, threads)
+    return _from_one_state(access, requests, threads)
+
+
+def _from_one_state(
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
+) -> list[SearchResults]:
+    while True:
+        try:
+            return _answer_at_once(access, requests, threads)
+        except StaleStateError:
+            continue  # a newer snapshot is in use: answer from its state
+
+
+def _answer_at_once(
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
+) -> list[SearchResults]:
+    with access.reading() as rows:
+        view = access.views.at(rows.connection, rows.record)
+        allowed = _allowed(access, rows, view, requests[0]) if requests else None
+        documents = _SharedTexts(rows.documents)
+        vectors = query_vectors(view, requests)
+
+        def search(place: int, widen: int = _PIECES) -> list[Hit]:
+            wider = _wider(requests[place], widen)
+            return _best(access, Search(view, documents, wider, allowed, vectors[place]))
+
+        def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
+            return _results(best, stored, requests[place], view, vectors[place])
+
+        found = _in_threads(search, len(requests), threads)
+        stored = _stored(rows, chain.from_iterable(found))
+        results = [with_texts(place, best, stored) for place, best in enumerate(found)]
+        for place, asked in enumerate(requests):
+            widen, best = _PIECES, found[place]
+            while not _has_best_pieces(results[place], best, asked, widen):
+                widen *= _PIECES
+                best = search(place, widen)
+                results[place] = with_texts(place, best, _stored(rows, best))
+    return results
+
+
+def _stored(rows: CollectionRows, hits: Iterable[Hit]) -> _Stored:
+    shown = {seq for hit in hits for seq in (hit.seq, *hit.similar)}
+    return rows.documents.by_seq(sorted(shown))
+
+
+def _allowed(
+    access: CollectionAccess, rows: CollectionRows, view: View, asked: SearchRequest
+) -> Ids | None:
+    """Return the documents that the filter of a request accepts; None without a filter."""
+    if asked.where is None or not asked.filtered:
+        return None
+    documents: FilteredDocuments = rows.documents
+    if view.snapshot is not None and view.snapshot.fields is not None:
+        documents = FieldFilter(rows.documents, view.snapshot.fields, view.snapshot.ids)
+    try:
+        return _accepted(access, rows, documents, asked.where)
+    except CorruptionError as error:
+        if access.views.replaced(view.directory):
+            raise StaleStateError from error
+        _LOG.warning("%s; filtering by the stored documents", error)
+        return _accepted(access, rows, rows.documents, asked.where)
+
+
+def _accepted(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    documents: FilteredDocuments,
+    where: Mapping[str, Any],
+) -> Ids:
+    """Return the documents that a filter accepts, after checking its fields and what it compares them with."""
+    directory, last_seq = rows.record.directory, rows.record.last_seq
+    allowed = access.filters.matching(documents, where, directory, last_seq)
+
+    def kinds(name: str) -> Kinds:
+        return access.filters.kinds(documents, name, directory, last_seq)
+
+    try:
+        check_orderings(where, kinds)
+    except FilterError:  # what deleted documents had alone is no reason to refuse a filter
+        check_orderings(where, rows.documents.kinds)
+    if not len(allowed):
+        rows.documents.check_fields(where, documents.matching, kinds)
+    return allowed
+
+
+def _wider(asked: SearchRequest, times: int) -> SearchRequest:
+    """Return a request for the documents whose pieces are looked at: the best need not be those of the best documents."""
+    if asked.pieces and asked.k is not None:
+        return replace(asked, k=times * asked.k)
+    return asked
+
+
+def _has_best_pieces(
+    results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
+) -> bool:
+    """Tell whether no document behind those found can have a better piece: it scores at least as high as its pieces."""
+    if not asked.pieces or asked.k is None or asked.fusion == "rrf":
+        return True
+    if len(best) < times * asked.k or (asked.min_score or -math.inf) > best[-1].score:
+        return True
+    return len(results) == asked.k and results[-1].score >= best[-1].score
+
+
+def _best(access: CollectionAccess, search: Search) -> list[Hit]:
+    try:
+        return search.best()
+    except CorruptionError as error:
+        if access.views.replaced(search.view.directory):
+            raise StaleStateError from error
+        if search.asked.mode != "hybrid":
+            raise
+        _LOG.warning("%s; searching by meaning alone", error)
+        return search.without_words().best()
+
+
+def _results(
+    best: list[Hit],
+    stored: _Stored,
+    asked: SearchRequest,
+    view: View,
+    vector: F32 | None,
+) -> SearchResults:
+    results = [
+        SearchResult(
+            stored[hit.seq].document_id,
+            _clipped(hit.score) if asked.mode == "dense" else hit.score,
+            stored[hit.seq].text,
+            json.loads(stored[hit.seq].metadata),
+            None if hit.cosine is None else _clipped(hit.cosine),
+            hit.bm25,
+            similar=tuple(stored[seq].document_id for seq in hit.similar),
+        )
+        for hit in best
+    ]
+    if asked.pieces or view.pieces.chunking.chunk is not None:
+        results = with_pieces(results, [hit.seq for hit in best], asked, view, vector)
+    if not asked.why:
+        return SearchResults(results)
+    query = str(asked.query)
+    return SearchResults(
+        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.chunking)))
+        for hit in results
+    )
+
+
+def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> list[_Result]:
+    """Return work(0), work(1), ..., a range of them in each thread."""
+    threads = min(threads, count)
+    if threads <= 1:
+        return [work(place) for place in range(count)]
+    cuts = [count * part // threads for part in range(threads + 1)]
+
+    def part(begin: int, end: int) -> list[_Result]:
+        return [work(place) for place in range(begin, end)]
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = pool.map(part, cuts[1:-1], cuts[2:])
+        return [*part(0, cuts[1]), *chain.from_iterable(others)]
+
+
+class _SharedTexts:
+    """The texts of documents, for several threads that share a connection to the database."""
+
+    def __init__(self, documents: DocumentRepository) -> None:
+        self._documents = documents
+        self._lock = Lock()
+
+    def texts(self, seqs: Ids) -> list[str]:
+        """Return the texts of some documents."""
+        with self._lock:
+            return self._documents.texts(seqs.tolist())
+
+
+def _shown(hit: SearchResult, chunking: Chunking) -> str:
+    """Return what was compared with the query: the text of a hit, or of its best piece."""
+    if hit.piece is None:
+        return hit.text
+    if chunking.headings and hit.piece.heading:
+        return f"{hit.piece.heading}\n\n{hit.piece.text}"
+    return hit.piece.text
+
+
+def _answer_reranked(
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
+) -> list[SearchResults]:
+    """Return the best documents for each request, re-ranked by meaning, words and best passage together."""
+    candidates = [
+        replace(asked, k=None if asked.k is None else max(asked.k, RERANKED), why=False)
+        for asked in requests
+    ]
+    found = _from_one_state(access, candidates, threads)
+    while True:
+        view = access.view()
+        try:
+            return _rerank_all(requests, found, view)
+        except CorruptionError as error:
+            if access.views.replaced(view.directory):
+                continue
+            _LOG.warning("%s; re-ranking by meaning alone", error)
+            return _rerank_all(requests, found, view, words=False)
+
+
+def _rerank_all(
+    requests: Sequence[SearchRequest],
+    found: Sequence[SearchResults],
+    view: View,
+    words: bool = True,
+) -> list[SearchResults]:
+    chunking = view.pieces.chunking
+
+    def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
+        query = str(asked.query)
+        terms = list(dict.fromkeys(terms_of(query))) if words else []
+        shown = [_shown(hit, chunking) for hit in hits]
+        best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
+        if asked.why:
+            best = [
+                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, chunking)))
+                for hit in best
+            ]
+        return SearchResults(best)
+
+    return [reranked(*pair) for pair in zip(requests, found, strict=True)]
+
+
+def similar_to(
+    access: CollectionAccess,
+    document_id: str | int,
+    k: int,
+    where: Mapping[str, Any] | None,
+) -> SearchResults:
+    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.neighbours`."""
+    SearchRequest("k", k, where, "dense")  # checks k
+    [identifier] = check_ids([document_id])
+    with access.reading() as rows:
+        seqs = rows.documents.seqs_of([identifier])
+        if not seqs:
+            raise InputError(
+                f"the collection {access.name} has no document {quoted(identifier)}; expected an id that it holds"
+            )
+        [stored] = rows.documents.by_seq(list(seqs.values())).values()
+        encoder = access.encoder(rows)
+    [vector] = encoder.encode([stored.text])
+    if not vector.any():
+        raise InputError(
+            f"the document {quoted(identifier)} holds no word; expected one with words, which has neighbours"
+        )
+    asked = SearchRequest(vector, k + 1, where, "dense", fingerprint=encoder.fingerprint)
+    found = answer(access, asked)
+    return SearchResults([hit for hit in found if hit.id != stored.document_id][:k])
+
+
+def _clipped(cosine: float) -> float:
+    return min(1.0, max(-1.0, cosine))

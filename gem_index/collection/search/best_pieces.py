@@ -1,0 +1,116 @@
+"""Which piece of a found document matches the query best, and the pieces of found documents apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gem_index.arrays import F32
+from gem_index.chunking import Piece
+from gem_index.collection.request import SearchRequest
+from gem_index.collection.results import FoundPiece, SearchResult
+from gem_index.collection.state.view import View
+from gem_index.index.fusion import fused
+from gem_index.index.lexical import terms_of
+
+__all__ = ["with_pieces"]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A piece with its number from 1 on, and its own score on the scale of the mode."""
+
+    number: int
+    piece: Piece
+    score: float
+    cosine: float
+    bm25: float
+
+
+def with_pieces(
+    results: list[SearchResult],
+    seqs: Sequence[int],
+    asked: SearchRequest,
+    view: View,
+    vector: F32 | None,
+) -> list[SearchResult]:
+    """Return the results of a search with the best piece of each that is cut, or the pieces apart where that is asked for.
+
+    A piece apart has its own score; the pieces of a hybrid search by ranks are scored as those of a weighted one.
+
+    Parameters
+    ----------
+    results : list of SearchResult
+    seqs : sequence of int
+        Those of the results' documents, in the same order.
+    asked : SearchRequest
+    view : View
+        The state that was searched.
+    vector : float32 array (d,), optional
+        Of the query.
+    """
+    cut = [view.pieces.chunking.pieces(hit.text) for hit in results]
+    if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
+        return results
+    if vector is None:  # of a search by words
+        vector = view.encoder.encode([str(asked.query)])[0]
+    scored = _score_all([hit.text for hit in results], cut, seqs, asked, view, vector)
+    if not asked.pieces:
+        least = min((max(each.score for each in pieces) for pieces in scored), default=0.0)
+        return [
+            replace(hit, piece=_best(hit.text, pieces, least)) if len(pieces) > 1 else hit
+            for hit, pieces in zip(results, scored, strict=True)
+        ]
+    apart = [
+        replace(
+            hit,
+            score=each.score,
+            cosine=None if hit.cosine is None else each.cosine,
+            bm25=None if hit.bm25 is None else each.bm25,
+            text=hit.text[each.piece.start : each.piece.end],
+            piece=_found(hit.text, each, 1) if len(pieces) > 1 else None,
+        )
+        for hit, pieces in zip(results, scored, strict=True)
+        for each in pieces
+    ]
+    apart.sort(key=lambda hit: -hit.score)  # stable: equal scores keep the order of the documents
+    least_score = asked.min_score
+    return [hit for hit in apart if least_score is None or hit.score >= least_score][: asked.k]
+
+
+def _score_all(
+    texts: Sequence[str],
+    cut: Sequence[Sequence[Piece]],
+    seqs: Sequence[int],
+    asked: SearchRequest,
+    view: View,
+    vector: F32,
+) -> list[list[_Scored]]:
+    """Score the pieces of some texts, all at once."""
+    parts = [view.pieces.parts_of(text, pieces) for text, pieces in zip(texts, cut, strict=True)]
+    every = [part for of_one in parts for part in of_one]
+    cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
+    bm25 = scores = cosines
+    if asked.mode != "dense":
+        terms = list(dict.fromkeys(terms_of(str(asked.query))))
+        words = view.word_scores(every, terms)
+        bm25 = scores = words(dict.fromkeys(terms, 1.0))
+        if asked.mode == "hybrid":
+            matches = words(view.match_weights(terms))
+            scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
+    values = iter(zip(scores, cosines, bm25, strict=True))
+    return [
+        [_Scored(number, piece, *next(values)) for number, piece in enumerate(pieces, 1)]
+        for pieces in cut
+    ]
+
+
+def _best(text: str, pieces: list[_Scored], least: float) -> FoundPiece:
+    best = max(pieces, key=lambda each: (each.score, each.cosine))
+    return _found(text, best, sum(each.score >= least for each in pieces))
+
+
+def _found(text: str, scored: _Scored, hits: int) -> FoundPiece:
+    piece = scored.piece
+    part = text[piece.start : piece.end]
+    return FoundPiece(part, scored.number, piece.start, piece.end, piece.heading, hits, piece.page)

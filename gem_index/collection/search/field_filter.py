@@ -1,0 +1,183 @@
+"""Filters decided on the values of fields beside a snapshot, not on the metadata of every document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.arrays import F64, Mask
+from gem_index.index.fields import Codes, Column, SnapshotFields
+from gem_index.index.hits import Ids
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.kinds import NUMBER, Kinds, merged
+
+__all__ = ["FieldFilter"]
+
+_EXACT = 2**53
+
+
+class FieldFilter:
+    """Finds the documents that a filter accepts, as :meth:`DocumentRepository.matching` does.
+
+    SQLite decides each condition on every value of its field, so that there is one meaning of filters; what a value is
+    decided is looked up for the documents of the snapshot. Later documents, and filters on fields whose values are not kept,
+    are left to SQLite.
+
+    Parameters
+    ----------
+    documents : DocumentRepository
+    fields : SnapshotFields
+    ids : int64 array (n,)
+        The documents of the snapshot, ascending.
+    """
+
+    def __init__(self, documents: DocumentRepository, fields: SnapshotFields, ids: Ids) -> None:
+        self._documents = documents
+        self._fields = fields
+        self._ids = ids
+
+    def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
+        """Return the seqs of the documents after a seq that a filter accepts, ascending.
+
+        Raises
+        ------
+        FilterError
+            If the filter is not of the form that :func:`~gem_index.store.where.compile_where` takes.
+        CorruptionError
+            If the files of fields cannot be read.
+        """
+        last = int(self._ids[-1])
+        later = self._documents.matching(where, max(after, last))  # checks the filter, too
+        if after >= last:
+            return later
+        try:
+            accepted = self._all_of(where)
+        except _NotKeptError:
+            return self._documents.matching(where, after)
+        accepted[self._fields.unsearched] = False
+        found = self._ids[accepted]
+        return np.concatenate([found[np.searchsorted(found, after, "right") :], later])
+
+    def kinds(self, name: str, after: int = 0) -> Kinds:
+        """Return the kinds of the values of a field of the documents after a seq; those of deleted ones may be among them.
+
+        Raises
+        ------
+        FilterError
+            If the field has no name that a filter takes.
+        CorruptionError
+            If the files of fields cannot be read.
+        """
+        last = int(self._ids[-1])
+        later = self._documents.kinds(name, max(after, last))
+        if after >= last:
+            return later
+        try:
+            column = self._column(name)
+        except _NotKeptError:
+            return self._documents.kinds(name, after)
+        if column is None:
+            return later
+        held, values = column
+        if isinstance(values, Codes):
+            return merged(self._documents.judged_kinds(name, _objects(held, values.values)), later)
+        numbers = values.numbers[~np.isnan(values.numbers)][:1].tolist()
+        return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
+
+    def _column(self, key: str) -> tuple[str, Column] | None:
+        """Return the column that holds a field, and its name: "a.b" is a field, or one of the object "a".
+
+        Raises
+        ------
+        _NotKeptError
+            If its values are not kept, or in two columns.
+        """
+        names = {key, key.split(".")[0]}
+        if not all(map(self._fields.knows, names)):
+            raise _NotKeptError
+        columns = [(name, column) for name in names if (column := self._fields.column(name))]
+        if len(columns) > 1:
+            raise _NotKeptError
+        return columns[0] if columns else None
+
+    def _all_of(self, where: Mapping[str, Any]) -> Mask:
+        """Decide a filter for each document."""
+        accepted = np.ones(len(self._ids), np.bool_)
+        for key, value in where.items():
+            if key == "$and":
+                for part in value:
+                    accepted &= self._all_of(part)
+            elif key == "$or":
+                accepted &= np.logical_or.reduce([self._all_of(part) for part in value])
+            elif key == "$not":
+                accepted &= ~self._all_of(value)
+            else:
+                accepted &= self._condition(key, value)
+        return accepted
+
+    def _condition(self, key: str, condition: Any) -> Mask:
+        """Decide the condition on one field for each document."""
+        found = self._column(key)
+
+        def judged(values: Sequence[str]) -> Mask:
+            """Decide for some values; the last is for documents without the field."""
+            return self._documents.accepted_mask({key: condition}, [*_objects(name, values), "{}"])
+
+        if found is None:
+            name = key
+            return np.full(len(self._ids), judged([])[0])
+        name, column = found
+        if isinstance(column, Codes):
+            return np.roll(judged(column.values), 1)[column.codes]
+        bounds = _bounds(condition)
+        pieces = judged([repr(number) for number in _representatives(bounds)])
+        return pieces[_pieces(column.numbers, bounds)]
+
+
+def _objects(name: str, values: Sequence[str]) -> list[str]:
+    """Return metadata with one field each, as JSON."""
+    begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
+    return [f"{begin}{value}}}" for value in values]
+
+
+class _NotKeptError(Exception):
+    """The values of a field in the filter are not kept."""
+
+
+def _bounds(condition: Any) -> F64:
+    """Return the numbers in a condition, ascending: between two of them, all numbers are decided alike."""
+    found: list[float] = []
+    left = [condition]
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            left.extend(value.values())
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            left.extend(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            if not -_EXACT <= value <= _EXACT:  # NaN, too
+                raise _NotKeptError
+            found.append(float(value))
+    return np.unique(np.array(found, dtype=np.float64))
+
+
+def _representatives(bounds: F64) -> list[float]:
+    """Return a number below m bounds, and of each bound itself and the next float, which may be the next bound: 2m + 1."""
+    if not len(bounds):
+        return [0.0]
+    points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()
+    return [float(np.nextafter(bounds[0], -np.inf)), *points.tolist()]
+
+
+def _pieces(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
+    """Return for each number the position of what represents it; -1 for NaN."""
+    places = np.searchsorted(bounds, numbers, "left")
+    found = 2 * places
+    inside = places < len(bounds)
+    found[inside] += bounds[places[inside]] == numbers[inside]
+    found[np.isnan(numbers)] = -1
+    return found

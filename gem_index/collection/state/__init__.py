@@ -1,0 +1,1 @@
+"""The state of a collection: rows in a transaction, views for readers, models, texts."""

@@ -1,0 +1,195 @@
+"""Access to one collection: its rows in a transaction, its files, and the caches of its searches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from gem_index.advice import Action, Advice
+from gem_index.collection.request import SearchRequest
+from gem_index.collection.results import CollectionStatus, IndexStatus, SearchResults
+from gem_index.collection.state.batching import Batcher
+from gem_index.collection.state.filter_cache import FilterCache
+from gem_index.collection.state.view import View
+from gem_index.collection.state.view_cache import StaleStateError, ViewCache
+from gem_index.errors import CollectionReplacedError, UnknownNameError
+from gem_index.gem.combined import Encoder
+from gem_index.gem.config import GemConfig
+from gem_index.settings import load_settings
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.store.sources import SourceRepository
+from gem_index.store.workspace import Workspace
+
+__all__ = ["CollectionAccess", "CollectionRows"]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The numbers of vectors in the snapshot, of deleted ones among them, and of documents in the tail."""
+
+    vectors: int
+    dead: int
+    tail: int
+
+    @property
+    def documents(self) -> int:
+        """The number of present documents."""
+        return self.vectors - self.dead + self.tail
+
+
+@dataclass(frozen=True)
+class CollectionRows:
+    """A collection's rows in one transaction."""
+
+    connection: Connection
+    record: CollectionRecord
+
+    @property
+    def names(self) -> CollectionRepository:
+        """The table of collections."""
+        return CollectionRepository(self.connection)
+
+    @property
+    def documents(self) -> DocumentRepository:
+        """The collection's documents."""
+        return DocumentRepository(self.connection, self.record.id)
+
+    @property
+    def sources(self) -> SourceRepository:
+        """The folders and queries that it is filled from."""
+        return SourceRepository(self.connection, self.record.id)
+
+    def model(self) -> ModelRecord:
+        """Return the collection's model as it is stored."""
+        return ModelRepository(self.connection).get(self.record.model_id)
+
+    def counts(self) -> Counts:
+        """Count the documents, without reading those in the index."""
+        snapshot = self.names.snapshot(self.record.id)
+        if snapshot is None:
+            return Counts(0, 0, self.documents.count())
+        tail = self.documents.count(snapshot.last_seq)
+        return Counts(snapshot.vectors, self.documents.buried(snapshot.last_seq), tail)
+
+    def changed_since_fit(self) -> bool:
+        """Tell whether the model is unfitted or was fitted on other documents than the present ones."""
+        fitted = (self.record.fitted_seq, self.record.fitted_documents)
+        return self.record.fitted_seq == 0 or fitted != (
+            self.documents.last_seq(),
+            self.documents.count(),
+        )
+
+
+class CollectionAccess:
+    """The shared state of a collection's use cases; thread-safe.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    record : CollectionRecord
+    """
+
+    def __init__(self, workspace: Workspace, record: CollectionRecord) -> None:
+        self.workspace = workspace
+        self.name = record.name
+        self.id = record.id
+        self.views = ViewCache(workspace, record.id)
+        self.filters = FilterCache()
+        self.batcher: Batcher[SearchRequest, SearchResults] = Batcher(load_settings().threads)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the collection's snapshots."""
+        return self.workspace.collection_folder(self.id)
+
+    def map_folder(self, record: CollectionRecord) -> Path:
+        """Return the folder of the map of the collection's present fit; it may be missing."""
+        return self.folder / record.map_directory
+
+    @contextmanager
+    def reading(self) -> Iterator[CollectionRows]:
+        """Yield the rows as of one moment.
+
+        Raises
+        ------
+        UnknownNameError
+            If the collection was dropped; CollectionReplacedError if another one has its name now.
+        """
+        with self.workspace.database.reading() as connection:
+            yield self.rows(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[CollectionRows]:
+        """Yield the rows in a transaction that is committed after the block and rolled back if it raises."""
+        with self.workspace.write_lock(), self.workspace.database.writing() as connection:
+            yield self.rows(connection)
+
+    @contextmanager
+    def writing_rows(self) -> Iterator[CollectionRows]:
+        """Yield the rows in a transaction for what concerns no files: without the home's lock and the sweep after it."""
+        with self.workspace.database.writing() as connection:
+            yield self.rows(connection)
+
+    def rows(self, connection: Connection) -> CollectionRows:
+        """Return the rows in the caller's transaction."""
+        names = CollectionRepository(connection)
+        record = names.find(self.name)
+        if record is not None and record.id != self.id:
+            raise CollectionReplacedError(self.name)
+        if record is None:
+            raise UnknownNameError(
+                "collection",
+                self.name,
+                [other.name for other in names.all()],
+                Advice(Action.MAKE_COLLECTION),
+            )
+        return CollectionRows(connection, record)
+
+    def view(self) -> View:
+        """Return the view of the newest state."""
+        while True:
+            with self.reading() as rows:
+                try:
+                    return self.views.at(rows.connection, rows.record)
+                except StaleStateError:
+                    continue  # another thread has seen a newer one
+
+    def encoder(self, rows: CollectionRows | None = None) -> Encoder:
+        """Return the encoder of the collection's model; it is opened once and cached."""
+        if rows is None:
+            with self.reading() as rows:
+                return self.encoder(rows)
+        return self.views.encoder(rows.connection, rows.record)
+
+    def status(self) -> CollectionStatus:
+        """Return the collection at a glance, read in one transaction, without opening model or index."""
+        with self.reading() as rows:
+            model, counts = rows.model(), rows.counts()
+            snapshot = rows.names.snapshot(self.id)
+            since_fit = rows.documents.count(rows.record.fitted_seq)
+        configs = [GemConfig.from_json(part.config) for part in model.encoders]
+        files = json.loads(snapshot.files) if snapshot else {}
+        return CollectionStatus(
+            name=self.name,
+            documents=counts.documents,
+            fingerprint=model.fingerprint,
+            vectors=model.vectors,
+            preset=", ".join(config.preset_name for config in configs),
+            prior=max(config.prior for config in configs),
+            fitted=model.sentences,
+            since_fit=since_fit,
+            index=IndexStatus(
+                snapshot.kind if snapshot else rows.record.index_kind,
+                snapshot.directory if snapshot else None,
+                snapshot.last_seq if snapshot else 0,
+                counts.tail,
+            ),
+            bytes=sum(entry["bytes"] for entry in files.values()),
+        )

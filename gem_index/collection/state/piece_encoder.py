@@ -1,0 +1,96 @@
+"""Vectors of the pieces of documents: a document has one for each of its pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gem_index.arrays import F32, I64
+from gem_index.chunking import Chunking, Piece
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.gem.combined import Encoder
+
+__all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
+
+_SAMPLE = 1000  # texts whose pieces are counted
+
+
+def index_fingerprint(encoder: str, chunking: Chunking) -> str:
+    """Return what a snapshot is named by that an encoder of this fingerprint made, of texts cut like this."""
+    if chunking.chunk is None:
+        return encoder
+    return f"{encoder} {json.dumps(chunking.fields, sort_keys=True)}"
+
+
+def embedded_pieces(texts: Sequence[str], chunking: Chunking) -> tuple[Sequence[str], I64]:
+    """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
+    if chunking.chunk is None:
+        return texts, np.ones(len(texts), np.int64)
+    parts = [_embedded(text, chunking.pieces(text), chunking) for text in texts]
+    counts = np.array([len(part) for part in parts], dtype=np.int64)
+    return [piece for part in parts for piece in part], counts
+
+
+def _embedded(text: str, pieces: Sequence[Piece], chunking: Chunking) -> list[str]:
+    return [text] if len(pieces) == 1 else [chunking.embedded(text, piece) for piece in pieces]
+
+
+def expected_pieces(texts: CollectionTexts, chunking: Chunking) -> int:
+    """Return about how many pieces a collection has: as many as texts if they are not cut, else by a sample."""
+    if chunking.chunk is None or not len(texts):
+        return len(texts)
+    sample = texts.sample(_SAMPLE)
+    return round(len(texts) * sum(len(chunking.pieces(text)) for text in sample) / len(sample))
+
+
+@dataclass(frozen=True)
+class PieceEncoder:
+    """Encodes documents piece by piece.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    chunking : Chunking
+    """
+
+    encoder: Encoder
+    chunking: Chunking
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the encoder, and how texts are cut if they are."""
+        return index_fingerprint(self.encoder.fingerprint, self.chunking)
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        """Return what is embedded of all pieces; see :func:`embedded_pieces`."""
+        return embedded_pieces(texts, self.chunking)
+
+    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
+        """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
+        pieces, counts = self.parts(texts)
+        return self.encoder.encode(pieces), counts
+
+    def of_all(self, texts: Iterable[str]) -> Iterable[str]:
+        """Return what is embedded of all texts, piece after piece."""
+        if self.chunking.chunk is None:
+            return texts
+        return (piece for text in texts for piece in self.embedded(text))
+
+    def embedded(self, text: str) -> list[str]:
+        """Return what is embedded of each piece; a text that is not cut is one."""
+        return self.parts_of(text, self.chunking.pieces(text))
+
+    def parts_of(self, text: str, pieces: Sequence[Piece]) -> list[str]:
+        """Return what is embedded of each of a text's pieces."""
+        return _embedded(text, pieces, self.chunking)
+
+    def best(self, texts: Sequence[str], query: F32) -> F32:
+        """Return for each text the cosine of its best piece with a query, float32 (n,)."""
+        vectors, counts = self.rows(texts)
+        if not len(texts):
+            return np.zeros(0, np.float32)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        return np.maximum.reduceat(vectors @ query, starts)

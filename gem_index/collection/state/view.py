@@ -1,0 +1,291 @@
+"""A reader's view of a collection: the snapshot in use, the tail after it, and what was deleted since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gem_index.arrays import F32, Mask
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.tail import Tail
+from gem_index.gem.combined import Encoder
+from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
+from gem_index.index.lexical import LexicalTail, counts_in_match, match_weights
+from gem_index.index.snapshot import Snapshot
+
+__all__ = ["HeldTexts", "TextsById", "View"]
+
+_ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
+_SCORED_AT_ONCE = 20_000  # and from their vectors, where they are kept
+_MARGIN = 20  # results whose order may be another by their texts than by kept vectors
+
+
+class TextsById(Protocol):
+    """The texts of a collection's documents: what has no vector at hand is encoded from its text."""
+
+    def texts(self, seqs: Ids) -> Sequence[str]:
+        """Return the texts of some documents, in their order."""
+        ...
+
+
+class HeldTexts(dict[int, str]):
+    """Texts at hand, by document."""
+
+    def texts(self, seqs: Ids) -> list[str]:
+        """Return the texts of some documents, in their order."""
+        return [self[seq] for seq in seqs.tolist()]
+
+
+@dataclass(frozen=True)
+class View:
+    """One state of a collection, never changed: refreshing makes a new one.
+
+    Attributes
+    ----------
+    model_id : int
+        Row of the model behind ``encoder``.
+    pieces : PieceEncoder
+    directory : str or None
+        The snapshot's directory; None while there is none in use.
+    snapshot : Snapshot or None
+    alive : bool array
+        False at the snapshot's positions whose document was deleted or replaced.
+    tail : Tail
+        The documents after the snapshot.
+    last_seq : int
+        The last document that was looked at.
+    last_change : int
+        The last tombstone that was looked at.
+    from_texts : bool
+        Compute cosines from the texts where an index is approximate, rather than from the vectors beside it.
+    """
+
+    model_id: int
+    pieces: PieceEncoder
+    directory: str | None
+    snapshot: Snapshot | None
+    alive: Mask
+    tail: Tail
+    last_seq: int
+    last_change: int
+    from_texts: bool = False
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes the vectors."""
+        return self.pieces.encoder
+
+    @property
+    def exact(self) -> bool:
+        """Whether a search by meaning misses nothing."""
+        return self.snapshot is None or self.snapshot.kind.exact
+
+    def nearest(
+        self,
+        query: F32,
+        k: int,
+        allowed: Ids | None,
+        documents: TextsById,
+        depth: int | None = None,
+    ) -> Hits:
+        """Return the best (seq, cosine), best first, equal cosines by seq.
+
+        Parameters
+        ----------
+        query : float32 array (d,)
+        k : int
+            Number of results that an approximate index proposes candidates for.
+        allowed : int64 array, optional
+            Ascending seqs; no other is returned.
+        documents : TextsById
+            What an approximate index proposes is scored again from its texts if it keeps no vectors.
+        depth : int, optional
+            Number of results returned; k by default.
+        """
+        depth = depth or k
+        found = self._in_snapshot(query, k, depth, allowed, documents)
+        if len(self.tail):
+            tail = zip(self.tail.ids.tolist(), self.tail.best(query).tolist(), strict=True)
+            if allowed is None:
+                found += tail
+            else:
+                accepted = members(self.tail.ids, allowed)
+                found += [pair for pair, ok in zip(tail, accepted, strict=True) if ok]
+        return best_of(found, depth)
+
+    def _in_snapshot(
+        self, query: F32, k: int, depth: int, allowed: Ids | None, documents: TextsById
+    ) -> Hits:
+        if self.snapshot is None or not len(self.snapshot.ids):
+            return []
+        ids, kind, index = self.snapshot.ids, self.snapshot.kind, self.snapshot.index
+        mask = self.alive if allowed is None else self.alive & members(ids, allowed)
+        accepted = int(np.count_nonzero(mask))
+        if not accepted:
+            return []
+        few = _SCORED_AT_ONCE if index.has_vectors else _ENCODED_AT_ONCE
+        wanted = depth if kind.exact else depth + _MARGIN
+        if not kind.exact and allowed is not None and index.vectors_of(mask) <= few:
+            # so few that their own vectors cost less than a search
+            positions = np.flatnonzero(mask)
+            if index.has_vectors:
+                positions, scores = best_first(positions, index.best(positions, query), wanted)
+        else:
+            proposed = max(depth, kind.candidates(k))
+            positions, scores = index.nearest(
+                query,
+                wanted if index.has_vectors else proposed,
+                None if accepted == len(mask) else mask,
+                proposed,
+            )
+        chosen = np.asarray(ids[positions])
+        if not kind.exact and (self.from_texts or not index.has_vectors):
+            scores = self.pieces.best(documents.texts(chosen), query)
+        return list(zip(chosen.tolist(), scores.tolist(), strict=True))
+
+    def cosines(self, query: F32, seqs: Ids, documents: TextsById) -> F32:
+        """Return the cosines (n,) of living documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
+        found = np.empty(len(seqs), dtype=np.float32)
+        missing = ~self.tail.holds(seqs)
+        found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
+        if self.snapshot is not None and self._scores(self.snapshot) and missing.any():
+            held = missing & among(seqs, self.snapshot.ids)
+            places = np.searchsorted(self.snapshot.ids, seqs[held])
+            found[held] = self.snapshot.index.best(places, query)
+            missing &= ~held
+        if missing.any():
+            found[missing] = self.pieces.best(documents.texts(seqs[missing]), query)
+        return found
+
+    def _scores(self, snapshot: Snapshot) -> bool:
+        """Whether cosines come from the vectors of a snapshot rather than from texts."""
+        return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
+
+    def vectors(self, seqs: Ids, documents: TextsById) -> F32:
+        """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
+        snapshot = self.snapshot
+        if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
+            places = np.searchsorted(snapshot.ids, seqs)
+            if snapshot.index.whole(places).all():
+                return snapshot.index.take(places)  # not copied into a larger array
+        there = self.tail.holds(seqs)
+        found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
+        there[there] = self.tail.counts[self.tail.places(seqs[there])] == 1
+        found[there] = self.tail.take(self.tail.places(seqs[there]))
+        missing = ~there
+        if snapshot is not None and snapshot.kind.exact and missing.any():
+            held = missing & among(seqs, snapshot.ids)
+            places = np.searchsorted(snapshot.ids, seqs[held])
+            whole = snapshot.index.whole(places)
+            held[held] = whole
+            found[held] = snapshot.index.take(places[whole])
+            missing &= ~held
+        if missing.any():
+            found[missing] = self.encoder.encode(documents.texts(seqs[missing]))
+        return found
+
+    def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the weights that make a BM25 score a match, by the statistics of the files where there are files."""
+        words = None
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words = self.snapshot.words
+        in_tail = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
+        in_files = words.frequencies(terms) if words is not None else in_tail
+        held = {
+            term: count
+            for term, count in in_files.items()
+            if counts_in_match(term, count + in_tail[term])
+        }
+        return match_weights(held, words.documents if words is not None else len(self.tail))
+
+    def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
+        """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.
+
+        Parameters
+        ----------
+        terms : mapping of str to float
+            What the BM25 score of each term counts.
+        k, allowed
+            As for :meth:`nearest`.
+        """
+        found: Hits = []
+        words, mean_terms = None, 1.0
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
+            found += words.match(terms, k, self._living(self.snapshot.ids, allowed))
+        if len(self.tail):
+            tail = self.tail.words.up_to_date()
+            found += tail.match(terms, k, self.tail.ids, allowed, words, mean_terms)
+        return sorted(found, key=lambda hit: -hit[1])[:k]  # stable
+
+    def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
+        """Return which of the snapshot's documents a search may return, ascending."""
+        if allowed is None:
+            return np.asarray(ids if self.alive.all() else ids[self.alive])
+        places = np.searchsorted(ids, allowed)
+        inside = places < len(ids)
+        places, allowed = places[inside], allowed[inside]
+        return np.asarray(allowed[(ids[places] == allowed) & self.alive[places]])
+
+    def word_scores(
+        self, texts: Sequence[str], asked: Sequence[str]
+    ) -> Callable[[Mapping[str, float]], list[float]]:
+        """Return what computes BM25 scores by the statistics of the collection.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        asked : sequence of str
+            The terms whose weights it can be given, as :meth:`match` is.
+        """
+        words, mean_terms = None, 1.0
+        if self.snapshot is not None and len(self.snapshot.ids):
+            words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
+        tail, places = LexicalTail(set(asked)), np.arange(len(texts))
+        tail.add(places, texts)
+
+        def scores(terms: Mapping[str, float]) -> list[float]:
+            found = dict(tail.match(terms, max(len(texts), 1), places, None, words, mean_terms))
+            return [found.get(place, 0.0) for place in range(len(texts))]
+
+        return scores
+
+    def piece_vectors(self, seqs: Sequence[int], parts: Sequence[Sequence[str]]) -> F32:
+        """Return the vectors of all pieces of some documents (p, d): those at hand, the others encoded.
+
+        Parameters
+        ----------
+        seqs : sequence of int
+        parts : sequence of sequences of str
+            What is embedded of each document's pieces.
+        """
+        held = [self._held_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
+        missing = [
+            part
+            for vectors, texts in zip(held, parts, strict=True)
+            if vectors is None
+            for part in texts
+        ]
+        encoded, begin = self.encoder.encode(missing), 0
+        rows = [np.zeros((0, self.encoder.dimension), np.float32)]
+        for vectors, texts in zip(held, parts, strict=True):
+            if vectors is None:
+                vectors = encoded[begin : begin + len(texts)]
+                begin += len(texts)
+            rows.append(vectors)
+        return np.concatenate(rows)
+
+    def _held_pieces(self, seq: int, count: int) -> F32 | None:
+        """Return the vectors of a document's pieces if they are kept exactly and are as many."""
+        vectors = None
+        place = int(self.tail.places(np.array([seq]))[0])
+        if place < len(self.tail) and self.tail.ids[place] == seq:
+            vectors = self.tail.rows(place)
+        elif self.snapshot is not None and self._scores(self.snapshot):
+            place = int(np.searchsorted(self.snapshot.ids, seq))
+            if place < len(self.snapshot.ids) and self.snapshot.ids[place] == seq:
+                vectors = self.snapshot.index.pieces(place)
+        return vectors if vectors is not None and len(vectors) == count else None

@@ -1,0 +1,1 @@
+"""Change a collection: documents, fits, snapshots, exports."""

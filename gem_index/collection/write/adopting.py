@@ -1,0 +1,145 @@
+"""Take in documents that were encoded and indexed elsewhere, by an encoder that was fitted on them there."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gem_index.advice import Action
+from gem_index.collection.results import UpsertReport
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import record_of
+from gem_index.collection.write.building import as_not_indexed, keep_reading
+from gem_index.collection.write.intake import Intake
+from gem_index.collection.write.publish import publish
+from gem_index.collection.write.writing import upsert
+from gem_index.documents import Document
+from gem_index.errors import ConfigError, InputError
+from gem_index.files import make_directory
+from gem_index.gem.combined import Encoder
+from gem_index.progress import Progress
+
+__all__ = ["MakeShards", "ShardPlan", "adopt"]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What shards are to be made of an index.
+
+    Attributes
+    ----------
+    first : int
+        The ``seq`` that the first document gets; the others follow.
+    index : str
+        The kind of index that the collection asks for.
+    folder : Path
+        Where they are put.
+    report : callable, optional
+        Called with a stage, what is done, and of how much.
+    stop : threading.Event
+        Set when they are not needed any more.
+    """
+
+    first: int
+    index: str
+    folder: Path
+    report: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
+"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
+
+
+def adopt(
+    access: CollectionAccess,
+    encoder: Encoder,
+    documents: Iterable[Document],
+    make_shards: MakeShards,
+    reading: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> UpsertReport:
+    """Store documents in an empty collection, and publish the fitted encoder and their index without encoding them again.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+    encoder : Encoder
+        Fitted on these documents; otherwise that of the collection.
+    documents : iterable of Document
+        Stored in one transaction.
+    make_shards : callable
+        Called in a thread of its own while the documents are written; they are stored when it has returned. Nobody else can
+        write to the home meanwhile.
+    reading : mapping, optional
+        How files are read that are added later.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        If the collection holds documents.
+    ConfigError
+        If the encoder has other word vectors or another configuration than that of the collection.
+    NotIndexedError
+        If the documents are stored, but indexing them failed.
+    """
+    started = time.monotonic()
+    with access.workspace.write_lock():
+        with access.reading() as rows:
+            model, held = rows.model(), rows.counts().documents
+            first, index = rows.documents.next_seq(), rows.record.index_kind
+        if held:
+            raise InputError(
+                f"the collection {access.name} holds {held} documents; expected an empty one"
+            )
+        own = access.encoder()
+        if own.unfitted().fingerprint != encoder.unfitted().fingerprint:
+            raise ConfigError(
+                f"the encoder has other word vectors or another configuration than the collection {access.name}; "
+                "expected a fit of the collection's own"
+            )
+        # after a kill it is swept, like a snapshot that no row names
+        plan = ShardPlan(first, index, access.folder / uuid.uuid4().hex[:12], progress)
+        make_directory(plan.folder)
+        try:
+            report, shards = _store(access, documents, make_shards, plan)
+            record = record_of(encoder, [part.vectors for part in model.encoders])
+            with as_not_indexed(access.name, report.documents, Action.REFIT):
+                keep_reading(access, reading or {})
+                publish(access, encoder, record, progress, shards=shards)
+        finally:
+            shutil.rmtree(plan.folder, ignore_errors=True)  # what is left is swept
+    return replace(report, fingerprint=encoder.fingerprint, seconds=time.monotonic() - started)
+
+
+def _store(
+    access: CollectionAccess,
+    documents: Iterable[Document],
+    make_shards: MakeShards,
+    plan: ShardPlan,
+) -> tuple[UpsertReport, Sequence[Path]]:
+    """Store documents while their shards are made; both, or none."""
+    with ThreadPoolExecutor(1) as pool:
+        shards = pool.submit(make_shards, plan)
+
+        def all_documents() -> Iterator[Document]:
+            for document in documents:
+                if shards.done():
+                    shards.result()  # has it failed?
+                yield document
+            shards.result()  # before the documents are committed
+
+        try:
+            report = upsert(access, Intake([all_documents()], "refuse"), plan.report)
+        except BaseException:
+            plan.stop.set()
+            raise
+        return report, shards.result()

@@ -1,0 +1,230 @@
+"""Create a collection and bring an existing one up to date: the steps of :meth:`gem_index.Home.build`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from gem_index.advice import Action
+from gem_index.chunking import Chunking
+from gem_index.collection.results import UpsertReport
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import open_vectors, record_of
+from gem_index.collection.state.piece_encoder import expected_pieces
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
+from gem_index.collection.write.intake import Intake
+from gem_index.collection.write.writing import refit, upsert
+from gem_index.errors import GemIndexError, InputError, NotIndexedError
+from gem_index.gem.specification import EncoderSpec, make_encoder
+from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
+from gem_index.progress import Progress
+from gem_index.reading import DocumentReader
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.workspace import Workspace, check_name
+
+__all__ = [
+    "as_not_indexed",
+    "bring_up_to_date",
+    "build_again",
+    "build_new",
+    "create",
+    "drop",
+    "keep_reading",
+    "use_chunking",
+    "use_index",
+]
+
+
+def create(
+    workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
+) -> CollectionAccess:
+    """Create an empty collection; ``specs`` are those of the choice, with vectors of the home."""
+    check_name("collection", name)
+    with workspace.database.writing() as connection:
+        encoder = make_encoder(
+            specs,
+            lambda spec: open_vectors(workspace, spec, connection),
+            lambda config: config.for_collection(choice.prior),
+        )
+        check_kind(choice.index or AUTOMATIC, encoder.dimension)
+        model = record_of(encoder, [str(spec.vectors) for spec in specs])
+        model_id = ModelRepository(connection).add(model)
+        record = CollectionRepository(connection).add(
+            name,
+            model_id,
+            choice.index or AUTOMATIC,
+            chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
+        )
+    return CollectionAccess(workspace, record)
+
+
+def build_new(
+    workspace: Workspace,
+    name: str,
+    specs: Sequence[EncoderSpec],
+    choice: CollectionChoice,
+    intake: Intake,
+    reading: DocumentReader | None,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Create a collection, fill it and fit it; on an error before its documents are stored it is removed.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        The caller holds its write lock.
+    name : str
+    specs : sequence of EncoderSpec
+        Those of the choice, with vectors of the home.
+    choice : CollectionChoice
+    intake : Intake
+    reading : DocumentReader, optional
+        How files are read that are added later.
+    progress : callable, optional
+
+    Raises
+    ------
+    NotIndexedError
+        If the documents are stored and searched, but fitting or indexing them failed.
+    """
+    access = create(workspace, name, specs, choice)
+    try:
+        report = upsert(access, intake, progress)
+        if not report.documents:
+            intake.check_any()
+    except BaseException as error:
+        _discard(workspace, name, error)
+        raise
+    try:
+        return _finish(access, report, reading, CollectionChoice(), progress)
+    except NotIndexedError as error:
+        if not isinstance(error.__cause__, InputError):
+            raise
+        # these texts cannot be fitted, and a later refit would fail too: the user has to give others
+        drop(workspace, name)
+        raise error.__cause__ from None
+
+
+def build_again(
+    access: CollectionAccess,
+    choice: CollectionChoice,
+    intake: Intake,
+    reading: DocumentReader | None,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Update an existing collection with documents and fit it again; parameters and errors as for :func:`build_new`.
+
+    Raises
+    ------
+    FingerprintMismatchError, ConfigError
+        If the choice does not agree with the collection; see :func:`check_agreement`.
+    """
+    check_agreement(access, choice)
+    report = upsert(access, intake, progress)
+    return _finish(access, report, reading, choice, progress)
+
+
+def _finish(
+    access: CollectionAccess,
+    report: UpsertReport,
+    reading: DocumentReader | None,
+    choice: CollectionChoice,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
+    with as_not_indexed(access.name, report.documents, Action.REFIT):
+        if reading is not None:
+            keep_reading(access, reading.choices)  # now that it has decided types
+        bring_up_to_date(access, choice, progress)
+        return replace(report, fingerprint=access.status().fingerprint)
+
+
+def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
+    """Remove a collection after an error; a second error becomes a note on the first."""
+    if not isinstance(error, Exception):
+        workspace.database.roll_back_interrupted()
+    try:
+        drop(workspace, name)
+    except GemIndexError as second:
+        error.add_note(f"the collection {name} was not removed: {second}")
+
+
+def drop(workspace: Workspace, name: str) -> None:
+    """Remove a collection with its documents, model and files, if there is one; the caller holds the write lock."""
+    with workspace.database.writing() as connection:
+        record = CollectionRepository(connection).find(name)
+        if record is not None:
+            CollectionRepository(connection).remove(record.id)
+            ModelRepository(connection).remove(record.model_id)
+
+
+def use_index(access: CollectionAccess, kind: str) -> bool:
+    """Set the kind of index for later snapshots; tell whether it differs from the present snapshot's.
+
+    Raises
+    ------
+    ConfigError
+        If FAISS cannot make such an index.
+    """
+    check_kind(kind, access.encoder().dimension)
+    with access.writing() as rows:
+        rows.names.use_index(access.id, kind)
+        snapshot = rows.names.snapshot(access.id)
+        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.chunking)
+        wanted = resolve_kind(kind, vectors, access.encoder(rows).dimension).name
+    return snapshot is None or snapshot.kind != wanted
+
+
+def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
+    """Set how texts are cut; tell whether it differs from before, so that all have to be encoded again."""
+    with access.writing() as rows:
+        if rows.record.chunking == chunking:
+            return False
+        rows.names.use_chunking(access.id, json.dumps(chunking.fields, sort_keys=True))
+    return True
+
+
+def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
+    """Store how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
+    text = json.dumps(reading, sort_keys=True)
+    with access.writing() as rows:
+        if rows.record.reading != text:
+            rows.names.use_reading(access.id, text)
+
+
+def bring_up_to_date(
+    access: CollectionAccess, choice: CollectionChoice, progress: Progress | None
+) -> None:
+    """Refit the collection if its documents, its kind of index or its pieces have changed."""
+    changed = choice.index is not None and use_index(access, choice.index)
+    changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
+    with access.reading() as rows:
+        stale = rows.changed_since_fit()
+    if changed or stale:
+        refit(access, progress)
+
+
+@contextmanager
+def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
+    """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
+
+    An interrupt stays one, with the error as its argument.
+
+    Raises
+    ------
+    NotIndexedError
+        From the error that the body raised.
+    """
+    try:
+        yield
+    except (GemIndexError, OSError, MemoryError) as error:
+        raise NotIndexedError(name, documents, error, action) from error
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error
+    except BaseException as error:
+        error.add_note(str(NotIndexedError(name, documents, error, action)))
+        raise

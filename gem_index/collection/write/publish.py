@@ -1,0 +1,213 @@
+"""Publish a new snapshot of a collection: plan it from the rows, write it from the texts, switch in one transaction."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gem_index.arrays import F32, I64
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.piece_encoder import PieceEncoder, expected_pieces
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
+from gem_index.errors import ConfigError
+from gem_index.gem.combined import Encoder
+from gem_index.index.dense import TRAINING_VECTORS, DenseIndex
+from gem_index.index.kinds import IndexKind, resolve_kind
+from gem_index.index.snapshot import FileTable, Snapshot
+from gem_index.index.snapshot_writing import Blocks, NewSnapshot, join_snapshots, write_snapshot
+from gem_index.progress import Progress
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
+
+__all__ = ["publish"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _StoredTexts:
+    """A collection's texts in one transaction, and their encoder: the :class:`SnapshotSource` of a snapshot."""
+
+    stored: CollectionTexts
+    pieces: PieceEncoder
+    progress: Progress | None
+
+    def texts(self, after: int) -> Blocks:
+        return self.stored.blocks(after)
+
+    def metadata(self, after: int) -> Blocks:
+        return self.stored.metadata(after)
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        return self.pieces.parts(texts)
+
+    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
+        return self.pieces.rows(texts)
+
+    def empty(self, kind: IndexKind) -> DenseIndex:
+        return DenseIndex.empty(self.pieces.encoder.dimension, kind, self._sample)
+
+    def report(self, stage: str, last: int) -> None:
+        if self.progress is not None:
+            self.progress(stage, self.stored.position(last), len(self.stored))
+
+    def _sample(self) -> F32:
+        vectors, _ = self.rows(self.stored.sample(TRAINING_VECTORS))
+        return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A snapshot to write.
+
+    Attributes
+    ----------
+    record : CollectionRecord
+        The collection as of the transaction that the texts are read in.
+    texts : CollectionTexts
+    new : NewSnapshot
+    directory : Path
+        The new snapshot's.
+    old : tuple of Path and FileTable, optional
+        A sound snapshot of the same encoder, whose vectors and words are copied, and its files.
+    shards : sequence of Path
+        Snapshots of all documents that were made elsewhere.
+    """
+
+    record: CollectionRecord
+    texts: CollectionTexts
+    new: NewSnapshot
+    directory: Path
+    old: tuple[Path, FileTable] | None
+    shards: Sequence[Path]
+
+
+def publish(
+    access: CollectionAccess,
+    encoder: Encoder,
+    model: ModelRecord | None = None,
+    progress: Progress | None = None,
+    *,
+    reuse: bool = True,
+    unfinished: RefitCheckpoint | None = None,
+    shards: Sequence[Path] = (),
+) -> None:
+    """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
+
+    The old snapshot serves until the switch; documents written in the meantime are found in the tail.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+        The caller holds the write lock of its home.
+    encoder : Encoder
+        What makes the vectors.
+    model : ModelRecord, optional
+        The stored form of a new encoder, fitted on the same texts.
+    progress : callable, optional
+    reuse : bool
+        Copy vectors and words from the snapshot in use if the same encoder made it.
+    unfinished : RefitCheckpoint, optional
+        Resume from its checkpoints, and write new ones in case this process is killed.
+    shards : sequence of Path
+        Snapshots, made elsewhere, of all documents in their order.
+    """
+    started = time.monotonic()
+    with access.reading() as rows:
+        plan = _plan(access, rows, encoder, progress, reuse, unfinished, shards)
+        kind, files = _write(plan)
+    snapshot = SnapshotRecord(
+        collection_id=access.id,
+        directory=plan.directory.name,
+        kind=kind.name,
+        last_seq=plan.texts.last_seq,
+        vectors=len(plan.texts),
+        model_fingerprint=plan.new.fingerprint,
+        files=json.dumps(files, sort_keys=True),
+        seconds=time.monotonic() - started,
+    )
+    _switch(access, plan.record, snapshot, model)
+    shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
+    access.workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
+
+
+def _plan(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    encoder: Encoder,
+    progress: Progress | None,
+    reuse: bool,
+    unfinished: RefitCheckpoint | None,
+    shards: Sequence[Path],
+) -> _Plan:
+    """Decide what to write, of which texts, and what to copy."""
+    texts = CollectionTexts(rows.documents)
+    pieces = PieceEncoder(encoder, rows.record.chunking)
+    vectors = expected_pieces(texts, rows.record.chunking)
+    kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
+    new = NewSnapshot(
+        kind,
+        encoder.dimension,
+        pieces.fingerprint,
+        _StoredTexts(texts, pieces, progress),
+        None if unfinished is None else unfinished.checkpoint(kind),
+    )
+    old = _reusable(access.folder, rows.names.snapshot(access.id), new) if reuse else None
+    directory = access.folder / uuid.uuid4().hex[:12]
+    return _Plan(rows.record, texts, new, directory, old, shards)
+
+
+def _reusable(
+    folder: Path, row: SnapshotRecord | None, new: NewSnapshot
+) -> tuple[Path, FileTable] | None:
+    """Return directory and files of the snapshot in use if it is sound and the same encoder made it, else None."""
+    if row is None or row.model_fingerprint != new.fingerprint:
+        return None
+    directory, files = folder / row.directory, json.loads(row.files)
+    damage = Snapshot.damage(directory, files)
+    for line in damage:
+        _LOG.warning("%s: %s; rebuilding the index from the texts", directory, line)
+    return None if damage else (directory, files)
+
+
+def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
+    """Write the files; return the kind of their index and their hashes."""
+    try:
+        return plan.new.kind, _write_as(plan, plan.new)
+    except ConfigError as error:
+        # a kind that is trained needs more documents than a small collection has
+        _LOG.warning("%s; a flat one serves until then", error)
+        flat = resolve_kind("flat", 0, plan.new.dimension)
+        return flat, _write_as(plan, replace(plan.new, kind=flat, checkpoint=None))
+
+
+def _write_as(plan: _Plan, new: NewSnapshot) -> FileTable:
+    if plan.shards:
+        return join_snapshots(plan.directory, new, plan.shards, plan.texts.seqs)
+    folder, files = plan.old or (None, None)
+    old = None if folder is None else (folder, plan.texts.seqs)
+    return write_snapshot(plan.directory, new, old, files)
+
+
+def _switch(
+    access: CollectionAccess,
+    planned: CollectionRecord,
+    snapshot: SnapshotRecord,
+    model: ModelRecord | None,
+) -> None:
+    """Commit the rows that name the new files, and the new model with them."""
+    with access.workspace.database.writing() as connection:
+        names, models = CollectionRepository(connection), ModelRepository(connection)
+        if model is not None:
+            model_id = models.add(model)
+            names.use_model(access.id, model_id, snapshot.last_seq, snapshot.vectors)
+            models.remove(planned.model_id)
+        names.use_snapshot(snapshot)
+        access.rows(connection).documents.forget_tombstones(planned.last_change)

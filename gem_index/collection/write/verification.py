@@ -1,0 +1,82 @@
+"""Verify a collection: hashes of its files and documents, and that index and database hold the same documents."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from gem_index.collection.results import Problem
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.piece_encoder import index_fingerprint
+from gem_index.collection.write.writing import compact
+from gem_index.errors import CorruptionError
+from gem_index.index.snapshot import Snapshot
+from gem_index.quoting import quoted
+
+__all__ = ["problems_of"]
+
+
+def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
+    """Return the problems of a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
+    with access.reading():
+        pass  # it exists
+    details = _index_problems(access)
+    if details and fix:
+        compact(access)
+    problems = [Problem("index", f"{access.name}: {detail}", fix) for detail in details]
+    with access.reading() as rows:
+        damaged = list(rows.documents.damaged())
+    return problems + [
+        Problem(
+            "documents",
+            f"the document {quoted(identifier)} of {access.name} is not what was stored; add it again or restore a backup",
+            False,
+        )
+        for identifier in damaged
+    ]
+
+
+def _index_problems(access: CollectionAccess) -> list[str]:
+    """Return a line for each problem of a collection's snapshot.
+
+    The files are read outside of the transaction that named them: a snapshot that a writer replaced meanwhile is not
+    looked at, the next one is.
+    """
+    while True:
+        directory, problems = _problems_of_snapshot(access)
+        if not problems or not access.views.replaced(directory):
+            return problems
+
+
+def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[str]]:
+    with access.reading() as rows:
+        row = rows.names.snapshot(access.id)
+        if row is None:
+            return None, []
+        model, chunking = rows.model(), rows.record.chunking
+        seqs = rows.documents.seqs()
+        expected = seqs[seqs <= row.last_seq]
+        dead, _ = rows.documents.tombstones_after(0)
+    folder = access.folder / row.directory
+    files = json.loads(row.files)
+    problems = Snapshot.damage(folder, files)
+    encoder, _, pieces = row.model_fingerprint.partition(" ")
+    if encoder != model.fingerprint:
+        problems.append(
+            f"the index was made by {encoder[:12]}, the model is {model.fingerprint[:12]}"
+        )
+    elif row.model_fingerprint != index_fingerprint(model.fingerprint, chunking):
+        problems.append(
+            f"the index was made of texts cut with {pieces or 'none'}, the collection cuts them with "
+            f"{chunking.fields or 'none'}"
+        )
+    if problems:
+        return row.directory, problems
+    try:
+        held = np.setdiff1d(Snapshot.open(folder, files).ids, dead)
+    except CorruptionError as error:
+        return row.directory, [str(error)]
+    if not np.array_equal(held, expected):
+        problems = [f"the index holds {len(held)} documents, the database {len(expected)}"]
+    return row.directory, problems

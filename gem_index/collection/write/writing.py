@@ -1,0 +1,117 @@
+"""Write to a collection: upsert and delete documents, refit the model, rebuild the index."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gem_index.collection.results import DeleteReport, UpsertReport
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import open_unfitted, record_of
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.collection.write.intake import Intake, take_in
+from gem_index.collection.write.publish import publish
+from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
+from gem_index.documents import check_ids
+from gem_index.errors import GemIndexError, InputError
+from gem_index.progress import Progress
+
+__all__ = ["compact", "delete", "refit", "shorten_tail", "upsert"]
+
+_LOG = logging.getLogger(__name__)
+
+_TAIL_LIMIT = 5000
+_TAIL_SHARE = 0.05
+
+
+def upsert(
+    access: CollectionAccess, intake: Intake, progress: Progress | None = None
+) -> UpsertReport:
+    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.upsert`."""
+    started = time.monotonic()
+    with access.writing() as rows:
+        writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
+        deleted = take_in(rows, intake, writing, progress)
+        changed = writing.counts
+        # read before the commit: a failure after it would make stored documents look rejected
+        fingerprint = rows.model().fingerprint
+        total = rows.counts().documents
+    return UpsertReport(
+        collection=access.name,
+        added=changed.added,
+        updated=changed.updated,
+        unchanged=changed.unchanged,
+        deleted=deleted,
+        pieces=changed.pieces,
+        documents=total,
+        fingerprint=fingerprint,
+        seconds=time.monotonic() - started,
+    )
+
+
+def delete(
+    access: CollectionAccess,
+    ids: Iterable[str | int] | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> DeleteReport:
+    """Delete documents by id or by a filter, in one transaction; see :meth:`gem_index.Collection.delete`."""
+    if (ids is None) == (where is None) or where == {}:
+        raise InputError(
+            "found neither ids nor a filter, or both; expected the one or the other that names the documents to delete"
+        )
+    wanted = check_ids(ids or ())
+    with access.workspace.write_lock():
+        with access.writing() as rows:
+            if where is not None:
+                wanted = rows.documents.ids_of(rows.documents.accepted(where))
+            deleted = len(set(rows.documents.seqs_of(wanted).values()))
+            missing = rows.documents.delete(wanted)
+        shorten_tail(access)
+    return DeleteReport(deleted, tuple(missing))
+
+
+def refit(access: CollectionAccess, progress: Progress | None) -> None:
+    """Fit the model on the present texts and index them; see :meth:`gem_index.Collection.refit`."""
+    with access.workspace.write_lock():
+        with access.reading() as rows:
+            model, texts = rows.model(), CollectionTexts(rows.documents)
+            if not len(texts):
+                raise InputError(
+                    f"the collection {access.name} holds no documents; expected some to fit on: add them first"
+                )
+            fresh = open_unfitted(access.workspace, model, rows.connection)
+            unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
+            pieces = PieceEncoder(fresh, rows.record.chunking)
+            encoder = unfinished.fitted(
+                fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
+            )
+        record = record_of(encoder, [part.vectors for part in model.encoders])
+        publish(access, encoder, record, progress, unfinished=unfinished)
+
+
+def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
+    """Rebuild the index from the texts of the present documents."""
+    with access.workspace.write_lock():
+        with access.reading() as rows:  # a map's topics are named by words of documents
+            folder = access.map_folder(rows.record)
+        if folder.exists():
+            shutil.rmtree(folder)
+        publish(access, access.encoder(), progress=progress, reuse=False)
+
+
+def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
+    """Write a new snapshot if many documents are outside of the present one."""
+    try:
+        with access.reading() as rows:
+            counts = rows.counts()
+            if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
+                return
+            encoder = access.encoder(rows)
+        publish(access, encoder, progress=progress)
+    except (GemIndexError, OSError, MemoryError) as error:
+        # The documents are stored and found without it: an acknowledged write must not look rejected.
+        _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)
