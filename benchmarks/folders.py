@@ -27,7 +27,7 @@ from gem_index.collection.watching import watch
 from gem_index.converting import KINDS, kind_of
 from gem_index.converting.converters import convert
 from gem_index.errors import GemIndexError
-from gem_index.reading import FolderReader
+from gem_index.readers import FolderReader
 
 SMALL_TEXT = (
     "the parcel letter stamp counter opens closes at nine five weight price sent back to address customer receipt form "

@@ -22,9 +22,9 @@ import sqlalchemy as sa
 from gem_index import Chunking
 from gem_index.converting.converters import convert
 from gem_index.errors import InputError
-from gem_index.reading import DocumentReader
-from gem_index.reading.cleaning import CLEANINGS, is_html
-from gem_index.reading.patterns import Patterns
+from gem_index.readers import DocumentReader
+from gem_index.readers.cleaning import CLEANINGS, is_html
+from gem_index.readers.patterns import Patterns
 from gem_index.store.where import compile_where
 
 __all__ = ["INPUTS", "measured", "slope_of"]

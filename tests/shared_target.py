@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
+from gem_index.targets import Neighbor, TargetDocument, TargetSchema
 
 ENTRY_POINTS = "[gem_index.targets]\nshared = shared_target:SharedTarget\nsingle = shared_target:SingleTarget\n"
 

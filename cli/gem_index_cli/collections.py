@@ -36,8 +36,9 @@ from gem_index_cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import Home, UpsertReport
-    from gem_index.reading import DocumentReader
+    from gem_index import Home
+    from gem_index.readers import DocumentReader
+    from gem_index.results import UpsertReport
 
 __all__ = ["register"]
 
@@ -419,7 +420,11 @@ def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = 
         f"{found.since_fit} of {found.documents} documents came after the fit. A refit would change a cosine by "
         f"{found.score_change:.3f} on average."
     )
-    say(f"Refit it: gem-index refit {collection}" if found.refit else "No refit is needed.")
+    say(
+        f"Refit it: gem-index refit {collection}"
+        if found.refit_recommended
+        else "No refit is needed."
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""Commands on the documents of a collection: show, list, count, delete, neighbours."""
+"""Commands on the documents of a collection: show, list, count, delete, similar."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def delete(
         raise typer.Exit(1)
 
 
-def neighbours(
+def similar(
     context: typer.Context,
     collection: CollectionName,
     identifier: Id,
@@ -148,7 +148,7 @@ def neighbours(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find the documents nearest in meaning to one of the collection."""
-    found = home_of(context).collection(collection).neighbours(identifier, k, parsed_filter(where))
+    found = home_of(context).collection(collection).similar(identifier, k, parsed_filter(where))
     if not (as_json or as_json_lines):
         print_results(found)
         return
@@ -171,6 +171,7 @@ def register(app: typer.Typer) -> None:
         ("list", list_documents),
         ("count", count),
         ("delete", delete),
-        ("neighbours", neighbours),
+        ("similar", similar),
     ):
         app.command(name)(command)
+    app.command("neighbours", hidden=True)(similar)  # its name before

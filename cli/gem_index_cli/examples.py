@@ -50,7 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index count faq",
         'gem-index count faq --where \'{"topic": {"$exists": false}}\'',
     ),
-    "neighbours": ("gem-index neighbours faq visa -k 5",),
+    "similar": ("gem-index similar faq visa -k 5",),
     "duplicates": (
         "gem-index duplicates faq",
         "gem-index duplicates faq --threshold 0.9 --jsonl",
@@ -119,7 +119,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vectors catalogue": ("gem-index vectors catalogue",),
     "vectors show": ("gem-index vectors show mine --coverage questions.jsonl",),
     "vectors remove": ("gem-index vectors remove mine",),
-    "vectors neighbours": ("gem-index vectors neighbours river --vectors mine",),
+    "vectors neighbors": ("gem-index vectors neighbors river --vectors mine",),
     "vectors analogy": ("gem-index vectors analogy man king woman --vectors mine",),
     "vectors fit-vocabulary": (
         "gem-index vectors fit-vocabulary small questions.jsonl --vectors mine --frequent 20000",

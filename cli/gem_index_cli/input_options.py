@@ -14,7 +14,7 @@ import typer
 from gem_index.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from gem_index.reading import DocumentReader
+    from gem_index.readers import DocumentReader
     from gem_index_cli.problems import ReadingLog
 
 __all__ = ["InputOptions"]
@@ -123,7 +123,7 @@ class InputOptions:
         ConfigError
             If an option is none of its values.
         """
-        from gem_index.reading import DocumentReader
+        from gem_index.readers import DocumentReader
         from gem_index.settings import load_settings
 
         self.check_report(names)

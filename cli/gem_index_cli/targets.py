@@ -26,7 +26,7 @@ from gem_index_cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import PushReport
+    from gem_index.results import PushReport
 
 __all__ = ["register"]
 

@@ -25,7 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "import",
     ),
     "search": ("search",),
-    "documents": ("show", "list", "count", "delete", "neighbours"),
+    "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
     "corpus": ("duplicates", "topics"),
     "vectors": ("vectors",),
     "models": ("fit", "encode", "explain", "similarity", "rerank", "models"),

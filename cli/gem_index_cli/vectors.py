@@ -336,7 +336,8 @@ def remove(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def neighbours(
+@app.command("neighbours", hidden=True)  # its spelling before
+def neighbors(
     context: typer.Context,
     word: Annotated[str, typer.Argument(help="A word.")],
     vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",

@@ -17,7 +17,7 @@ from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.sources import FolderOptions
 
 if TYPE_CHECKING:
-    from gem_index import UpsertReport
+    from gem_index.results import UpsertReport
 
 __all__ = ["register"]
 

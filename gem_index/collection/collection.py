@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
-from gem_index.chunking import Chunking
-from gem_index.collection.corpus.drift import Drift, drift_of
-from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors, Topics
-from gem_index.collection.near import NEAR
+from gem_index.collection.corpus.questions import CorpusQuestions
+from gem_index.collection.documents import StoredDocuments
 from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
@@ -22,8 +19,6 @@ from gem_index.collection.results import (
 )
 from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.write.adopting import MakeShards
-from gem_index.documents import Document, check_ids
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.gem.combined import Encoder
@@ -31,22 +26,19 @@ from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
-from gem_index.store.records import StoredDocument
 from gem_index.store.upsert import OnExisting
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
 
 __all__ = ["Collection", "Documents"]
 
-_READ_AT_ONCE = 2000
 
 Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
-"""What :func:`gem_index.reading.documents_from` takes."""
+"""What :func:`gem_index.readers.documents_from` takes."""
 
 
-class Collection:
+class Collection(StoredDocuments, CorpusQuestions):
     """A named set of documents, embedded by one model; made by :class:`~gem_index.home.Home`.
 
     Any number of threads and processes may search; one at a time writes. A search sees every document that was
@@ -58,9 +50,6 @@ class Collection:
         Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
 
-    def __init__(self, access: CollectionAccess) -> None:
-        self.access = access
-
     @property
     def name(self) -> str:
         """Its name in the home."""
@@ -69,14 +58,6 @@ class Collection:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the home; unpickling opens the collection again."""
         return _reopen, (self.access.workspace, self.name)
-
-    def __len__(self) -> int:
-        """Return how many documents there are."""
-        return self.count()
-
-    def __bool__(self) -> bool:
-        """Return True, also without documents."""
-        return True
 
     def __repr__(self) -> str:
         """Return the name, how many documents, and the word vectors."""
@@ -108,9 +89,9 @@ class Collection:
         ----------
         documents : iterable
             Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
-            :func:`gem_index.reading.documents_from`. Of a
-            :class:`~gem_index.reading.FolderReader` only new or changed files are read, of a
-            :class:`~gem_index.reading.QueryReader` with ``since`` only such rows.
+            :func:`gem_index.readers.documents_from`. Of a
+            :class:`~gem_index.readers.FolderReader` only new or changed files are read, of a
+            :class:`~gem_index.readers.QueryReader` with ``since`` only such rows.
         id : str, optional
             The field or column of the id; by default that of :attr:`reading`, else ``id``, and a hash of the text where
             there is none.
@@ -180,41 +161,6 @@ class Collection:
         from gem_index.collection.write.writing import delete
 
         return delete(self.access, ids, where)
-
-    def adopt(
-        self,
-        encoder: Encoder,
-        documents: Iterable[Document],
-        make_shards: MakeShards,
-        reading: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> UpsertReport:
-        """Fill an empty collection with documents that were encoded and indexed elsewhere: on a cluster.
-
-        Parameters
-        ----------
-        encoder : GemEncoder or CombinedEncoder
-            That of the collection, fitted on these documents.
-        documents : iterable of Document
-            Stored in one transaction.
-        make_shards : callable
-            Takes a :class:`~gem_index.ShardPlan` and returns the folders of shards, which are index snapshots of consecutive
-            documents. Called in a thread of its own while the documents are written; they are stored when it has returned.
-        reading : mapping, optional
-            How files are read that are added later: arguments of a DocumentReader.
-        progress : bool or callable, optional
-
-        Raises
-        ------
-        InputError
-            If the collection holds documents.
-        ConfigError
-            If the encoder is not a fit of the collection's.
-        """
-        from gem_index.collection.write.adopting import adopt
-
-        with reporting(progress, "store") as show:
-            return adopt(self.access, encoder, documents, make_shards, reading, show)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -309,47 +255,6 @@ class Collection:
         with reporting(progress, "push") as show:
             return push(self.access, url, options, show)
 
-    def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
-        """Measure how far the texts have moved from those that the model was fitted on.
-
-        The model is compared with one fitted on all present texts, which is what a refit would give: a fit on a sample
-        would differ by its size alone. It takes as long as the fit, not as a refit, which encodes and indexes as well.
-
-        Parameters
-        ----------
-        sample : int
-            Upper bound on the documents whose pairwise cosines are compared, taken at even intervals.
-        progress : callable, optional
-            Called with stage, done and total.
-
-        Raises
-        ------
-        InputError
-            If there are no documents.
-        """
-        return drift_of(self.access, sample, progress)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
-        with self.access.reading() as rows:
-            found: dict[str, Any] = json.loads(rows.record.reading)
-        return found
-
-    @property
-    def chunking(self) -> Chunking:
-        """How long texts are cut into pieces."""
-        with self.access.reading() as rows:
-            return rows.record.chunking
-
-    @property
-    def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
-        with self.access.reading() as rows:
-            return {source.location: source.options for source in rows.sources.all()}
-
-    # ----------------------------------------------------------------- reading
-
     def search(
         self,
         query: Query,
@@ -370,7 +275,7 @@ class Collection:
             ``$lte``, ``$and``, ``$or`` and ``$not``.
         **options
             ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
-            see :class:`~gem_index.results.SearchOptions`.
+            see :class:`~gem_index.collection.SearchOptions`.
 
         Returns
         -------
@@ -426,7 +331,7 @@ class Collection:
                 raise InputError(f"query {place}: {error}") from error
         return answer_all(self.access, requests)
 
-    def neighbours(
+    def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
     ) -> SearchResults:
         """Return the documents nearest in meaning to one of the collection, without itself, best first.
@@ -444,177 +349,6 @@ class Collection:
             If there is no such document, its text holds no word, or k is below 1.
         """
         return similar_to(self.access, document_id, k, where)
-
-    def duplicates(
-        self,
-        threshold: float = NEAR,
-        *,
-        where: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> DuplicateGroups:
-        """Return the groups of documents that say nearly the same.
-
-        Documents of equal text, and pairs whose cosine reaches the threshold, are in one group: all pairs are tested, and
-        near pairs form chains, whose ends may be less near than the threshold.
-
-        Parameters
-        ----------
-        threshold : float
-            Above 0, at most 1; cosines are compared up to rounding, 1e-6.
-        where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are compared.
-        progress : bool or callable, optional
-            As for :meth:`upsert`.
-
-        Returns
-        -------
-        DuplicateGroups
-            A list of :class:`DuplicateGroup`, the largest first.
-
-        Raises
-        ------
-        InputError
-            If the threshold is out of its range.
-        FilterError
-            If the filter is not of the documented form.
-        """
-        # Imported here because a process that searches does not compare all pairs.
-        from gem_index.collection.corpus.duplicates import duplicates_of
-
-        with reporting(progress, "read") as show:
-            return duplicates_of(self.access, threshold, where, show)
-
-    def topics(
-        self,
-        n: int | None = None,
-        *,
-        where: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> Topics:
-        """Return what the documents are about: clusters of their vectors, each named by its words.
-
-        The same documents give the same topics. Equal texts count once for the clusters, and each for itself in the numbers.
-
-        Parameters
-        ----------
-        n : int, optional
-            How many topics; by default the root of an eighth of the number of different texts, 24 at most.
-        where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are looked at.
-        progress : bool or callable, optional
-            As for :meth:`upsert`.
-
-        Returns
-        -------
-        Topics
-            A list of :class:`Topic`, the largest first, with a method that draws a map.
-
-        Raises
-        ------
-        InputError
-            If n is below 1, or there are fewer different texts with words.
-        FilterError
-            If the filter is not of the documented form.
-        MissingExtraError
-            If scikit-learn is not installed.
-        """
-        # Imported here because a process that searches does not look for topics.
-        from gem_index.collection.corpus.topics import topics_of
-
-        with reporting(progress, "read") as show:
-            return topics_of(self.access, n, where, show)
-
-    def document_map(self) -> DocumentMap | None:
-        """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
-        from gem_index.collection.corpus.document_map import kept_map
-
-        return kept_map(self.access)
-
-    def map_colors(self, made: DocumentMap, name: str) -> MapColors:
-        """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
-
-        Parameters
-        ----------
-        made : DocumentMap
-        name : str
-            A field; one that no document has gives a single group.
-        """
-        from gem_index.collection.corpus.document_map import colors_of
-
-        return colors_of(self.access, made, name)
-
-    def make_map(self, progress: ProgressOption = None) -> DocumentMap:
-        """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
-
-        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. Of a collection with more than 100,000
-        different texts that many have a place, at even intervals.
-
-        Parameters
-        ----------
-        progress : bool or callable, optional
-            As for :meth:`upsert`.
-
-        Raises
-        ------
-        InputError
-            If no document holds a word, or the collection is refitted meanwhile.
-        MissingExtraError
-            If openTSNE is not installed.
-        """
-        from gem_index.collection.corpus.document_map import make_map
-
-        with reporting(progress, "read") as show:
-            return make_map(self.access, show)
-
-    def get(self, ids: Iterable[str | int]) -> list[Document]:
-        """Return the documents with these ids, in the order asked for; those that are not there are left out."""
-        wanted = check_ids(ids)
-        with self.access.reading() as rows:
-            seqs = rows.documents.seqs_of(wanted)
-            found = rows.documents.by_seq(list(seqs.values()))
-        return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
-
-    def documents(
-        self, where: Mapping[str, Any] | None = None, offset: int = 0, limit: int | None = None
-    ) -> Iterator[Document]:
-        """Iterate over the documents that a filter accepts, in the order of their last change.
-
-        They are the documents of one moment, that of the first step; later writes are not seen.
-
-        Parameters
-        ----------
-        where : mapping, optional
-            A filter as for :meth:`search`; all documents without one.
-        offset : int
-            How many documents to pass over at the beginning; their texts are not read.
-        limit : int, optional
-            The largest number of documents to return. By default all are returned.
-
-        Raises
-        ------
-        FilterError
-            If the filter is not of the documented form.
-        """
-        with self.access.workspace.database.reading_in_steps() as connection:
-            with FORK_GATE.passing():
-                documents = self.access.rows(connection).documents
-                seqs = (
-                    documents.seqs() if where is None or where == {} else documents.accepted(where)
-                )
-            seqs = seqs[offset : None if limit is None else offset + limit]
-            for begin in range(0, len(seqs), _READ_AT_ONCE):
-                batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
-                with FORK_GATE.passing():
-                    found = documents.by_seq(batch)
-                yield from (_document(found[seq]) for seq in batch)
-
-    def count(self, where: Mapping[str, Any] | None = None) -> int:
-        """Return how many documents there are, or how many a filter accepts."""
-        with self.access.reading() as rows:
-            if where is None or where == {}:
-                return rows.counts().documents
-            return len(rows.documents.accepted(where))
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
@@ -659,8 +393,3 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
             "collection", name, (), f"the home {workspace.root} holds it no more"
         )
     return Collection(CollectionAccess(workspace, record))
-
-
-def _document(stored: StoredDocument) -> Document:
-    metadata = json.loads(stored.metadata)
-    return Document(id=stored.document_id, text=stored.text, metadata=metadata)

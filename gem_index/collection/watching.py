@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.results import UpsertReport
 from gem_index.errors import GemIndexError, MissingExtraError
-from gem_index.reading import FolderReader, Inputs
+from gem_index.readers import FolderReader
+from gem_index.readers.inputs import Inputs
 
 if TYPE_CHECKING:
     from gem_index.collection.collection import Collection

@@ -15,6 +15,7 @@ from gem_index.advice import Action, Advice
 from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
+from gem_index.collection.write.adopting import ingest_shards
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -33,8 +34,8 @@ from gem_index.files import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike
 from gem_index.home import Home
-from gem_index.progress import ProgressOption
-from gem_index.reading import DocumentReader
+from gem_index.progress import ProgressOption, reporting
+from gem_index.readers import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
 
 if TYPE_CHECKING:
@@ -123,14 +124,13 @@ def build_shards(
     """
     require_pyarrow()
     existed = name in home
-    collection = home.create_collection(
+    collection = home.get_or_create_collection(
         name,
         vectors=vectors,
         config=config,
         prior=prior,
         index=index,
         chunking=chunking,
-        exist_ok=True,
     )
     own = not parts
     own_folder = home.root / "parts" / name
@@ -147,7 +147,10 @@ def build_shards(
             sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.chunking)
             reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
             documents = chain.from_iterable(part.documents() for part in found.parts)
-            report = collection.adopt(found.encoder, documents, sharding.make, reading, progress)
+            with reporting(progress, "store") as show:
+                report = ingest_shards(
+                    collection.access, found.encoder, documents, sharding.make, reading, show
+                )
         except BaseException as error:
             _discard(home, name, existed, error)
             raise

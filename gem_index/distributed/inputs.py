@@ -14,7 +14,8 @@ from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
-from gem_index.reading import LINE, DocumentReader, documents_from
+from gem_index.readers import DocumentReader, documents_from
+from gem_index.readers.fields import LINE
 
 __all__ = ["ObjectPartition", "Partition", "PartitionOptions", "partitions_of"]
 
@@ -32,7 +33,7 @@ class PartitionOptions:
     storage_options : mapping, optional
         Arguments of the fsspec file system of URLs.
     id_field : str, optional
-        Field or column of the id, as for a :class:`~gem_index.reading.DocumentReader`, which says it itself.
+        Field or column of the id, as for a :class:`~gem_index.readers.DocumentReader`, which says it itself.
     text_fields : sequence of str
         Fields or columns of the text.
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gem_index.errors import InputError, RecordError
 from gem_index.files import open_input, user_path
-from gem_index.reading import read_objects
+from gem_index.readers.formats import read_objects
 
 __all__ = [
     "Question",

@@ -21,7 +21,7 @@ from gem_index.files import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits, Ids, best_first
 from gem_index.index.lexical import LexicalIndex, counts_in_match, match_weights, terms_of
-from gem_index.reading import read_objects
+from gem_index.readers.formats import read_objects
 
 __all__ = [
     "HYBRID",

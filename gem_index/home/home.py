@@ -33,7 +33,8 @@ from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, has_database, is_name
 
 if TYPE_CHECKING:
-    from gem_index.reading import DocumentReader
+    from gem_index.collection.write.choice import CollectionChoice
+    from gem_index.readers import DocumentReader
 
 __all__ = ["Home"]
 
@@ -133,7 +134,6 @@ class Home:
         prior: float | None = None,
         index: str | None = None,
         chunking: Chunking | None = None,
-        exist_ok: bool = False,
     ) -> Collection:
         """Make an empty collection.
 
@@ -155,42 +155,72 @@ class Home:
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
         chunking : Chunking, optional
-            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.reading.Chunking`.
-        exist_ok : bool
-            Return an existing collection if vectors, configuration and pieces agree with it; its index is not changed.
+            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.readers.Chunking`.
 
         Raises
         ------
         NameTakenError
-            If a collection of that name exists and ``exist_ok`` is False.
-        FingerprintMismatchError, ConfigError
-            If it exists with other vectors, another configuration, or other pieces, than those given.
+            If a collection of that name exists.
         """
-        from gem_index.collection.write.building import create
-        from gem_index.collection.write.choice import (
-            CollectionChoice,
-            check_agreement,
-            check_chunking,
-        )
-        from gem_index.home.registration import register_paths
+        from gem_index.collection.write.choice import CollectionChoice
 
         choice = CollectionChoice(
             vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
         )
         with self.workspace.write_lock():
             if self._find(name) is not None:
-                if not exist_ok:
-                    raise NameTakenError(
-                        f"the collection {name} exists already; expected a new name",
-                        Advice(Action.ADD_OR_DROP, {"collection": name}),
-                    )
-                access = self._access(name)
-                check_agreement(access, choice)
-                check_chunking(name, Collection(access).chunking, chunking)
-            else:
-                with register_paths(self.workspace, self.vectors, choice.specs) as specs:
-                    access = create(self.workspace, name, specs, choice)
+                raise NameTakenError(
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.ADD_OR_DROP, {"collection": name}),
+                )
+            return self._create(name, choice)
+
+    def get_or_create_collection(
+        self,
+        name: str,
+        *,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        prior: float | None = None,
+        index: str | None = None,
+        chunking: Chunking | None = None,
+    ) -> Collection:
+        """Return the collection of a name, or make an empty one; so the same lines can be run again.
+
+        Parameters
+        ----------
+        name, vectors, config, prior, index, chunking
+            As for :meth:`create_collection`. Vectors, configuration and chunking have to agree with an existing collection
+            where they are given; its index is not changed.
+
+        Raises
+        ------
+        FingerprintMismatchError, ConfigError
+            If the collection exists with other vectors, another configuration, or other pieces, than those given.
+        """
+        from gem_index.collection.write.choice import (
+            CollectionChoice,
+            check_agreement,
+            check_chunking,
+        )
+
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+        )
+        with self.workspace.write_lock():
+            if self._find(name) is None:
+                return self._create(name, choice)
+            access = self._access(name)
+            check_agreement(access, choice)
+            check_chunking(name, Collection(access).chunking, chunking)
         return Collection(access)
+
+    def _create(self, name: str, choice: CollectionChoice) -> Collection:
+        from gem_index.collection.write.building import create
+        from gem_index.home.registration import register_paths
+
+        with register_paths(self.workspace, self.vectors, choice.specs) as specs:
+            return Collection(create(self.workspace, name, specs, choice))
 
     def collection(self, name: str) -> Collection:
         """Return an existing collection.
@@ -267,7 +297,7 @@ class Home:
             own where they are given; another index kind, or other pieces, are taken from now on.
         documents, id, text, metadata, prune
             As for :meth:`Collection.upsert`. Named fields, and the choices of a
-            :class:`~gem_index.reading.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
+            :class:`~gem_index.readers.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -430,7 +460,9 @@ def _reading_to_keep(
     documents: Documents, id: str | None, text: str | Sequence[str] | None
 ) -> DocumentReader | None:
     """Return the reader whose choices later files are read by: the last one given, or one with the fields named."""
-    from gem_index.reading import LINE, DocumentReader, Inputs
+    from gem_index.readers import DocumentReader
+    from gem_index.readers.fields import LINE
+    from gem_index.readers.inputs import Inputs
 
     readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
     if readers:

@@ -12,7 +12,7 @@ from gem_index.advice import Action, Advice
 from gem_index.errors import GemIndexError, NameTakenError
 from gem_index.files import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
-from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
+from gem_index.store.names import CollectionRepository, ModelRepository, WordVectorRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace
 from gem_index.vectors.catalogue import CATALOGUE
@@ -31,7 +31,7 @@ _ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parqu
 def registered_sources(workspace: Workspace) -> dict[str, SourceRecord]:
     """Return the registered word vectors by name."""
     with workspace.database.reading() as connection:
-        return {record.name: record for record in SourceRepository(connection).all()}
+        return {record.name: record for record in WordVectorRepository(connection).all()}
 
 
 def find_users(workspace: Workspace, name: str) -> list[str]:

@@ -17,7 +17,7 @@ from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files import user_path
 from gem_index.home.registration import find_users, registered_sources
 from gem_index.progress import Progress, ProgressOption, reporting
-from gem_index.store.names import SourceRepository
+from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text import check_text, check_texts
@@ -272,7 +272,7 @@ class VectorLibrary:
                 location=location,
             )
             with self._workspace.database.writing() as connection:
-                SourceRepository(connection).add(record)
+                WordVectorRepository(connection).add(record)
         return _info(record)
 
     def remove(self, name: str) -> None:
@@ -297,7 +297,7 @@ class VectorLibrary:
                     f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
                 )
             with self._workspace.database.writing() as connection:
-                SourceRepository(connection).remove(name)
+                WordVectorRepository(connection).remove(name)
 
     def verify(self) -> builtins.list[Problem]:
         """Compare every stored file with the hash of what was written; return what differs."""

@@ -78,13 +78,13 @@ def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
         near, matched = lists.nearest(depth), lists.matching(depth)
         cosine, scores = _fuse_lists(lists, near, matched, k, depth)
         best = best_of(list(scores.items()), k)
-        rest = fused(_least(near, depth), max(0.0, _least(matched, depth)))
+        rest = fused(_score_bound(near, depth), max(0.0, _score_bound(matched, depth)))
         if len(best) < k or rest <= best[-1][1] + ROUNDING:
             return best, {seq: cosine[seq] for seq, _ in best}
         depth *= _DEEPER
 
 
-def _least(hits: Hits, depth: int) -> float:
+def _score_bound(hits: Hits, depth: int) -> float:
     """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 

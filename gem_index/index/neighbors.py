@@ -7,14 +7,14 @@ import numpy as np
 from gem_index.arrays import F32, I64
 from gem_index.index.dense import faiss_threads, load_faiss, spread
 
-__all__ = ["nearest_neighbours"]
+__all__ = ["nearest_neighbors"]
 
 _EXACT = 20_000  # vectors that are all compared
 _TRAINED = 40_000
 _PROBED = 16  # lists of about 2 sqrt(n)
 
 
-def nearest_neighbours(vectors: F32, k: int) -> tuple[I64, F32]:
+def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
     """Return the positions (n, k) of the nearest other vectors, and their cosines (n, k), the nearest first.
 
     From 20,000 vectors on some of the nearest may be missed; the same vectors give the same answer.

@@ -22,7 +22,7 @@ from gem_index.errors import DiskError, InputError
 from gem_index.home import Home
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted
-from gem_index.reading import DocumentReader, FolderReader
+from gem_index.readers import DocumentReader, FolderReader
 from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events

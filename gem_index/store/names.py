@@ -29,7 +29,7 @@ from gem_index.store.schema import (
     vector_sources,
 )
 
-__all__ = ["CollectionRepository", "ModelRepository", "SourceRepository"]
+__all__ = ["CollectionRepository", "ModelRepository", "WordVectorRepository"]
 
 _SOURCE_COLUMNS = [column for column in vector_sources.c if column.name != "id"]
 _PART_COLUMNS = [column for column in model_parts.c if column.name not in ("id", "model_id")]
@@ -52,7 +52,7 @@ _COLLECTION = select(
 _COLLECTION_BY_NAME = _COLLECTION.where(collections.c.name == bindparam("wanted"))
 
 
-class SourceRepository:
+class WordVectorRepository:
     """Registered word vectors."""
 
     def __init__(self, connection: Connection) -> None:

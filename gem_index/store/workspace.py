@@ -30,7 +30,7 @@ from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import DATABASE, Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
-from gem_index.store.names import CollectionRepository, SourceRepository
+from gem_index.store.names import CollectionRepository, WordVectorRepository
 
 __all__ = ["Workspace", "check_name", "has_database", "is_name"]
 
@@ -256,7 +256,7 @@ class Workspace:
     def _used_folders(self) -> list[Path]:
         """Return the folders that rows of the database name."""
         with self.database.reading() as connection:
-            sources = SourceRepository(connection).all()
+            sources = WordVectorRepository(connection).all()
             collections = CollectionRepository(connection).all()
         folders = [self.vectors_folder / source.location for source in sources]
         folders += [

@@ -308,7 +308,7 @@ def test_the_last_of_standard_input(gem, monkeypatch):
 
 
 def test_a_file_that_changes_stores_nothing(gem, faq, state, table, monkeypatch):
-    from gem_index.reading import records
+    from gem_index.readers import records
 
     real = records.FORMATS["csv"]
 

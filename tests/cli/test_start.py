@@ -18,7 +18,7 @@ except SystemExit as end:
     assert not end.code, end.code
 assert "gem_index.kernels.library" in sys.modules
 assert not {"numpy.testing", "pycparser", "scipy.linalg"} & set(sys.modules)
-writing = {"gem_index.collection.write.writing", "gem_index.reading", "gem_index.vectors.download"}
+writing = {"gem_index.collection.write.writing", "gem_index.readers", "gem_index.vectors.download"}
 assert not writing & set(sys.modules)
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()

@@ -30,7 +30,7 @@ from gem_index.errors import (
     SchedulerUnavailableError,
 )
 from gem_index.index.dense import DenseIndex
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 from stored import snapshot_of
 
 SMALL = PartitionOptions(partition_bytes=1024)

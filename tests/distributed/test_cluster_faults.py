@@ -30,7 +30,7 @@ from distributed import Client, LocalCluster
 from gem_index.distributed import PartitionOptions, connected, encode, fit
 from gem_index.distributed.cluster import Cluster, Task
 from gem_index.errors import PartitionError, SchedulerUnavailableError, WorkerMismatchError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=4096)
 

@@ -16,7 +16,7 @@ from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.distributed import PartitionOptions, embed
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 from gem_index.targets import open_target
 
 SMALL = PartitionOptions(partition_bytes=1024)

@@ -11,7 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 from gem_index.distributed import PartitionOptions, build_shards, cluster, encode, encoding, fit
 from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=1024)
 

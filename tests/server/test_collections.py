@@ -276,10 +276,10 @@ class TestSearch:
         assert answer.status_code == status, answer.text
         assert told in answer.json()["error"]["message"]
 
-    def test_neighbours_rerank_explain(self, client, faq, home):
+    def test_similar_rerank_explain(self, client, faq, home):
         faq_itself = home.collection("faq")
-        near = client.post(f"{faq}/neighbours", json={"id": "2", "k": 1}).json()
-        assert [hit["id"] for hit in near["results"]] == [faq_itself.neighbours("2", 1)[0].id]
+        near = client.post(f"{faq}/similar", json={"id": "2", "k": 1}).json()
+        assert [hit["id"] for hit in near["results"]] == [faq_itself.similar("2", 1)[0].id]
         asked = {"query": "bank", "candidates": ["ducks", "a bank", "a passport"], "top_n": 2}
         ranked = client.post(f"{faq}/rerank", json=asked).json()["results"]
         expected = faq_itself.rerank("bank", asked["candidates"], 2)

@@ -327,29 +327,27 @@ class TestAgreement:
     """A collection that may exist already."""
 
     def test_an_existing_one_is_returned_where_it_agrees(self, home, faq):
-        same = home.create_collection("faq", exist_ok=True)
+        same = home.get_or_create_collection("faq")
         assert list(same.documents()) == DOCUMENTS
         config = GemConfig(n_components=12, n_removed=5)
-        assert (
-            home.create_collection("faq", vectors="tiny", config=config, exist_ok=True).count() == 3
-        )
-        assert home.create_collection("new", vectors="tiny", exist_ok=True).count() == 0
+        assert home.get_or_create_collection("faq", vectors="tiny", config=config).count() == 3
+        assert home.get_or_create_collection("new", vectors="tiny").count() == 0
 
     def test_other_vectors_or_settings_are_refused(self, home, faq):
         with pytest.raises(FingerprintMismatchError, match="the collection faq"):
-            home.create_collection("faq", vectors="wordllama", exist_ok=True)
+            home.get_or_create_collection("faq", vectors="wordllama")
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
-            home.create_collection("faq", config=GemConfig.cqa(), exist_ok=True)
+            home.get_or_create_collection("faq", config=GemConfig.cqa())
         own = GemConfig(n_components=12, n_removed=5, prior=7)
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
-            home.create_collection("faq", config=own, exist_ok=True)
+            home.get_or_create_collection("faq", config=own)
         with pytest.raises(ConfigError, match="expected auto, flat"):
-            home.create_collection("faq", index="nonsense", exist_ok=True)
+            home.get_or_create_collection("faq", index="nonsense")
         with pytest.raises(
             ConfigError, match=r"the collection faq is cut with .*, found \{'chunk': 40\}; expected"
         ):
-            home.create_collection("faq", chunking=Chunking(40), exist_ok=True)
+            home.get_or_create_collection("faq", chunking=Chunking(40))
         own = home.collection("faq").chunking
-        assert home.create_collection("faq", chunking=own, exist_ok=True).chunking == own
+        assert home.get_or_create_collection("faq", chunking=own).chunking == own
         with pytest.raises(NameTakenError, match="faq exists already"):
             home.create_collection("faq")

@@ -3,7 +3,7 @@
 import pytest
 
 from gem_index.errors import ConfigError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 
 def table(path, *rows):

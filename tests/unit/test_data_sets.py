@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from gem_index.errors import InputError
-from gem_index.reading import documents_from
+from gem_index.readers import documents_from
 
 ROWS = [
     {"id": "1", "text": "a visa", "year": 2020, "day": datetime.date(2024, 5, 1)},

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from gem_index.errors import InputError, RecordError
-from gem_index.reading import DocumentReader
-from gem_index.reading.encodings import as_utf8
+from gem_index.readers import DocumentReader
+from gem_index.readers.encodings import as_utf8
 
 TEXTS = {
     "cp1252": "Où est le café? L'été, les élèves étudient à l'école; ça coûte trop cher.",

@@ -97,7 +97,7 @@ def test_refused(collection, where, message):
         lambda: collection.count(where),
         lambda: list(collection.documents(where)),
         lambda: collection.delete(where=where),
-        lambda: collection.neighbours("1", where=where),
+        lambda: collection.similar("1", where=where),
     ]
     for ask in asked:
         for _ in range(2):  # an answer may be kept

@@ -8,9 +8,9 @@ import pyarrow.parquet
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, TargetDocument, TargetSchema
+from gem_index import Document
 from gem_index.errors import ConfigError
-from gem_index.targets import folder, open_target
+from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 from gem_index import Document
 from gem_index.converting import ConversionError
 from gem_index.errors import ConfigError, InputError, MissingExtraError, UnreadableFileError
-from gem_index.reading import DocumentReader, FolderReader, Inputs
+from gem_index.readers import DocumentReader, FolderReader
+from gem_index.readers.inputs import Inputs
 from tests.folder_files import WRITERS, pdf_of
 
 

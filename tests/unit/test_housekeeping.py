@@ -354,14 +354,14 @@ class TestDrift:
         home.build("c", texts(0, 300, 0), vectors=str(vectors_folder), prior=0)
         collection = home.collection("c")
         same = collection.drift()
-        assert (same.documents, same.since_fit, same.refit) == (300, 0, False)
+        assert (same.documents, same.since_fit, same.refit_recommended) == (300, 0, False)
         assert same.score_change == pytest.approx(0, abs=1e-5)
         collection.upsert(texts(1, 600, 1000))
         moved = collection.drift()
-        assert (moved.since_fit, moved.refit) == (600, True)
+        assert (moved.since_fit, moved.refit_recommended) == (600, True)
         assert moved.angles == tuple(sorted(moved.angles))
         collection.refit()
-        assert not collection.drift().refit
+        assert not collection.drift().refit_recommended
 
     def test_nothing_changed_means_no_however_many_there_are(self, home, vectors_folder):
         rng = np.random.default_rng(0)
@@ -383,13 +383,13 @@ class TestDrift:
         home.build("c", documents, vectors=str(vectors_folder))
         collection = home.collection("c")
         found = collection.drift()
-        assert (found.since_fit, found.score_change, found.refit) == (0, 0, False)
+        assert (found.since_fit, found.score_change, found.refit_recommended) == (0, 0, False)
         assert max(found.angles) == pytest.approx(0, abs=1e-3)
         collection.upsert([Document(id="more", text="a cup of tea")])
         found = collection.drift()
         assert found.since_fit == 1
         assert 0 < found.score_change < 0.01  # the effect of a refit, not sampling noise
-        assert not found.refit
+        assert not found.refit_recommended
 
     def test_deleting_a_subject_is_a_drift(self, home, vectors_folder):
         rng = np.random.default_rng(0)
@@ -406,7 +406,7 @@ class TestDrift:
         collection.delete([str(i) for i in range(0, 400, 2)])
         assert collection.drift().since_fit == 0
         assert collection.drift().score_change > 0.02
-        assert collection.drift().refit
+        assert collection.drift().refit_recommended
 
     def test_of_nothing(self, home):
         with pytest.raises(InputError, match="holds no documents"):

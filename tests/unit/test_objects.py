@@ -11,7 +11,7 @@ import pytest
 
 from gem_index import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
-from gem_index.reading import documents_from
+from gem_index.readers import documents_from
 from gem_index.text import WeightedText
 
 ROWS = [

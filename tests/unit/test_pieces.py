@@ -168,7 +168,7 @@ class TestChunking:
         assert Chunking("auto").pieces(text)[-1].heading == "Town > Visa"
         assert Chunking.of(Chunking(20, 5).fields) == Chunking(20, 5)
         home.create_collection("old", chunking=before).upsert([Document(id="a", text=text)])
-        old = home.create_collection("old", chunking=Chunking("auto"), exist_ok=True)
+        old = home.get_or_create_collection("old", chunking=Chunking("auto"))
         assert old.chunking == before
         old.refit()
         assert old.chunking == before
@@ -279,7 +279,7 @@ class TestCollection:
         assert "visa" in {word.token for word in hit.why.second_words}
         assert len(hit.why.second_words) <= 60
         assert {hit.id for hit in cut.search("renew a visa", 2, rerank=True)} == {"visa", "guide"}
-        assert cut.neighbours("visa", 1)[0].id in ("guide", "bank")
+        assert cut.similar("visa", 1)[0].id in ("guide", "bank")
 
     def test_updates_and_deletions(self, cut):
         cut.upsert([Document(id="guide", text=long_text(BANK, BANK))])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, TargetUrl
+from gem_index import Document
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import (
@@ -22,7 +22,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
-from gem_index.targets import JsonObjects, list_targets, open_target, registry, retries
+from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 

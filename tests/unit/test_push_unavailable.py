@@ -2,9 +2,9 @@
 
 import pytest
 
-from gem_index import Document, TargetUrl
+from gem_index import Document
 from gem_index.errors import ConfigError, RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import open_target, retries
+from gem_index.targets import TargetUrl, open_target, retries
 from gem_index.targets.parquet import ParquetTable
 
 

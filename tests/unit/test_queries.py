@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.reading import QueryReader
+from gem_index.readers import QueryReader
 
 QUERY = "select id, title, body, changed from faq"
 
@@ -153,7 +153,7 @@ class TestAgain:
     def test_the_highest_value_survives_being_stored(self, value):
         import json
 
-        from gem_index.reading.queries import _revived, _stored
+        from gem_index.readers.queries import _revived, _stored
 
         assert _revived(json.loads(json.dumps(_stored(value, "n")))) == value
 

@@ -12,7 +12,8 @@ import pytest
 
 from gem_index.documents import Document, text_id
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
-from gem_index.reading import DocumentReader, read_json_lines, read_objects
+from gem_index.readers import DocumentReader
+from gem_index.readers.formats import read_json_lines, read_objects
 
 ROWS = [
     {"id": "a", "text": "first", "lang": "en"},

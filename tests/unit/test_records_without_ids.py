@@ -9,7 +9,7 @@ import pytest
 from gem_index import Document
 from gem_index.documents import text_id
 from gem_index.errors import DuplicateIdError, ExistingIdError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 TEXTS = ["Wie öffne ich ein Konto?", "我怎么付款", "كيف أدفع الفاتورة؟", "word " * 4000]
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gem_index.collection.watching import watch
-from gem_index.reading import FolderReader
+from gem_index.readers import FolderReader
 
 PATIENCE = 60.0
 

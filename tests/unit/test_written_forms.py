@@ -9,8 +9,8 @@ import pytest
 from gem_index import Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.files import open_input, user_path
-from gem_index.reading import DocumentReader
-from gem_index.reading.patterns import Patterns
+from gem_index.readers import DocumentReader
+from gem_index.readers.patterns import Patterns
 from gem_index.written_forms import found_in_any_form, written_forms
 
 NFC, NFD = (unicodedata.normalize(form, "Café Zürich") for form in ("NFC", "NFD"))
@@ -29,7 +29,7 @@ class TestIds:
     def test_are_kept_as_given_and_found_in_either_form(self, faq, stored, asked):
         faq.upsert([Document(id=stored, text="where is the bank?"), ("2", "two ducks")])
         assert [document.id for document in faq.get([asked])] == [stored]
-        assert [hit.id for hit in faq.neighbours(asked, k=5)] == ["2"]
+        assert [hit.id for hit in faq.similar(asked, k=5)] == ["2"]
         report = faq.delete([asked, stored])
         assert (report.deleted, report.missing, len(faq)) == (1, (), 1)
 

@@ -22,7 +22,7 @@ from gem_index.errors import DiskError, InputError, MissingExtraError
 from gem_index.files import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
-from gem_index.index.neighbors import nearest_neighbours
+from gem_index.index.neighbors import nearest_neighbors
 from gem_index.progress import Progress
 from gem_index.quoting import quoted_error
 from gem_index.settings import load_settings
@@ -250,7 +250,7 @@ def _placed(vectors: F32, show: Progress | None) -> F64:
 def _embedded(vectors: F32, show: Progress | None) -> F64:
     library, threads = _library(), load_settings().threads
     perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
-    positions, cosines = nearest_neighbours(vectors, int(3 * perplexity))
+    positions, cosines = nearest_neighbors(vectors, int(3 * perplexity))
     distances = np.sqrt(np.maximum(0, 2 - 2 * cosines.astype(np.float64)))
     affinities = library.affinity.PerplexityBasedNN(
         knn_index=library.nearest_neighbors.PrecomputedNeighbors(positions, distances),

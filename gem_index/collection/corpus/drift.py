@@ -35,7 +35,7 @@ class Drift:
         ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
-    refit : bool
+    refit_recommended : bool
         Whether a refit is recommended.
     """
 
@@ -43,7 +43,7 @@ class Drift:
     since_fit: int
     angles: tuple[float, ...]
     score_change: float
-    refit: bool
+    refit_recommended: bool
 
 
 def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:

@@ -54,7 +54,7 @@ def _map_path(path: str | Path) -> Path:
 
 
 def draw_map(topics: Topics, path: str | Path) -> None:
-    """Write a page or a picture; see :meth:`gem_index.Topics.plot`."""
+    """Write a page or a picture; see :meth:`gem_index.results.Topics.plot`."""
     target = _map_path(path)
     places = _layout(topics)
     try:

@@ -306,7 +306,7 @@ def similar_to(
     k: int,
     where: Mapping[str, Any] | None,
 ) -> SearchResults:
-    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.neighbours`."""
+    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.similar`."""
     SearchRequest("k", k, where, "dense")  # checks k
     [identifier] = check_ids([document_id])
     with access.reading() as rows:
@@ -320,7 +320,7 @@ def similar_to(
     [vector] = encoder.encode([stored.text])
     if not vector.any():
         raise InputError(
-            f"the document {quoted(identifier)} holds no word; expected one with words, which has neighbours"
+            f"the document {quoted(identifier)} holds no word; expected one with words, which has similar ones"
         )
     asked = SearchRequest(vector, k + 1, where, "dense", fingerprint=encoder.fingerprint)
     found = answer(access, asked)

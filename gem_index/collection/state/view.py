@@ -151,7 +151,7 @@ class View:
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~self.tail.holds(seqs)
         found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
-        if self.snapshot is not None and self._scores(self.snapshot) and missing.any():
+        if self.snapshot is not None and self._has_usable_vectors(self.snapshot) and missing.any():
             held = missing & among(seqs, self.snapshot.ids)
             places = np.searchsorted(self.snapshot.ids, seqs[held])
             found[held] = self.snapshot.index.best(places, query)
@@ -160,7 +160,7 @@ class View:
             found[missing] = self.pieces.best(documents.texts(seqs[missing]), query)
         return found
 
-    def _scores(self, snapshot: Snapshot) -> bool:
+    def _has_usable_vectors(self, snapshot: Snapshot) -> bool:
         """Whether cosines come from the vectors of a snapshot rather than from texts."""
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
@@ -284,7 +284,7 @@ class View:
         place = int(self.tail.places(np.array([seq]))[0])
         if place < len(self.tail) and self.tail.ids[place] == seq:
             vectors = self.tail.rows(place)
-        elif self.snapshot is not None and self._scores(self.snapshot):
+        elif self.snapshot is not None and self._has_usable_vectors(self.snapshot):
             place = int(np.searchsorted(self.snapshot.ids, seq))
             if place < len(self.snapshot.ids) and self.snapshot.ids[place] == seq:
                 vectors = self.snapshot.index.pieces(place)

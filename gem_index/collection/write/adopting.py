@@ -26,7 +26,7 @@ from gem_index.files import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 
-__all__ = ["MakeShards", "ShardPlan", "adopt"]
+__all__ = ["MakeShards", "ShardPlan", "ingest_shards"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
 """Returns the folders of shards: snapshots of consecutive documents, together of all."""
 
 
-def adopt(
+def ingest_shards(
     access: CollectionAccess,
     encoder: Encoder,
     documents: Iterable[Document],

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionRows
 from gem_index.collection.state.models import open_encoder
-from gem_index.documents import Document
+from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
 from gem_index.gem.combined import MOST_ENCODERS, Encoder
@@ -31,8 +31,7 @@ from gem_index.index.kinds import check_kind
 from gem_index.json_input import JsonError, parse_json
 from gem_index.progress import Progress
 from gem_index.quoting import quoted, quoted_error, quoted_path
-from gem_index.reading import DocumentReader
-from gem_index.reading.fields import EXPORT_FORMAT
+from gem_index.readers import DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord, StoredDocument

@@ -17,15 +17,16 @@ from gem_index.errors import ConfigError, InputError
 from gem_index.files import sha256_of_file
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted, quoted_path
-from gem_index.reading import FolderReader, Inputs, QueryReader, documents_from
-from gem_index.reading.folders import ReadFile
-from gem_index.reading.walk import FoundFile
+from gem_index.readers import FolderReader, QueryReader, documents_from
+from gem_index.readers.folders import ReadFile
+from gem_index.readers.inputs import Inputs
+from gem_index.readers.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
 from gem_index.store.upsert import ForeignDocumentError, OnExisting, Upsert
 
-__all__ = ["Intake", "Part", "take_in"]
+__all__ = ["DocumentInput", "Intake", "take_in"]
 
-Part: TypeAlias = FolderReader | QueryReader | Iterable[Document]
+DocumentInput: TypeAlias = FolderReader | QueryReader | Iterable[Document]
 """One thing that documents are taken from."""
 
 
@@ -35,7 +36,7 @@ class Intake:
 
     Attributes
     ----------
-    parts : sequence of Part
+    parts : sequence of DocumentInput
         Read once, one after the other.
     on_existing : {"replace", "keep", "refuse"}
         What to do with a document whose id is stored already.
@@ -45,7 +46,7 @@ class Intake:
         How many documents there are, if that is known before they are read.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[DocumentInput]
     on_existing: OnExisting = "replace"
     prune: bool = False
     total: int | None = None
@@ -61,7 +62,7 @@ class Intake:
         on_existing: OnExisting = "replace",
         prune: bool = False,
     ) -> Intake:
-        """Return what to take of anything that :func:`gem_index.reading.documents_from` takes, by the names of its fields.
+        """Return what to take of anything that :func:`gem_index.readers.documents_from` takes, by the names of its fields.
 
         Raises
         ------
@@ -139,7 +140,7 @@ class _Taking:
     intake: Intake
     progress: Progress | None
 
-    def part(self, part: Part) -> int:
+    def part(self, part: DocumentInput) -> int:
         if isinstance(part, FolderReader):
             return self._folder(part)
         if isinstance(part, QueryReader):

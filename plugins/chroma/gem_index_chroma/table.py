@@ -11,8 +11,7 @@ import numpy.typing as npt
 from chromadb import Collection
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.metadata import changes
 

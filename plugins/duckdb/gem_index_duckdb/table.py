@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index import Neighbor, TargetSchema
-from gem_index.targets import SqlTable, TargetBatch
+from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
 from gem_index_duckdb.database import Database
 
 __all__ = ["DuckDbTable"]

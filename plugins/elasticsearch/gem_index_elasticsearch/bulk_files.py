@@ -14,8 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbor, TargetDocument, TargetSchema, TargetUrl
-from gem_index.targets import FolderTable, FolderTarget, TargetBatch, create_manifest, publish_file
+from gem_index.targets import (
+    FolderTable,
+    FolderTarget,
+    Neighbor,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+    TargetUrl,
+    create_manifest,
+    publish_file,
+)
 from gem_index_elasticsearch.documents import (
     from_hit,
     index_body,

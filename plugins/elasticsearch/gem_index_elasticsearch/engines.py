@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, MissingTargetError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 
 __all__ = ["ENGINES", "Elasticsearch", "Engine", "OpenSearch"]
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_elasticsearch.documents import from_hit, key_of, to_source
 from gem_index_elasticsearch.engines import Engine, cosine
 

@@ -13,14 +13,14 @@ from elasticsearch import Elasticsearch
 from opensearchpy import OpenSearch
 from stub import basic, serve
 
-from gem_index import Document, Home, TargetDocument, TargetSchema
+from gem_index import Document, Home
 from gem_index.errors import (
     ConfigError,
     MissingTargetError,
     RejectedDocumentsError,
     TargetUnavailableError,
 )
-from gem_index.targets import open_target
+from gem_index.targets import TargetDocument, TargetSchema, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.embedding import recorded_function
 

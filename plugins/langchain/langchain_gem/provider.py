@@ -9,7 +9,8 @@ from typing import Any, Self
 from langchain_core.load.serializable import Serializable
 from pydantic import ConfigDict, PrivateAttr, model_validator
 
-from gem_index import Home, NamedProvider, open_provider
+from gem_index import Home, open_provider
+from gem_index.home import NamedProvider
 
 __all__ = ["EncoderFields"]
 

@@ -14,8 +14,8 @@ import grpc
 from pymilvus import MilvusClient
 from pymilvus.exceptions import MilvusException
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 from gem_index_milvus import files
 
 __all__ = ["Database", "TooLargeError"]

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pymilvus import DataType, MilvusClient
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_milvus.database import Database, TooLargeError
 
 __all__ = ["MilvusTable", "primary_key", "read_schema"]

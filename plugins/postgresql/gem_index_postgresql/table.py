@@ -12,9 +12,8 @@ import numpy.typing as npt
 from pgvector import HalfVector, Vector
 from psycopg.types.json import Jsonb
 
-from gem_index import Neighbor, TargetSchema
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import SqlTable, TargetBatch
+from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
 from gem_index_postgresql.database import Database
 
 __all__ = ["LARGEST", "PostgresqlTable"]

@@ -4,7 +4,7 @@ import pytest
 
 from gem_index import Home
 from gem_index.errors import InputError
-from gem_index.reading import QueryReader
+from gem_index.readers import QueryReader
 
 QUERY = "SELECT id, text, tags, about, price, address, changed FROM faq WHERE text <> 'a:b' AND id::text LIKE '%-%'"
 

@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from gem_index_postgresql import PostgresqlTarget
 
-from gem_index import Document, Home, TargetDocument, TargetSchema, TargetUrl
+from gem_index import Document, Home
 from gem_index.errors import (
     ConfigError,
     RejectedDocumentsError,
     TargetChangedError,
     TargetUnavailableError,
 )
-from gem_index.targets import open_target
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")

@@ -15,8 +15,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 from gem_index_qdrant import clients
 
 __all__ = ["Database", "TooLargeError", "point_id"]

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from qdrant_client import models
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
 __all__ = ["QdrantTable"]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbor, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]

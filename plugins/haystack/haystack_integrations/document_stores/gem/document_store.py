@@ -14,10 +14,12 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 from haystack_integrations.document_stores.gem.filters import as_where
 
-from gem_index import Collection, GemConfig, Home, ProgressOption, SearchResult
+from gem_index import Collection, GemConfig, Home
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, ExistingIdError
 from gem_index.errors import FilterError as WhereError
+from gem_index.progress import ProgressOption
+from gem_index.results import SearchResult
 
 __all__ = ["GemDocumentStore"]
 
@@ -69,8 +71,8 @@ class GemDocumentStore:
     def collection(self) -> Collection:
         """The collection, for operations that Haystack does not have: refit, verify, export, status."""
         if self._opened is None:
-            self._opened = Home(self._home).create_collection(
-                self._name, vectors=self._vectors, config=self._config, exist_ok=True
+            self._opened = Home(self._home).get_or_create_collection(
+                self._name, vectors=self._vectors, config=self._config
             )
         return self._opened
 

@@ -10,7 +10,8 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack_integrations.common.gem import EncoderFields
 
-from gem_index import GemConfig, Progress
+from gem_index import GemConfig
+from gem_index.progress import Progress
 
 __all__ = ["GemDocumentEmbedder"]
 

@@ -29,8 +29,9 @@ from llama_index.vector_stores.gem.nodes import (
     to_stored,
 )
 
-from gem_index import Collection, Document, GemConfig, Home, ProgressOption
+from gem_index import Collection, Document, GemConfig, Home
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorStore"]
 
@@ -112,8 +113,8 @@ class GemVectorStore(BasePydanticVectorStore):
         }
         super().__init__(**fields | kwargs)
         self._home = opened
-        self._collection = opened.create_collection(
-            collection, vectors=vectors, config=config, exist_ok=True
+        self._collection = opened.get_or_create_collection(
+            collection, vectors=vectors, config=config
         )
 
     @classmethod

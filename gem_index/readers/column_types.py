@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from gem_index.advice import Message
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
-from gem_index.reading.fields import Fields
-from gem_index.reading.formats import Record
+from gem_index.readers.fields import Fields
+from gem_index.readers.formats import Record
 
 __all__ = ["ColumnTypes", "TypeChoice"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gem_index.converting.pages import kind_of
-from gem_index.reading.patterns import Patterns
+from gem_index.readers.patterns import Patterns
 from gem_index.settings import DATABASE
 
 __all__ = ["FoundFile", "files_of"]

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from gem_index.advice import Action, Advice, Message
-from gem_index.documents import Document, check_unicode, document_id
+from gem_index.documents import EXPORT_FORMAT, Document, check_unicode, document_id
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
 from gem_index.text import WeightedText, check_weight
-
-EXPORT_FORMAT = "gem-index collection"
-"""What the first line of an exported collection has as its ``format``."""
 
 __all__ = ["LINE", "FieldNames", "Fields"]
 

@@ -18,13 +18,13 @@ from gem_index.documents import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.files import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
-from gem_index.reading.cleaning import cleaning_of, is_html
-from gem_index.reading.column_types import ColumnTypes, TypeChoice
-from gem_index.reading.encodings import AUTO, UTF8, as_utf8
-from gem_index.reading.fields import LINE, FieldNames, Fields
-from gem_index.reading.findings import Findings
-from gem_index.reading.formats import FORMATS, Record
-from gem_index.reading.parts import WHOLE, Part
+from gem_index.readers.cleaning import cleaning_of, is_html
+from gem_index.readers.column_types import ColumnTypes, TypeChoice
+from gem_index.readers.encodings import AUTO, UTF8, as_utf8
+from gem_index.readers.fields import LINE, FieldNames, Fields
+from gem_index.readers.findings import Findings
+from gem_index.readers.formats import FORMATS, Record
+from gem_index.readers.parts import WHOLE, Part
 from gem_index.written_forms import composed
 
 __all__ = ["DUPLICATES", "DocumentReader", "readable_twice"]
@@ -62,7 +62,7 @@ class DocumentReader:
         another encoding is an error. Parquet has an encoding of its own.
     types : str or mapping
         Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
-        :class:`~gem_index.reading.column_types.ColumnTypes`. The columns of id and text are always text.
+        :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
     clean : sequence of str
         What is removed from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are
         resolved) or ``auto`` (the same in texts that plainly are HTML), ``quotes`` and ``signatures`` (of mail).

@@ -9,8 +9,8 @@ from typing import Any
 from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reading.fields import LINE, FieldNames
-from gem_index.reading.formats import plain
+from gem_index.readers.fields import LINE, FieldNames
+from gem_index.readers.formats import json_value
 from gem_index.text import check_texts
 
 __all__ = ["documents_from"]
@@ -133,7 +133,7 @@ def _plain_fields(item: Mapping[Any, Any], place: int) -> dict[str, Any]:
     fields = {}
     for key, value in item.items():
         try:
-            fields[str(key)] = plain(value)
+            fields[str(key)] = json_value(value)
         except (ValueError, OverflowError, TypeError) as error:
             raise RecordError(
                 "documents",

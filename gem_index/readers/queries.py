@@ -19,8 +19,8 @@ from gem_index.advice import Action, Advice
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
-from gem_index.reading.fields import LINE, FieldNames
-from gem_index.reading.formats import UNSUPPORTED, plain
+from gem_index.readers.fields import LINE, FieldNames
+from gem_index.readers.formats import UNSUPPORTED, json_value
 
 __all__ = ["PREFIX", "QueryReader"]
 
@@ -51,7 +51,7 @@ class QueryReader:
         are metadata.
     id_field : str
     text_fields : sequence of str
-        As for :class:`~gem_index.reading.DocumentReader`.
+        As for :class:`~gem_index.readers.DocumentReader`.
     since : str, optional
         A column that grows with every change, such as the time of it: only rows are read that are not below the highest
         value so far.
@@ -171,7 +171,7 @@ class QueryReader:
         with self._rows(statement, values) as rows:
             for (identifier,) in rows:
                 try:
-                    yield str(plain(identifier))
+                    yield str(json_value(identifier))
                 except UNSUPPORTED:  # a bad row, of which there is no document
                     continue
 
@@ -263,7 +263,7 @@ class QueryReader:
         fields: dict[str, Any] = {}
         for name, value in zip(names, row, strict=True):
             try:
-                fields[name] = plain(value)
+                fields[name] = json_value(value)
             except UNSUPPORTED as error:
                 raise RecordError(
                     self.database,

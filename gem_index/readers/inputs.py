@@ -19,8 +19,8 @@ class Inputs:
     Parameters
     ----------
     readers : sequence
-        Of :class:`~gem_index.reading.DocumentReader`, :class:`~gem_index.reading.FolderReader` and
-        :class:`~gem_index.reading.QueryReader`.
+        Of :class:`~gem_index.readers.DocumentReader`, :class:`~gem_index.readers.FolderReader` and
+        :class:`~gem_index.readers.QueryReader`.
     """
 
     readers: Sequence[Iterable[Document]]

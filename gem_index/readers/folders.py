@@ -20,8 +20,8 @@ from gem_index.documents import Document
 from gem_index.errors import GemIndexError, InputError, MissingExtraError, UnreadableFileError
 from gem_index.files import check_encoding, user_path
 from gem_index.quoting import quoted_error, quoted_path
-from gem_index.reading.encodings import AUTO
-from gem_index.reading.walk import FoundFile, files_of
+from gem_index.readers.encodings import AUTO
+from gem_index.readers.walk import FoundFile, files_of
 from gem_index.settings import load_settings
 
 __all__ = ["FolderReader", "ReadFile"]

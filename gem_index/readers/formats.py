@@ -20,14 +20,14 @@ from gem_index.errors import InputError, MissingExtraError, RecordError
 from gem_index.files import open_input
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
-from gem_index.reading.fields import LINE, Fields
-from gem_index.reading.parts import WHOLE, Part
+from gem_index.readers.fields import LINE, Fields
+from gem_index.readers.parts import WHOLE, Part
 
 __all__ = [
     "FORMATS",
     "UNSUPPORTED",
     "Record",
-    "plain",
+    "json_value",
     "read_json_lines",
     "read_lines",
     "read_objects",
@@ -278,7 +278,7 @@ def _parquet_row(batch: Any, place: int) -> Fields | Message:
     fields: Fields = {}
     for key, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
-            fields[key] = plain(column[place].as_py())
+            fields[key] = json_value(column[place].as_py())
         except UNSUPPORTED as error:
             return Message(
                 f"the field {quoted(key)} of type {column.type} has an unsupported value ({quoted_error(error)}); "
@@ -287,7 +287,7 @@ def _parquet_row(batch: Any, place: int) -> Fields | Message:
     return fields
 
 
-def plain(value: object) -> object:
+def json_value(value: object) -> object:
     """Convert a value of a table to a JSON value.
 
     Raises
@@ -298,9 +298,9 @@ def plain(value: object) -> object:
     if hasattr(value, "tolist"):  # a value or an array of NumPy
         value = value.tolist()
     if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
+        return {key: json_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [json_value(part) for part in value]
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, datetime.date | datetime.time):
