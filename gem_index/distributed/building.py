@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from gem_index.advice import Action, Advice
 from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
@@ -192,11 +193,12 @@ def _check_empty(collection: Collection, *folders: OutputFolder) -> None:
         return
     for folder in folders:
         clear_parts(folder)
-    then = "add to it on this machine"
-    if not collection.status().fitted:
-        then = f"fit and index its documents: gem-index refit {collection.name}"
+    problem = f"the collection {collection.name} holds documents; expected a new one"
+    if collection.status().fitted:
+        raise InputError(f"{problem}: add to it on this machine")
     raise InputError(
-        f"the collection {collection.name} holds documents; expected a new one: {then}"
+        f"{problem}, or this one with its documents fitted and indexed",
+        Advice(Action.REFIT, {"collection": collection.name}),
     )
 
 

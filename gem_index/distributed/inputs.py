@@ -97,7 +97,7 @@ class ObjectPartition:
                     )
                 )
             except RecordError as error:
-                problem = RecordError(str(self), place, error.problem)
+                problem = error.moved(str(self), place)
                 if not self.reading.skip:
                     raise problem from error
                 report.skip(problem)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gem_index.advice import Action, Advice
 from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.collection import Documents
@@ -77,7 +78,8 @@ class Home:
         folder = user_path(root if root is not None else settings.home)
         if not create and not has_database(folder):
             raise InputError(
-                f"there is no home in {quoted_path(folder)}; expected the folder of a home, which gem-index build makes"
+                f"there is no home in {quoted_path(folder)}; expected the folder of a home",
+                Advice(Action.MAKE_HOME),
             )
         self.workspace = Workspace(folder, settings, upgrade=upgrade)
         self._vectors = VectorLibrary(self.workspace)
@@ -168,8 +170,8 @@ class Home:
         with self.workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
-                    f"the collection {name} exists already; expected a new name: "
-                    "add to it with gem-index add, or drop it first"
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.ADD_OR_DROP, {"collection": name}),
                 )
             return self._create(name, choice)
 
@@ -237,7 +239,7 @@ class Home:
                 "collection",
                 name,
                 [status.name for status in self.collections()],
-                "make one with: gem-index build NAME FILE",
+                Advice(Action.MAKE_COLLECTION),
             )
         return CollectionAccess(self.workspace, record)
 
@@ -389,10 +391,11 @@ class Home:
         with self.workspace.write_lock():
             if self._find(name) is not None:
                 raise NameTakenError(
-                    f"the collection {name} exists already; expected a new name: gem-index import FILE NAME"
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.GIVE_NAME),
                 )
             documents = import_documents(self.workspace, export, name)
-            with as_not_indexed(name, documents, f"gem-index compact {name}"):
+            with as_not_indexed(name, documents, Action.COMPACT):
                 collection = self.collection(name)
                 collection.compact(progress)
         return collection

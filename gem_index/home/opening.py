@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.files import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
@@ -336,9 +337,7 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
         )
     for expected, other in zip(own, found, strict=True):
         if expected != other:
-            raise FingerprintMismatchError(
-                name, expected, other, "leave out the vectors, or name those it was fitted with"
-            )
+            raise FingerprintMismatchError(name, expected, other, Advice(Action.LEAVE_OUT_VECTORS))
 
 
 def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path | None) -> Encoder:

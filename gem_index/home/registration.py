@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import GemIndexError, NameTakenError
 from gem_index.files import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
@@ -109,7 +110,7 @@ def _name_of(workspace: Workspace, part: str) -> str | None:
         found = open_unstored(vector_file(part)).fingerprint
         if name not in records or found != records[name].fingerprint:
             raise NameTakenError(
-                f"other vectors than {part} are registered as {name}; expected a free name: "
-                f"gem-index vectors add NAME {part}"
+                f"other vectors than {part} are registered as {name}; expected a free name",
+                Advice(Action.NAME_VECTORS, {"file": part}),
             )
     return name

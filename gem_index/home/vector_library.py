@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
 from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
@@ -105,7 +106,7 @@ class VectorLibrary:
             origin = installed[name].value if package is None else package.name
             source = open_vectors(self._workspace, name)
             return _info_of_source(name, source, "plugin", f"PyPI {origin}", "unknown")
-        raise UnknownNameError("vectors", name, {*known, *installed}, "see: gem-index vectors list")
+        raise UnknownNameError("vectors", name, {*known, *installed}, Advice(Action.LIST_VECTORS))
 
     def add(
         self,
@@ -228,11 +229,11 @@ class VectorLibrary:
         else:
             if name in plugins():
                 raise ConfigError(
-                    f"{name} is provided by an installed package; expected registered vectors: cut it to words with "
-                    "gem-index vectors fit-vocabulary first"
+                    f"{name} is provided by an installed package; expected registered vectors",
+                    Advice(Action.CUT_TO_WORDS),
                 )
             raise UnknownNameError(
-                "vectors", name, {*registered, *BUNDLED}, "see: gem-index vectors list"
+                "vectors", name, {*registered, *BUNDLED}, Advice(Action.LIST_VECTORS)
             )
         write_vectors(file, user_path(path), format)
         return file.words or 0
@@ -288,7 +289,7 @@ class VectorLibrary:
             records = registered_sources(self._workspace)
             if name not in records:
                 raise UnknownNameError(
-                    "registered vectors", name, records, "see: gem-index vectors list"
+                    "registered vectors", name, records, Advice(Action.LIST_VECTORS)
                 )
             users = find_users(self._workspace, name)
             if users:

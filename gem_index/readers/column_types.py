@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from gem_index.advice import Message
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.readers.fields import Fields
@@ -108,11 +109,11 @@ class ColumnTypes:
         size = 0
         for record in rest:
             first.append(record)
-            if not isinstance(record[1], str):
+            if not isinstance(record[1], Message):
                 size += sum(map(len, record[1].values()))
             if len(first) == _ROWS or size >= _CHARACTERS:
                 break
-        good = [fields for _, fields in first if not isinstance(fields, str)]
+        good = [fields for _, fields in first if not isinstance(fields, Message)]
         self._decide(good)
         if good:
             self._columns.update(dict.fromkeys(good[0]))
@@ -121,7 +122,7 @@ class ColumnTypes:
         convert = {column: _converter(kind) for column, kind in self.kept.items()}
         for part in (first, rest):
             for line, fields in part:
-                if not isinstance(fields, str) and convert:
+                if not isinstance(fields, Message) and convert:
                     yield line, _converted(fields, convert, misfits)
                 else:
                     yield line, fields

@@ -7,6 +7,7 @@ import io
 import re
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import InputError
 from gem_index.files import recoded
 from gem_index.quoting import quoted_path
@@ -70,8 +71,8 @@ def as_utf8(
     if encoding != AUTO:
         if mark is not None and not _agrees(mark, encoding or UTF8):
             raise InputError(
-                f"{_shown(name)} begins with the byte order mark of {mark.upper()}; expected {encoding or UTF8} text: "
-                f"name the encoding {mark}"
+                f"{_shown(name)} begins with the byte order mark of {mark.upper()}; expected {encoding or UTF8} text",
+                Advice(Action.NAME_ENCODING, {"encoding": mark}),
             )
         return (file, UTF8) if encoding is None else (recoded(file, encoding, name), encoding)
     if mark is None:
@@ -156,7 +157,8 @@ def _detected(sample: bytes, complete: bool, name: str) -> str:
     guess = f" (perhaps {' or '.join(guesses)})" if guesses else ""
     raise InputError(
         f"the encoding of {_shown(name)} is not UTF-8 and cannot be told with confidence{guess}; "
-        "expected more text or a common encoding: name its encoding"
+        "expected more text or a common encoding",
+        Advice(Action.NAME_ENCODING, {"encoding": guesses[0] if guesses else "cp1252"}),
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gem_index.documents import Document, check_unicode, document_id
+from gem_index.advice import Action, Advice, Message
+from gem_index.documents import EXPORT_FORMAT, Document, check_unicode, document_id
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
 from gem_index.text import WeightedText, check_weight
@@ -155,8 +156,15 @@ def _text_field(named: str) -> tuple[str, float]:
         raise ConfigError(f"{error} (write a field name with an asterisk as NAME*1)") from error
 
 
-def _missing(wanted: str, fields: Mapping[str, Any], kind: str) -> str:
+def _missing(wanted: str, fields: Mapping[str, Any], field: str) -> Message:
     if wanted in fields:
-        return f"the field {quoted(wanted)} is null; expected a string"
+        return Message(f"the field {quoted(wanted)} is null; expected a string")
+    if fields.get("format") == EXPORT_FORMAT:
+        return Message(
+            "an exported collection begins; expected records", Advice(Action.IMPORT_EXPORT)
+        )
     found = ", ".join(map(quoted, list(fields)[:8])) or "nothing"
-    return f"no field {quoted(wanted)}, found {found}; expected it, or name the field that holds the {kind}"
+    return Message(
+        f"no field {quoted(wanted)}, found {found}; expected it",
+        Advice(Action.NAME_FIELD, {"field": field}),
+    )

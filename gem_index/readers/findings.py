@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gem_index.advice import Action, Advice, Message
 from gem_index.quoting import quoted, quoted_path
 
 __all__ = ["Findings"]
@@ -42,7 +43,7 @@ class Findings:
 
     def notes(
         self, types: Mapping[str, str], clean: Sequence[str], duplicates: str
-    ) -> Iterator[str]:
+    ) -> Iterator[Message]:
         """Iterate over what a person should know, a line each.
 
         Parameters
@@ -55,22 +56,28 @@ class Findings:
             Which record of an id counts.
         """
         for name, encoding in self.encodings.items():
-            yield f"{quoted_path(name)} is read as {encoding}, as which it was detected."
+            yield Message(f"{quoted_path(name)} is read as {encoding}, as which it was detected.")
         if types:
             named = [f"{quoted(column)} {kind}" for column, kind in types.items()]
-            yield f"types of columns: {_listed(named)}; the others are text."
+            yield Message(f"types of columns: {_listed(named)}; the others are text.")
         if self.misfits:
             named = [f"{quoted(column)} {count:,}" for column, count in self.misfits.most_common()]
-            yield f"values that do not fit the type of their column stay text: {_listed(named)}."
+            yield Message(
+                f"values that do not fit the type of their column stay text: {_listed(named)}."
+            )
         if clean:
-            yield f"cleaning ({', '.join(clean)}) changed {self.cleaned:,} of {self.texts:,} texts."
+            yield Message(
+                f"cleaning ({', '.join(clean)}) changed {self.cleaned:,} of {self.texts:,} texts."
+            )
         elif self.markup:
-            yield (
-                f"{self.markup:,} of {self.texts:,} texts look like HTML and are taken as they are; cleaning by html would "
-                "strip them to their text."
+            yield Message(
+                f"{self.markup:,} of {self.texts:,} texts look like HTML and are taken as they are",
+                Advice(Action.CLEAN),
             )
         if self.repeated:
-            yield f"{self.repeated:,} records share their id with another; the {duplicates} of each id counts."
+            yield Message(
+                f"{self.repeated:,} records share their id with another; the {duplicates} of each id counts."
+            )
 
 
 def _listed(named: list[str]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
 from gem_index.documents import Document
-from gem_index.errors import InputError, MissingExtraError, UnreadableFileError
+from gem_index.errors import GemIndexError, InputError, MissingExtraError, UnreadableFileError
 from gem_index.files import check_encoding, user_path
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index.readers.encodings import AUTO
@@ -243,6 +243,8 @@ class FolderReader:
 
     def _report(self, path: str, problem: str, cause: Exception) -> None:
         error = UnreadableFileError(self.full_name(path), problem)
+        if isinstance(cause, GemIndexError):
+            error.advice = cause.advice
         if self.on_problem is None:
             raise error from cause
         self.skipped += 1

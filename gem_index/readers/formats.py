@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
+from gem_index.advice import Action, Advice, Message
 from gem_index.errors import InputError, MissingExtraError, RecordError
 from gem_index.files import open_input
 from gem_index.json_input import JsonError, parse_json
@@ -39,7 +40,7 @@ _LARGEST_FIELD = 2**31 - 1  # that the module csv takes on every platform
 
 _QUOTED = re.compile(r'"[^"]*"')
 
-Record: TypeAlias = tuple[int, Fields | str]  # line number, and its fields or the problem
+Record: TypeAlias = tuple[int, Fields | Message]  # line number, and its fields or the problem
 
 
 def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:
@@ -67,7 +68,7 @@ def read_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, str]]:
     """
     with open_input(name) as file:
         for line, text, problem in _lines(file, max_record_bytes):
-            if problem or text is None:
+            if problem is not None:
                 raise RecordError(name, line, problem)
             if text.strip():
                 yield line, text.strip()
@@ -91,8 +92,8 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
 
 def _lines(
     file: io.BufferedReader, limit: int, encoding: str = "UTF-8", part: Part = WHOLE
-) -> Iterator[tuple[int, str | None, str]]:
-    """Yield (line, text, problem) for each line of a part; text is None if the line is too long.
+) -> Iterator[tuple[int, str, Message | None]]:
+    """Yield (line, text, problem) for each line of a part; text is empty if the line is too long.
 
     Zero bytes and bytes that are not UTF-8 are reported as a problem; the latter become lone surrogates in the text, so that
     the quotes and delimiters around them are still found.
@@ -108,25 +109,28 @@ def _lines(
             while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
                 length += len(raw)
                 place += len(raw)
-            problem = (
+            problem = Message(
                 f"the line has {length} bytes; expected at most {limit}: "
                 "split it, or raise GEM_INDEX_MAX_RECORD_BYTES"
             )
-            yield number, None, problem
+            yield number, "", problem
             continue
         codec = "utf-8-sig" if number == 1 else "utf-8"
         zero = raw.find(b"\0")
         if zero >= 0:
-            problem = (
-                f"byte {zero + 1} is zero, which text does not hold; expected {encoding} text: "
-                "name the file's encoding, such as utf-16-le"
+            problem = Message(
+                f"byte {zero + 1} is zero, which text does not hold; expected {encoding} text",
+                Advice(Action.NAME_ENCODING, {"encoding": "utf-16-le"}),
             )
             yield number, raw.decode(codec, "surrogateescape"), problem
             continue
         try:
-            yield number, raw.decode(codec), ""
+            yield number, raw.decode(codec), None
         except UnicodeDecodeError as error:
-            problem = f"byte {error.start + 1} is not {encoding}; expected {encoding} text: name the file's encoding"
+            problem = Message(
+                f"byte {error.start + 1} is not {encoding}; expected {encoding} text",
+                Advice(Action.NAME_ENCODING, {"encoding": "auto"}),
+            )
             yield number, raw.decode(codec, "surrogateescape"), problem
 
 
@@ -134,26 +138,26 @@ def _read_text(
     _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
 ) -> Iterator[Record]:
     for number, text, problem in _lines(file, limit, encoding, part):
-        yield number, problem if problem or text is None else {LINE: text.strip()}
+        yield number, {LINE: text.strip()} if problem is None else problem
 
 
 def _read_json_lines(
     _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
 ) -> Iterator[Record]:
     for number, text, problem in _lines(file, limit, encoding, part):
-        if problem or text is None:
+        if problem is not None:
             yield number, problem
         elif text.strip():
             yield number, _json_object(text)
 
 
-def _json_object(text: str) -> Fields | str:
+def _json_object(text: str) -> Fields | Message:
     try:
         value = parse_json(text.strip())
     except JsonError as error:
-        return f"the line {error}"
+        return Message(f"the line {error}")
     if not isinstance(value, dict):
-        return f"found a JSON {type(value).__name__}; expected one JSON object a line"
+        return Message(f"found a JSON {type(value).__name__}; expected one JSON object a line")
     return value
 
 
@@ -163,16 +167,17 @@ def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., It
     def read(
         name: str, file: io.BufferedReader, limit: int, encoding: str, _part: Part
     ) -> Iterator[Record]:
-        problems: list[str] = []
+        problems: list[Message] = []
         last = 0
 
         def decoded() -> Iterator[str]:
             nonlocal last
             for last, text, problem in _lines(file, limit, encoding):
-                if text is None:
-                    # The following rows depend on this line's quotes, so there is no safe place to continue.
-                    raise RecordError(name, last, problem)
-                problems.extend([problem] if problem else [])
+                if problem is not None:
+                    if not text:
+                        # The following rows depend on this line's quotes, so there is no safe place to continue.
+                        raise RecordError(name, last, problem)
+                    problems.append(problem)
                 yield text
 
         # For the whole process, and never taken back: another thread may be reading by it.
@@ -209,7 +214,10 @@ def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., It
             elif problem is not None:
                 yield last, problem
             elif len(row) != len(header):
-                yield last, f"found {len(row)} columns; expected {len(header)} as in the header"
+                yield (
+                    last,
+                    Message(f"found {len(row)} columns; expected {len(header)} as in the header"),
+                )
             else:
                 yield last, dict(zip(header, row, strict=True))
 
@@ -230,13 +238,16 @@ def _until_header(lines: Iterator[str]) -> Iterator[str]:
             return
 
 
-def _row_problem(error: csv.Error) -> str:
+def _row_problem(error: csv.Error) -> Message:
     if "field limit" in str(error):
-        return (
+        return Message(
             f"a field has more than {csv.field_size_limit()} characters; expected at most that: split it, raise "
             "GEM_INDEX_MAX_RECORD_BYTES, or close its quotes"
         )
-    return f"not a table row ({error}); expected a header and quoted fields"
+    return Message(
+        f"not a table row ({error}); expected a header and quoted fields",
+        Advice(Action.READ_AS_TSV),
+    )
 
 
 def _read_parquet(
@@ -262,14 +273,14 @@ def _read_parquet(
         ) from error
 
 
-def _parquet_row(batch: Any, place: int) -> Fields | str:
+def _parquet_row(batch: Any, place: int) -> Fields | Message:
     """Return the fields of a row, or the problem with it."""
     fields: Fields = {}
     for key, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             fields[key] = json_value(column[place].as_py())
         except UNSUPPORTED as error:
-            return (
+            return Message(
                 f"the field {quoted(key)} of type {column.type} has an unsupported value ({quoted_error(error)}); "
                 "expected text, a number, a date or a list of these"
             )

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
+from gem_index.advice import Action, Advice
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
@@ -177,7 +178,8 @@ class QueryReader:
     def _statement(self, columns: str, after: Any) -> tuple[str, dict[str, Any]]:
         if not (self.query or "").strip():
             raise ConfigError(
-                f"there is no query for {self.database}; expected --query with a SELECT statement"
+                f"there is no query for {self.database}; expected a SELECT statement",
+                Advice(Action.GIVE_QUERY),
             )
         query = str(self.query).strip().rstrip(";")
         if columns == "*" and after is None:
@@ -244,11 +246,12 @@ class QueryReader:
         wanted = [self.id_field, *([self.since] if self.since else [])]
         for name in wanted:
             if name not in names:
-                use = "the id" if name == self.id_field else "what --since names"
-                option = "--id-field" if name == self.id_field else "--since"
+                is_id = name == self.id_field
+                use = "the id" if is_id else "telling what is new"
                 raise InputError(
                     f"the query has the columns {', '.join(map(quoted, names))} and none {quoted(name)} for {use}; "
-                    f"expected it: select it, or name another with {option}"
+                    "expected it",
+                    Advice(Action.NAME_ID_COLUMN if is_id else Action.NAME_SINCE_COLUMN),
                 )
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

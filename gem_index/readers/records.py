@@ -13,6 +13,7 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from gem_index.advice import Action, Advice, Message
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.files import COMPRESSED, open_input, split_member
@@ -103,7 +104,7 @@ class DocumentReader:
     types: TypeChoice = "text"
     clean: Sequence[str] = ()
     duplicates: str = "stop"
-    on_end: Callable[[list[str]], None] | None = None
+    on_end: Callable[[list[Message]], None] | None = None
     all_columns: bool = False
     part: Part = WHOLE
     open_file: Callable[[str], AbstractContextManager[io.BufferedReader]] = open_input
@@ -174,7 +175,7 @@ class DocumentReader:
         for name in self.names:
             empty = True
             for line, fields in self._records(name):
-                if not isinstance(fields, str) and fields.get(LINE) == "" and len(fields) == 1:
+                if not isinstance(fields, Message) and fields.get(LINE) == "" and len(fields) == 1:
                     continue  # a blank line between documents
                 empty = False
                 number += 1
@@ -259,7 +260,7 @@ class DocumentReader:
         """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
         return self._each(self._row)
 
-    def _each(self, taken: Callable[[str, int, Fields | str], Item]) -> Iterator[Item]:
+    def _each(self, taken: Callable[[str, int, Fields | Message], Item]) -> Iterator[Item]:
         """Iterate over what a function takes from the records; bad ones are reported."""
         self._findings = Findings()
         for name in self.names:
@@ -274,13 +275,13 @@ class DocumentReader:
                 raise InputError(f"{name} is empty; expected at least one text")
         self._end()
 
-    def _text(self, name: str, line: int, fields: Fields | str) -> str:
-        if isinstance(fields, str):
+    def _text(self, name: str, line: int, fields: Fields | Message) -> str:
+        if isinstance(fields, Message):
             raise RecordError(name, line, fields)
         return self._fields.text_of(name, line, fields)
 
-    def _row(self, name: str, line: int, fields: Fields | str) -> tuple[str, str]:
-        if isinstance(fields, str):
+    def _row(self, name: str, line: int, fields: Fields | Message) -> tuple[str, str]:
+        if isinstance(fields, Message):
             raise RecordError(name, line, fields)
         return self._fields.row(name, line, fields, f"{_file_name(name)}:{line}")
 
@@ -315,7 +316,7 @@ class DocumentReader:
                 checks = self.all_columns and self._begun.issuperset(self._tables())
                 records = self._types.convert(records, self._findings.misfits, check_names=checks)
             for line, fields in records:
-                if not isinstance(fields, str):
+                if not isinstance(fields, Message):
                     self._clean_texts(fields)
                 yield line, fields
         if _state(name) != before:
@@ -367,12 +368,13 @@ class DocumentReader:
             raise InputError(
                 f"{name} is not of a known format; expected a name ending in "
                 f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), for a collection "
-                "also a document such as .md, .html, .pdf or .docx, or the format given"
+                "also a document such as .md, .html, .pdf or .docx",
+                Advice(Action.GIVE_FORMAT),
             )
         return suffix
 
-    def _document(self, name: str, line: int, fields: Fields | str) -> Document:
-        if isinstance(fields, str):
+    def _document(self, name: str, line: int, fields: Fields | Message) -> Document:
+        if isinstance(fields, Message):
             raise RecordError(name, line, fields)
         return self._fields.document(name, line, fields, f"{_file_name(name)}:{line}")
 
@@ -428,4 +430,4 @@ def readable_twice(names: Sequence[str]) -> Iterator[list[str]]:
         except RecordError as error:
             if error.source != str(copy):
                 raise
-            raise RecordError("-", error.line, error.problem) from error
+            raise error.moved("-", error.line) from error

@@ -72,8 +72,8 @@ def files_of(
     ConfigError
         If a pattern is malformed.
     """
-    wanted = Patterns.of_option("--glob", glob) if glob else None
-    unwanted = Patterns.of_option("--exclude", exclude)
+    wanted = Patterns.of_option("glob", glob) if glob else None
+    unwanted = Patterns.of_option("exclude", exclude)
     return _walk(folder, wanted, unwanted, gitignore, on_unreadable)
 
 

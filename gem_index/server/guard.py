@@ -137,7 +137,7 @@ class Guard:
         if self._hosts is not None and _name_in(host) not in self._hosts:
             raise _RefusedError(
                 403,
-                f"the header Host is {quoted(host)}; expected a name of this server: --name adds one",
+                f"the header Host is {quoted(host)}; expected a name of this server: start it with this name too",
             )
         origin = headers.get(b"origin")
         if origin is None:

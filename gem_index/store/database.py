@@ -20,6 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import (
     CommitError,
     CorruptionError,
@@ -203,7 +204,8 @@ class Database:
                 self.close()
                 raise CommitError(
                     f"the disk failed while {self.path} was being written ({_cause(error)}): whether the last step was kept "
-                    "shows when the home is opened again; check it with gem-index verify"
+                    "shows when the home is opened again",
+                    Advice(Action.CHECK_HOME),
                 ) from error
             raise explained from error
         self._check_unchanged(before)
@@ -228,7 +230,7 @@ class Database:
             return HomeBusyError(f"{self.path} is being written by another process; try again")
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return HomeNotWritableError(
-                f"cannot write {self.path}; expected a writable home: choose another with GEM_INDEX_HOME"
+                f"cannot write {self.path}; expected a writable home", Advice(Action.CHOOSE_HOME)
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
             return DiskError(

@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import (
     CommitError,
     ConfigError,
@@ -268,6 +269,6 @@ class Workspace:
     def _not_writable(self, error: OSError) -> HomeNotWritableError:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()
         return HomeNotWritableError(
-            f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder: "
-            "choose another with GEM_INDEX_HOME"
+            f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder",
+            Advice(Action.CHOOSE_HOME),
         )

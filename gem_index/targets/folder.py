@@ -96,7 +96,7 @@ class FolderTable:
             changed = True
         if changed:
             return ConfigError(
-                f"another program has written to {folder}; expected one at a time; run the command again when it is done"
+                f"another program has written to {folder}; expected one at a time; run it again when it is done"
             )
         return ConfigError(
             f"the file {name} of {folder} is damaged or missing: {problem}; expected what a push wrote; push in full again"
@@ -204,7 +204,7 @@ def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, An
         if (folder / _MANIFEST).exists():
             raise ConfigError(
                 f"another program has created {quoted_path(folder)}; expected one at a time; "
-                "run the command again when it is done"
+                "run it again when it is done"
             )
         _write(folder, schema, content)
 
@@ -248,5 +248,5 @@ def _locked(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise ConfigError(
             f"another program writes to {quoted_path(folder)}; expected one at a time; "
-            "run the command again when it is done"
+            "run it again when it is done"
         ) from error

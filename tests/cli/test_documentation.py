@@ -47,7 +47,6 @@ def test_has_help_and_a_page_with_an_example_that_runs(path):
     left_out = {path_of(command)[0] for command in NOT_RUN}
     assert path in RUN | left_out
     assert left_out - RUN == {
-        ("eval", "transfer"),
         ("mcp",),
         ("watch",),
     }  # whose own tests run them

@@ -105,7 +105,7 @@ class TestDocuments:
             with pytest.raises(
                 CollectionReplacedError,
                 match="'faq' was dropped after it was opened, and another one was made under its name; expected .*: "
-                r"open the new one, as by home\.collection\('faq'\)$",
+                r"open the new one with home\.collection\('faq'\)$",
             ) as caught:
                 ask()
         error = pickle.loads(pickle.dumps(caught.value))

@@ -143,7 +143,7 @@ class TestHostile:
 
     @pytest.mark.parametrize(("option", "pattern"), [("glob", "!"), ("exclude", "a\\")])
     def test_patterns_that_are_none(self, folder, option, pattern):
-        with pytest.raises(ConfigError, match=rf"--{option} is .*; expected a pattern as in"):
+        with pytest.raises(ConfigError, match=rf"{option} is .*; expected a pattern as in"):
             self.paths(folder, **{option: [pattern]})
 
     def test_links_in_a_circle_and_pipes_that_are_named(self, tmp_path):
@@ -396,7 +396,7 @@ class TestSeveral:
         report = faq.upsert(Inputs([DocumentReader([str(records)]), FolderReader(folder)]))
         assert counts(report) == (4, 0, 0, 0)
         with pytest.raises(
-            ConfigError, match="found --prune with an input that is neither a folder nor a database"
+            ConfigError, match="found prune with an input that is neither a folder nor a database"
         ):
             faq.upsert(DocumentReader([str(records)]), prune=True)
 

@@ -18,6 +18,7 @@ import pytest
 import gem_index
 from gem_index import EmbeddingProvider, GemEncoder, GemProvider
 from gem_index import errors as errors_module
+from gem_index.advice import Action, Advice
 from gem_index.public import PACKAGES, public_names
 from gem_index.testing import run_page
 
@@ -99,6 +100,7 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
         errors_module.EmptyTextError("?!"),
         errors_module.ExistingIdError("7"),
         errors_module.InputError("a message"),
+        errors_module.InputError("a message", Advice(Action.REFIT, {"collection": "faq"})),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -114,7 +114,7 @@ class TestAgain:
         faq.upsert(QueryReader(url, "select 'other' || id as id, body as text from faq"))
         with pytest.raises(
             ConfigError,
-            match="the collection knows 2 queries of sql:sqlite:///.*; expected --query",
+            match="the collection knows 2 queries of sql:sqlite:///.*; expected a SELECT statement: give it as query",
         ):
             faq.upsert(QueryReader(url))
 
@@ -170,15 +170,19 @@ class TestRefused:
             (
                 "select body as text from faq",
                 {},
-                r"has the columns 'text' and none 'id' for the id; .*--id-field",
+                r"has the columns 'text' and none 'id' for the id; .*as id_field",
             ),
-            (QUERY, {"since": "updated"}, r"none 'updated' for what --since names; .*--since"),
+            (QUERY, {"since": "updated"}, r"none 'updated' for telling what is new; .*as since"),
             (
                 "select nonsense from faq",
                 {},
                 r"sql:sqlite:.* cannot be read: no such column: nonsense; expected",
             ),
-            ("", {}, r"there is no query for sql:sqlite.*; expected --query"),
+            (
+                "",
+                {},
+                r"there is no query for sql:sqlite.*; expected a SELECT statement: give it as query",
+            ),
         ],
     )
     def test_a_query(self, url, query, options, message):

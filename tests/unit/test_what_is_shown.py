@@ -148,20 +148,25 @@ class TestDocumentsStoredWithoutIndex:
                 lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
             )
             for use, name, count, command in (
-                (lambda: home.build("c", documents(70)), "c", 70, "gem-index refit c"),
-                (lambda: home.build("new", documents(9)), "new", 9, "gem-index refit new"),
+                (lambda: home.build("c", documents(70)), "c", 70, "home.collection('c').refit()"),
+                (
+                    lambda: home.build("new", documents(9)),
+                    "new",
+                    9,
+                    "home.collection('new').refit()",
+                ),
                 (
                     lambda: home.import_collection(tmp_path / "c.jsonl", "i"),
                     "i",
                     20,
-                    "gem-index compact i",
+                    "home.collection('i').compact()",
                 ),
             ):
                 with pytest.raises(NotIndexedError) as caught:
                     use()
                 assert str(caught.value) == (
                     f"{name} holds its {count} documents, all of them stored and searchable, but its index was not written: "
-                    f"no space left on device; make room or fix the cause, then run: {command}"
+                    f"no space left on device; make room or fix the cause, then call {command}"
                 )
                 assert len(home.collection(name).search("bank", k=99)) == count
         home.collection("c").refit()

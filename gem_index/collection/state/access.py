@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import CollectionStatus, IndexStatus, SearchResults
 from gem_index.collection.state.batching import Batcher
@@ -147,7 +148,7 @@ class CollectionAccess:
                 "collection",
                 self.name,
                 [other.name for other in names.all()],
-                "make one with: gem-index build NAME FILE",
+                Advice(Action.MAKE_COLLECTION),
             )
         return CollectionRows(connection, record)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.advice import Action
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import record_of
@@ -111,7 +112,7 @@ def ingest_shards(
         try:
             report, shards = _store(access, documents, make_shards, plan)
             record = record_of(encoder, [part.vectors for part in model.encoders])
-            with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+            with as_not_indexed(access.name, report.documents, Action.REFIT):
                 keep_reading(access, reading or {})
                 publish(access, encoder, record, progress, shards=shards)
         finally:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from gem_index.advice import Action
 from gem_index.chunking import Chunking
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
@@ -135,7 +136,7 @@ def _finish(
     progress: Progress | None,
 ) -> UpsertReport:
     """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
-    with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+    with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
             keep_reading(access, reading.choices)  # now that it has decided types
         bring_up_to_date(access, choice, progress)
@@ -208,8 +209,10 @@ def bring_up_to_date(
 
 
 @contextmanager
-def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
-    """Turn errors of the body into NotIndexedError: the documents are stored; ``advice`` says what to run.
+def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
+    """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
+
+    An interrupt stays one, with the error as its argument.
 
     Raises
     ------
@@ -219,7 +222,9 @@ def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        raise NotIndexedError(name, documents, error, advice) from error
+        raise NotIndexedError(name, documents, error, action) from error
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error
     except BaseException as error:
-        error.add_note(str(NotIndexedError(name, documents, error, advice)))
+        error.add_note(str(NotIndexedError(name, documents, error, action)))
         raise

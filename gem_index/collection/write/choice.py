@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gem_index.advice import Action, Advice
 from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors
@@ -13,7 +14,6 @@ from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs
 from gem_index.index.kinds import AUTOMATIC, check_kind
-from gem_index.quoting import quoted
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
 __all__ = ["NEW_CHUNKING", "CollectionChoice", "check_agreement", "check_chunking"]
@@ -64,7 +64,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
                     owner,
                     encoder.vectors.fingerprint,
                     found,
-                    f"leave out the vectors, or build a new collection with {quoted(str(spec.vectors))}",
+                    Advice(Action.LEAVE_OUT_VECTORS),
                 )
         weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
         if weights != tuple(spec.weight for spec in specs):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionRows
 from gem_index.collection.state.models import open_encoder
-from gem_index.documents import Document
+from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.files import open_input, publish_file
 from gem_index.gem.combined import MOST_ENCODERS, Encoder
@@ -43,7 +43,6 @@ __all__ = ["Export", "import_documents", "read_export", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
-_MAGIC = "gem-index collection"
 _VERSIONS = (1, 2)  # 2: of several encoders, or with weighted texts
 _ROWS = 1000
 _COLUMNS = ("id", "text", "metadata", "weights")
@@ -84,7 +83,7 @@ def write_export(
     if model.parts:
         fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
     head = {
-        "format": _MAGIC,
+        "format": EXPORT_FORMAT,
         "version": 2 if weighted or model.parts else 1,
         "collection": record.name,
         "index": record.index_kind,
@@ -229,7 +228,7 @@ def read_export(path: Path) -> Export:
 
 
 def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
-    if not isinstance(head, dict) or head.get("format") != _MAGIC:
+    if not isinstance(head, dict) or head.get("format") != EXPORT_FORMAT:
         raise _not_an_export(path)
     if head.get("version") not in _VERSIONS:
         raise InputError(
@@ -423,7 +422,7 @@ def _damaged(path: Path, problem: str) -> InputError:
 
 def _not_an_export(path: Path) -> InputError:
     return InputError(
-        f"{quoted_path(path)} is not an exported collection; expected what gem-index export wrote (build takes other files)"
+        f"{quoted_path(path)} is not an exported collection; expected what an export wrote (build takes other files)"
     )
 
 

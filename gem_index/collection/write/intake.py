@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
@@ -146,7 +147,7 @@ class _Taking:
             return self._query(part)
         if self.intake.prune:
             raise ConfigError(
-                "found --prune with an input that is neither a folder nor a database; expected one of these: "
+                "found prune with an input that is neither a folder nor a database; expected one of these: "
                 "a file of records does not say which documents came from it"
             )
         self.writing.take(self._counted(part))
@@ -296,7 +297,8 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
         raise ConfigError(
-            f"the collection knows {found} {reader.database}; expected --query with a SELECT statement"
+            f"the collection knows {found} {reader.database}; expected a SELECT statement",
+            Advice(Action.GIVE_QUERY),
         )
     return dict(known[0].options)
 

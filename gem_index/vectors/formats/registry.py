@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, cast
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import InputError, VectorFormatError
 from gem_index.files import UNPACKING_ERRORS, publish_directory, publish_file, user_path
 from gem_index.quoting import quoted
@@ -195,8 +196,8 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
         raise InputError(f"the format is {quoted(name)}; expected one of {', '.join(WRITABLE)}")
     if isinstance(vectors.composition, Pieces) and name != "model2vec":
         raise VectorFormatError(
-            f"{vectors.origin} composes words from pieces; expected words: cut it to words with "
-            "gem-index vectors fit-vocabulary first, or write the format model2vec"
+            f"{vectors.origin} composes words from pieces; expected the format model2vec, or words",
+            Advice(Action.CUT_TO_WORDS),
         )
     if path.is_dir() or (path.exists() and name in ("folder", "model2vec")):
         raise InputError(f"{path} exists already; expected the name of a new file or folder")

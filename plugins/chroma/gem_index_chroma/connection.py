@@ -34,7 +34,7 @@ _ADVICE = (
     ("is full", "free some space"),
     ("Tenant", "create it with Chroma's AdminClient, or name another one"),
     ("Database", "create it with Chroma's AdminClient, or name another one"),
-    ("Collection", "run the command again, as another push has replaced the collection"),
+    ("Collection", "run it again, as another push has replaced the collection"),
 )
 
 

@@ -318,7 +318,7 @@ class TestInChroma:
     def test_a_user_deletes_the_collection(self, filled, client, name: str) -> None:
         table = filled.live()
         client.delete_collection(name)
-        with pytest.raises(ConfigError, match="does not exist.*; run the command again"):
+        with pytest.raises(ConfigError, match="does not exist.*; run it again"):
             table.count()
         assert filled.live() is None
         assert filled.create(SCHEMA).count() == 0

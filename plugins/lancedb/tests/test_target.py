@@ -345,7 +345,7 @@ class TestInLanceDb:
     def test_a_user_drops_the_table(self, path: Path, filled) -> None:
         table = filled.live()
         lancedb.connect(path).drop_table("faq")
-        with pytest.raises(ConfigError, match="; run the command again") as caught:
+        with pytest.raises(ConfigError, match="; run it again") as caught:
             table.count()
         assert ".rs:" not in str(caught.value)
         assert filled.live() is None

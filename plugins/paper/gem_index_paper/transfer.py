@@ -13,16 +13,16 @@ import numpy as np
 from gem_index.arrays import F32, F64, I64
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.evaluate.metrics import correlations, pearson
-from gem_index.evaluate.transfer_data import (
+from gem_index.gem.config import GemConfig
+from gem_index.gem.encoder import GemEncoder
+from gem_index.vectors.base import VectorSource
+from gem_index_paper.transfer_data import (
     SCORES,
     Examples,
     check_classes,
     read_examples,
     target_distributions,
 )
-from gem_index.gem.config import GemConfig
-from gem_index.gem.encoder import GemEncoder
-from gem_index.vectors.base import VectorSource
 
 __all__ = ["GRID", "TASKS", "TransferResult", "evaluate_transfer", "subj_accuracy"]
 

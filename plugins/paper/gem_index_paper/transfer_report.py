@@ -10,9 +10,9 @@ from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.evaluate.transfer import TASKS, TransferResult, evaluate_transfer
 from gem_index.progress import Progress
 from gem_index.vectors.base import FloatArray
+from gem_index_paper.transfer import TASKS, TransferResult, evaluate_transfer
 
 __all__ = ["evaluate_tasks"]
 

@@ -4,16 +4,16 @@ import sys
 
 import numpy as np
 import pytest
+from gem_index_paper import transfer
+from gem_index_paper.transfer import GRID, TASKS, TransferResult, evaluate_transfer
+from gem_index_paper.transfer_data import read_examples, target_distributions
+from gem_index_paper.transfer_report import evaluate_tasks
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from gem_index import GemConfig, GemEncoder, open_vectors
 from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
-from gem_index.evaluate import transfer
 from gem_index.evaluate.candidates import candidates
-from gem_index.evaluate.transfer import GRID, TASKS, TransferResult, evaluate_transfer
-from gem_index.evaluate.transfer_data import read_examples, target_distributions
-from gem_index.evaluate.transfer_report import evaluate_tasks
 
 POLARITY = {
     "MR": ("rt-polarity.neg", "rt-polarity.pos"),
@@ -161,7 +161,6 @@ class TestTasks:
         found = evaluate_transfer("MPQA", tmp_path, lambda texts: np.zeros((len(texts), 4)))
         assert found.test == 50.0
 
-    @pytest.mark.shared_data
     def test_questions_of_trec(self, shared):
         vectors = open_vectors(str(shared / "vectors/glove-6b-100d-top100k"))
 
