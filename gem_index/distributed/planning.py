@@ -10,7 +10,7 @@ from typing import Any
 from gem_index.distributed.partitions import FilePartition, Reading
 from gem_index.distributed.places import InputFile, StorageOptions, find_files
 from gem_index.errors import ConfigError, InputError, MissingExtraError
-from gem_index.files import COMPRESSED
+from gem_index.files.inputs import COMPRESSED
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import WHOLE, Part

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 from gem_index.errors import ConfigError
 from gem_index.json_input import read_json
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer
+from gem_index.text.tokens import Tokenizer
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 
