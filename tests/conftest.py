@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from gem_index import Home
 from gem_index.settings import DATABASE
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.subword import SubwordVectors, open_wordllama
+from homes import leave_empty
 from parts import SHARED
 
 pytest_plugins = ["choosing"]
@@ -41,13 +42,19 @@ def _own_environment(
 ) -> None:
     """Each test has default settings and a home of its own.
 
-    Commits wait for the disk only in tests of faults: a killed process loses none without it.
+    Commits and files wait for the disk only in tests of faults: a killed process loses none without it.
     """
     for name in _settings():
         monkeypatch.delenv(name)
     monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "default-home"))
     if request.node.get_closest_marker("faults") is None:
         monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
+        monkeypatch.setattr(os, "fsync", _without_waiting)
+
+
+def _without_waiting(descriptor: int) -> None:
+    """Take the place of ``os.fsync``, which tests of what is durable patch or trace."""
+    os.fstat(descriptor)  # a descriptor that is closed is an error here too
 
 
 def _settings() -> list[str]:
@@ -62,16 +69,51 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of which each test has a copy: its tables are created once."""
-    root = Home(tmp_path_factory.mktemp("empty") / "home").root
-    with closing(sqlite3.connect(root / DATABASE)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return root
+    return _at_rest(Home(tmp_path_factory.mktemp("empty") / "home"))
+
+
+@pytest.fixture(scope="session")
+def _templates() -> dict[tuple[object, ...], Path]:
+    return {}
 
 
 @pytest.fixture
-def home(empty_home: Path, tmp_path: Path) -> Home:
-    shutil.copytree(empty_home, tmp_path / "home", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
-    return Home(tmp_path / "home")
+def copied_home(
+    empty_home: Path,
+    _templates: dict[tuple[object, ...], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+) -> Callable[..., Home]:
+    """Make the test's home a copy of one that a function fills once in a session: ``copied_home(fill, *arguments)``.
+
+    The function is called with the home and the arguments.
+    """
+
+    def copied(fill: Callable[..., object], *arguments: object) -> Home:
+        key = (fill, *arguments)
+        if key not in _templates:
+            made = Home(_copy(empty_home, tmp_path_factory.mktemp("template") / "home"))
+            fill(made, *arguments)
+            _templates[key] = _at_rest(made)
+        return Home(_copy(_templates[key], tmp_path / "home"))
+
+    return copied
+
+
+@pytest.fixture
+def home(copied_home: Callable[..., Home]) -> Home:
+    return copied_home(leave_empty)
+
+
+def _at_rest(home: Home) -> Path:
+    """Return the folder of a home of which the database's file holds everything."""
+    with closing(sqlite3.connect(home.root / DATABASE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return home.root
+
+
+def _copy(root: Path, to: Path) -> Path:
+    return Path(shutil.copytree(root, to, ignore=shutil.ignore_patterns("*-wal", "*-shm")))
 
 
 WORDS = [
@@ -161,12 +203,22 @@ def small_vectors() -> MappedVectors:
 @pytest.fixture
 def vectors_folder(tmp_path: Path) -> Path:
     """The same kind of vectors as a folder of words.txt and matrix.npy."""
-    folder = tmp_path / "tiny-24d"
+    return write_small_vectors(tmp_path)
+
+
+def write_small_vectors(below: Path) -> Path:
+    folder = below / "tiny-24d"
     folder.mkdir()
     (folder / "words.txt").write_text("\n".join(WORDS) + "\n")
     matrix = np.random.default_rng(8).normal(size=(len(WORDS), 24))
     np.save(folder / "matrix.npy", matrix.astype(np.float16))
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_vectors_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Those of ``vectors_folder``, for homes that are made once in a session."""
+    return write_small_vectors(tmp_path_factory.mktemp("vectors"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import sqlite3
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gem_index_cli.main import run
+from homes import leave_empty
 
 
 @dataclass
@@ -30,10 +30,12 @@ class Answer:
 
 
 @pytest.fixture
-def gem(tmp_path, capfd):
-    """Run a command in this process: gem('search', 'faq', 'visa') with the home tmp_path/home."""
+def gem(copied_home, tmp_path, capfd):
+    """Run a command in this process: gem('search', 'faq', 'visa') with the home tmp_path/home, which is empty at first."""
 
     def command(*arguments: object) -> Answer:
+        if not (tmp_path / "home").exists():
+            copied_home(leave_empty)
         capfd.readouterr()
         status = run(["--home", str(tmp_path / "home"), *map(str, arguments)])
         out, err = capfd.readouterr()
@@ -89,17 +91,29 @@ def write_questions(folder):
     return path
 
 
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    """A home with the collection faq, of which each test has a copy."""
-    folder = tmp_path_factory.mktemp("template")
+def run_quietly(home, *arguments):
     with redirect_stdout(io.StringIO()):
-        built = ["build", "faq", str(write_questions(folder)), "--json"]
-        assert run(["--home", str(folder / "home"), *built]) == 0
-    return folder / "home"
+        assert run(["--home", str(home.root), *map(str, arguments)]) == 0
+
+
+def build_faq(home):
+    run_quietly(home, "build", "faq", write_questions(home.root.parent), "--json")
+
+
+def build_faq_and_model(home):
+    build_faq(home)
+    run_quietly(home, "fit", "model", home.root.parent / "faq.jsonl")
 
 
 @pytest.fixture
-def faq(tmp_path, template, faq_file):
-    shutil.copytree(template, tmp_path / "home")
+def faq_and_model(copied_home, faq_file):
+    """As ``faq``, and a model that is fitted on the same file."""
+    copied_home(build_faq_and_model)
+    return faq_file
+
+
+@pytest.fixture
+def faq(copied_home, faq_file):
+    """A home with the collection faq; return the file that it was built from."""
+    copied_home(build_faq)
     return faq_file

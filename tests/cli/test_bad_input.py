@@ -270,9 +270,8 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("rerank", "FILE"), 'expected {"query": text, "candidates": [texts]}'),
     ],
 )
-def test_wrong_arguments(gem, faq, state, command, message, monkeypatch, tmp_path):
+def test_wrong_arguments(gem, faq_and_model, state, command, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    gem("fit", "model", faq)
     (tmp_path / "nothing").mkdir()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("a text")
@@ -284,7 +283,7 @@ def test_wrong_arguments(gem, faq, state, command, message, monkeypatch, tmp_pat
         database.execute("insert into faq values (1, 'a text')")
         database.commit()
     before = state()
-    places = {"FILE": str(faq), "NOTES": "notes", "TABLE": "t.csv"}
+    places = {"FILE": str(faq_and_model), "NOTES": "notes", "TABLE": "t.csv"}
     assert_refused(gem(*(places.get(part, part) for part in command)), message)
     assert state() == before
 

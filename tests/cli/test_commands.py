@@ -356,7 +356,8 @@ def test_vectors(gem, vectors_folder, tmp_path):
     assert "tiny" not in gem("vectors", "list").out
 
 
-def test_database(gem):
+def test_database(gem, tmp_path):
+    (tmp_path / "home").mkdir()  # a home without a database
     assert gem("db", "current", "--json").json == {"revision": None, "newest": "0006"}
     assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0006"}
     assert gem("db", "current").out == "0006 (newest: 0006)\n"

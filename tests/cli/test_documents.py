@@ -1,4 +1,4 @@
-"""Commands on documents: show, list, count, delete, neighbours."""
+"""Commands on documents: show, list, count, delete, similar."""
 
 import json
 
@@ -90,7 +90,7 @@ def test_delete_by_filter(gem, notes):
     assert gem("count", "notes").out == "3\n"
 
 
-def test_neighbours(gem, notes):
+def test_similar(gem, notes):
     found = gem("similar", "notes", "visa", "-k", "2", "--json").json
     assert found[0]["id"] == "work"
     assert {hit["id"] for hit in found} < {"work", "tea", "odd"}

@@ -4,17 +4,24 @@ import json
 
 import pytest
 
+from gem_index_cli.main import run
 
-@pytest.fixture
-def built(gem, tmp_path):
-    path = tmp_path / "r.jsonl"
+
+def build(home):
+    path = home.root.parent / "r.jsonl"
     rows = [
         {"id": "visa", "text": "How do I renew a visa?"},
         {"id": "bank", "text": "When does the bank open?"},
         {"id": "school", "text": "Is the school open today?"},
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    gem("build", "faq", path)
+    assert run(["--home", str(home.root), "build", "faq", str(path)]) == 0
+
+
+@pytest.fixture
+def built(copied_home, tmp_path):
+    """A home with the collection faq; return the folder that it is in."""
+    copied_home(build)
     return tmp_path
 
 

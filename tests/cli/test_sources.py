@@ -219,16 +219,14 @@ def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_pat
         (("{notes}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
     ],
 )
-def test_bad_options(gem, notes, tmp_path, arguments, message):
-    records = tmp_path / "r.jsonl"
-    records.write_text(json.dumps({"id": "1", "text": "a record"}) + "\n")
-    gem("build", "faq", records)
+def test_bad_options(gem, faq, notes, arguments, message):
+    records = faq
     named = [each.format(records=records, notes=notes) for each in arguments]
     failed = gem("add", "faq", *named)
     assert failed.status == 2
     assert message in failed.err
     assert failed.err.count("\n") == 1
-    assert gem("count", "faq").out.split()[0] == "1"
+    assert gem("count", "faq").out.split()[0] == "5"
 
 
 class TestWatch:

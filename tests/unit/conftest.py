@@ -2,12 +2,18 @@
 
 import pytest
 
-from gem_index import GemConfig
+from homes import create_faq, leave_empty
 
 
 @pytest.fixture
-def faq(home, vectors_folder):
-    home.vectors.add("tiny", vectors_folder)
-    return home.create_collection(
-        "faq", vectors="tiny", config=GemConfig(n_components=12, n_removed=5)
-    )
+def home(request, copied_home, small_vectors_folder):
+    """A home that holds the collection faq if the test asks for that too, and is empty otherwise."""
+    if "faq" in request.fixturenames:
+        return copied_home(create_faq, small_vectors_folder)
+    return copied_home(leave_empty)
+
+
+@pytest.fixture
+def faq(home):
+    """An empty collection with small word vectors."""
+    return home.collection("faq")

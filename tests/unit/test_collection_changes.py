@@ -15,7 +15,7 @@ from gem_index.collection.state import view_cache
 from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
 from gem_index.errors import FilterError, GemIndexError
-from gem_index.index import snapshot
+from gem_index.index import snapshot_writing
 from gem_index.index.lexical import LexicalIndex
 from gem_index.store.documents import DocumentRepository
 
@@ -183,7 +183,7 @@ def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
 
 
 def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
-    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made()
     collection.upsert(documents(100))
@@ -209,7 +209,7 @@ def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
 
 
 def test_damaged_fields_are_noticed_and_rebuilt(home, made, monkeypatch, caplog):
-    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
     collection = made()
     collection.upsert(documents(100))
     collection.refit()

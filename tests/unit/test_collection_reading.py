@@ -39,11 +39,7 @@ def _drop_and_make_again(folder, name):
 
 
 @pytest.fixture
-def faq(home, vectors_folder):
-    home.vectors.add("tiny", vectors_folder)
-    faq = home.create_collection(
-        "faq", vectors="tiny", config=GemConfig(n_components=12, n_removed=5)
-    )
+def faq(faq):
     faq.upsert(DOCUMENTS)
     return faq
 

@@ -6,8 +6,7 @@ from gem_index import Document
 from gem_index.errors import FilterError, InputError
 
 
-@pytest.fixture
-def faq(home, vectors_folder):
+def build_faq(home, vectors_folder):
     documents = [
         Document(id="a", text="the river bank", metadata={"n": 1, "tags": ["x", "y"]}),
         Document(id="b", text="a river", metadata={"n": 2, "tags": ["y"]}),
@@ -15,7 +14,11 @@ def faq(home, vectors_folder):
         Document(id="empty", text=""),
     ]
     home.build("faq", documents, vectors=str(vectors_folder), prior=0)
-    return home.collection("faq")
+
+
+@pytest.fixture
+def home(copied_home, small_vectors_folder):
+    return copied_home(build_faq, small_vectors_folder)
 
 
 def test_neighbours(faq):

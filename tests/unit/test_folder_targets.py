@@ -13,11 +13,14 @@ from gem_index.errors import ConfigError
 from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
 
 
-@pytest.fixture
-def faq(home, vectors_folder):
+def build_faq(home, vectors_folder):
     documents = [Document(id=f"d{i}", text=f"a visa number {i}") for i in range(20)]
     home.build("faq", documents, vectors=str(vectors_folder), prior=0)
-    return home.collection("faq")
+
+
+@pytest.fixture
+def home(copied_home, small_vectors_folder):
+    return copied_home(build_faq, small_vectors_folder)
 
 
 @pytest.fixture

@@ -29,8 +29,7 @@ NOT_FINITE = base64.b64encode(np.full(3, np.nan).tobytes()).decode()  # 24 bytes
 SECRET = "xylophonequartz"
 
 
-@pytest.fixture
-def built(home, vectors_folder):
+def build(home, vectors_folder):
     documents = [
         Document(
             id=f"\u00e9{i}", text=text, metadata={"n": i, "deep": {"list": [1, None, "\u6771"]}}
@@ -38,7 +37,11 @@ def built(home, vectors_folder):
         for i, text in enumerate(TEXTS)
     ]
     home.build("c", documents, vectors=str(vectors_folder), config=GemConfig.cqa(window=3))
-    return home
+
+
+@pytest.fixture
+def built(copied_home, small_vectors_folder):
+    return copied_home(build, small_vectors_folder)
 
 
 def everything(root):

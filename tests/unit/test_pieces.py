@@ -17,6 +17,7 @@ from gem_index.home.pulling import pull
 from gem_index.sections import blocks
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
+from homes import leave_empty
 from stored import execute
 
 FILLER = "The weather was fine on that day and nothing else happened in the town. "
@@ -198,8 +199,7 @@ class TestChunking:
             Chunking(**fields)
 
 
-@pytest.fixture
-def corpus():
+def documents():
     return [
         Document(id="guide", text=long_text("# Guide\n\n", VISA, BANK), metadata={"lang": "en"}),
         Document(
@@ -213,8 +213,21 @@ def corpus():
 
 
 @pytest.fixture
-def cut(home, corpus):
-    home.build("cut", corpus, chunking=Chunking(40))
+def corpus():
+    return documents()
+
+
+def build(home):
+    home.build("cut", documents(), chunking=Chunking(40))
+
+
+@pytest.fixture
+def home(request, copied_home):
+    return copied_home(build if "cut" in request.fixturenames else leave_empty)
+
+
+@pytest.fixture
+def cut(home):
     return home.collection("cut")
 
 
@@ -327,7 +340,7 @@ class TestCollection:
         assert not home.collection("cut").verify()
 
     def test_an_index_of_other_pieces_is_found_and_mended(self, cut, home):
-        execute(home, "UPDATE collections SET chunking = ?", '{"chunk": 20}')
+        execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
             'the index was made of texts cut with {"chunk": 40, "version": 2}, the collection cuts them'

@@ -128,6 +128,8 @@ def _imports(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gem_index":
             yield from ((node.module, alias.name) for alias in node.names)
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("gem_index.") for alias in node.names)
 
 
 def _sources():

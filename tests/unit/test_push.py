@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gem_index import Document
+from gem_index import Document, Home
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import (
@@ -26,11 +26,14 @@ from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target,
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
-@pytest.fixture
-def faq(home, vectors_folder):
+def build_faq(home, vectors_folder):
     documents = [Document(id=f"d{i}", text=f"a visa number {i}") for i in range(20)]
     home.build("faq", documents, vectors=str(vectors_folder), prior=0)
-    return home.collection("faq")
+
+
+@pytest.fixture
+def home(copied_home, small_vectors_folder):
+    return copied_home(build_faq, small_vectors_folder)
 
 
 @pytest.fixture
@@ -236,7 +239,7 @@ def test_one_push_at_a_time(home, faq, url, monkeypatch):
         FileLock(home.root / "push.lock"),
         pytest.raises(HomeBusyError, match="another process pushes from the home"),
     ):
-        home.collection("faq").push(url)
+        Home(home.root).collection("faq").push(url)
 
 
 @pytest.mark.parametrize("batch", [0, True, 1.5, 10**6])

@@ -14,9 +14,13 @@ from gem_index.readers import DocumentReader
 TEXTS = ["Wie öffne ich ein Konto?", "我怎么付款", "كيف أدفع الفاتورة؟", "word " * 4000]
 
 
+def create_faq(home):
+    home.create_collection("faq")
+
+
 @pytest.fixture
-def faq(home):
-    return home.create_collection("faq")
+def home(copied_home):
+    return copied_home(create_faq)
 
 
 def table(folder, rows, name="faq.csv"):

@@ -18,15 +18,16 @@ def documents(count, begin=0):
         yield Document(id=f"d{i}", text=text, metadata={"even": i % 2 == 0})
 
 
-@pytest.fixture(params=["flat", "pq"])
-def collection(request, home, vectors_folder):
-    home.build(
-        "c", documents(600), vectors=str(vectors_folder), index=request.param, chunking=Chunking(15)
-    )
+def fill(home, vectors_folder, index):
+    home.build("c", documents(600), vectors=str(vectors_folder), index=index, chunking=Chunking(15))
     made = home.collection("c")
     made.upsert(documents(100, 1000))
     made.delete([f"d{i}" for i in range(0, 50, 3)])
-    return made
+
+
+@pytest.fixture(params=["flat", "pq"])
+def collection(request, copied_home, small_vectors_folder):
+    return copied_home(fill, small_vectors_folder, request.param).collection("c")
 
 
 @pytest.mark.parametrize(

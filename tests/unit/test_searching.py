@@ -17,16 +17,28 @@ from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks
+from homes import create_faq
 
 QUERY = "open a bank account by phone"
 
 
-@pytest.fixture
-def many(faq):
+def fill_faq(home, vectors_folder):
+    create_faq(home, vectors_folder)
+    faq = home.collection("faq")
     faq.upsert(documents(400))
     faq.refit()
     faq.upsert(documents(100, begin=1000))
-    return faq
+
+
+@pytest.fixture
+def home(request, copied_home, small_vectors_folder):
+    fill = fill_faq if "many" in request.fixturenames else create_faq
+    return copied_home(fill, small_vectors_folder)
+
+
+@pytest.fixture
+def many(home):
+    return home.collection("faq")
 
 
 def cosine(collection, hit):

@@ -27,15 +27,19 @@ TWO = {
 }
 
 
-@pytest.fixture
-def home(home, vectors_folder):
+def fill(home, vectors_folder, built):
     home.vectors.add("tiny", vectors_folder)
-    return home
+    if built:
+        home.build("two", documents(60), config=TWO)
+
+
+@pytest.fixture
+def home(request, copied_home, small_vectors_folder):
+    return copied_home(fill, small_vectors_folder, "two" in request.fixturenames)
 
 
 @pytest.fixture
 def two(home):
-    home.build("two", documents(60), config=TWO)
     return home.collection("two")
 
 

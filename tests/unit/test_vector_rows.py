@@ -132,10 +132,17 @@ def rows_of(home):
     return sorted(home.root.glob("collections/*/*/rows/*"))
 
 
+def build(home, vectors_folder):
+    home.build("c", documents(800), vectors=str(vectors_folder), index="pq", prior=1000)
+
+
 class TestSnapshots:
     @pytest.fixture
-    def made(self, home, vectors_folder):
-        home.build("c", documents(800), vectors=str(vectors_folder), index="pq", prior=1000)
+    def home(self, copied_home, small_vectors_folder):
+        return copied_home(build, small_vectors_folder)
+
+    @pytest.fixture
+    def made(self, home):
         return home.collection("c")
 
     @pytest.fixture(autouse=True)

@@ -35,14 +35,14 @@ def collection_of(texts, tmp_path, fit=True):
     return collection
 
 
-@pytest.fixture(params=[True, False], ids=["files", "tail"])
-def found_first(request, tmp_path):
-    """Return the text that a search of some texts finds first."""
+@pytest.fixture(scope="module", params=[True, False], ids=["files", "tail"])
+def found_first(request, tmp_path_factory):
+    """Return the text that a search of some texts finds first; a collection of them is made once."""
     collections = {}
 
     def find(texts, query, **options):
         if tuple(texts) not in collections:
-            place = tmp_path / str(len(collections))
+            place = tmp_path_factory.mktemp("texts")
             collections[tuple(texts)] = collection_of(texts, place, fit=request.param)
         return collections[tuple(texts)].search(query, k=1, **options)[0].id
 
