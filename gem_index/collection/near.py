@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gem_index.checks import check_number
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
 
 __all__ = ["NEAR", "ROUNDING", "check_threshold"]
 
@@ -26,12 +26,5 @@ def check_threshold(threshold: object, what: str) -> float:
     InputError
         If it is not a number above 0 and at most 1.
     """
-    if (
-        isinstance(threshold, bool)
-        or not isinstance(threshold, int | float)
-        or not 0 < threshold <= 1
-    ):
-        raise InputError(
-            f"{what} is {quoted(threshold)}; expected a cosine above 0 and at most 1, such as {NEAR:g}"
-        )
-    return float(threshold)
+    bounds = f"a cosine above 0 and at most 1, such as {NEAR:g}"
+    return check_number(threshold, what, 0, 1, above=True, expected=bounds, error=InputError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
@@ -10,8 +9,9 @@ from typing import Any, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.checks import check_choice, check_number, check_whole_number
 from gem_index.collection.near import NEAR, check_threshold
-from gem_index.errors import ConfigError, EmptyTextError, InputError
+from gem_index.errors import EmptyTextError, InputError
 from gem_index.index.fusion import FUSIONS
 from gem_index.quoting import quoted
 from gem_index.text import check_text, tokenize
@@ -100,20 +100,15 @@ class SearchRequest:
             object.__setattr__(self, "collapse", check_threshold(near, "the cosine to collapse by"))
         if self.k is None and self.min_score is None:
             raise InputError("found neither k nor min_score; expected one of them")
-        k: object = self.k
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"k is {quoted(k)}; expected a whole number of at least 1")
-        least: object = self.min_score
-        if least is not None and not (isinstance(least, int | float) and math.isfinite(least)):
-            raise InputError(f"min_score is {quoted(least)}; expected a finite number")
+        if self.k is not None:
+            k = check_whole_number(self.k, "k", 1, error=InputError)
+            object.__setattr__(self, "k", k)
+        if self.min_score is not None:
+            check_number(self.min_score, "min_score", expected="a finite number", error=InputError)
         if self.mode is None:
             object.__setattr__(self, "mode", "hybrid" if isinstance(self.query, str) else "dense")
-        if self.mode not in MODES:
-            raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
-        if self.fusion not in FUSIONS:
-            raise ConfigError(
-                f"the fusion is {quoted(self.fusion)}; expected {' or '.join(FUSIONS)}"
-            )
+        check_choice(self.mode, "the mode", MODES, error=InputError)
+        check_choice(self.fusion, "the fusion", FUSIONS)
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
