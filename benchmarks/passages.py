@@ -13,7 +13,7 @@ from typing import Any
 
 from gem_index import Chunking, Document, Home
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
-from gem_index.evaluate.suite import read_suite
+from gem_index.evaluate.suite_file import read_suite
 
 WAYS: dict[str, dict[str, Any]] = {
     "by meaning": {"mode": "dense"},

@@ -10,6 +10,6 @@ from .gem.provider import GemProvider as GemProvider
 from .gem.reranking import rerank as rerank
 from .home import Home as Home
 from .home.opening import open_provider as open_provider
-from .home.opening import open_vectors as open_vectors
+from .home.vector_opening import open_vectors as open_vectors
 from .text import WeightedText as WeightedText
 from .version import __version__ as __version__

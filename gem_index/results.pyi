@@ -20,8 +20,8 @@ from .collection.results import SearchResults as SearchResults
 from .collection.results import UpsertReport as UpsertReport
 from .gem.combined import CombinedExplanation as CombinedExplanation
 from .gem.combined import WeighedExplanation as WeighedExplanation
-from .gem.encoder import Explanation as Explanation
-from .gem.encoder import WordWeight as WordWeight
+from .gem.explanation import Explanation as Explanation
+from .gem.explanation import WordWeight as WordWeight
 from .gem.matches import MatchedPair as MatchedPair
 from .gem.matches import MatchedWord as MatchedWord
 from .gem.matches import MatchExplanation as MatchExplanation

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from gem_index import Document
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.text import frequent_english
 
 TEXTS = [

@@ -148,8 +148,9 @@ def suite(
 ) -> None:
     """Measure configurations on many data sets at once, against the plain mean of their vectors and BM25."""
     from gem_index.evaluate.plots import plot_suite
-    from gem_index.evaluate.suite import evaluate_suite, read_suite
+    from gem_index.evaluate.suite import evaluate_suite
     from gem_index.evaluate.suite_configurations import candidate_of
+    from gem_index.evaluate.suite_file import read_suite
 
     if plot is not None:
         check_target(plot, "plot.png", ".png", ".svg", ".pdf")

@@ -136,7 +136,7 @@ def encode(
 ) -> None:
     """Write the vectors of the texts in some files, one row per text, in order."""
     from gem_index.gem.vector_output import write_vectors
-    from gem_index.readers.records import readable_twice
+    from gem_index.readers.rereading import readable_twice
 
     if fit and (encoder.model or encoder.collection):
         raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")

@@ -11,9 +11,8 @@ __all__ = ["MODULES", "modules_for"]
 
 MODULES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
+    "building": ("build", "add"),
     "collections": (
-        "build",
-        "add",
         "refit",
         "status",
         "drift",

@@ -10,10 +10,11 @@ from gem_index.chunking import Chunking
 from gem_index.collection.push.embedding import fill_table, finish_table, open_table
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.shipping import wait_for_encoder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting

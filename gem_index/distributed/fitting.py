@@ -17,13 +17,14 @@ import numpy as np
 
 from gem_index.chunking import Chunking
 from gem_index.collection.state.piece_encoder import PieceEncoder
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.parts import clear_parts, part_request
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics

@@ -17,9 +17,10 @@ from gem_index.arrays import F32, I64
 from gem_index.chunking import Chunking
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
 from gem_index.collection.write.adopting import ShardPlan
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.places import OutputFolder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError, CorruptionError
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread

@@ -20,7 +20,8 @@ from gem_index.evaluate.tables import Evaluation, Table
 from gem_index.files import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits, Ids, best_first
-from gem_index.index.lexical import LexicalIndex, counts_in_match, match_weights, terms_of
+from gem_index.index.lexical import LexicalIndex
+from gem_index.index.terms import counts_in_match, match_weights, terms_of
 from gem_index.readers.formats import read_objects
 
 __all__ = [

@@ -53,7 +53,7 @@ class ScoredLists(Protocol):
         ...
 
     def matching(self, depth: int) -> Hits:
-        """Return the best (seq, match); a match is from 0 to 1, see :func:`gem_index.index.lexical.match_weights`."""
+        """Return the best (seq, match); a match is from 0 to 1, see :func:`gem_index.index.terms.match_weights`."""
         ...
 
     def cosines(self, seqs: Ids) -> F32:

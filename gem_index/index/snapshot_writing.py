@@ -13,7 +13,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
-from gem_index.files import publish_directory, sha256_of_file
+from gem_index.files import sha256_of_file
 from gem_index.index.checkpoint import Built, Checkpoint
 from gem_index.index.dense import DenseIndex
 from gem_index.index.fields import FieldsWriter
@@ -37,6 +37,7 @@ from gem_index.index.snapshot import (
     values_of,
 )
 from gem_index.npy import map_array
+from gem_index.publishing import publish_directory
 
 __all__ = [
     "Blocks",

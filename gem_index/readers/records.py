@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import io
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from gem_index.advice import Action, Advice, Message
@@ -26,9 +22,10 @@ from gem_index.readers.fields import LINE, FieldNames, Fields
 from gem_index.readers.findings import Findings
 from gem_index.readers.formats import FORMATS, Record
 from gem_index.readers.parts import WHOLE, Part
+from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
 from gem_index.written_forms import composed
 
-__all__ = ["DUPLICATES", "DocumentReader", "readable_twice"]
+__all__ = ["DUPLICATES", "DocumentReader"]
 
 DUPLICATES = ("stop", "first", "last")
 """What to do with records of one id."""
@@ -162,7 +159,7 @@ class DocumentReader:
                 good += 1
                 yield document
             if last:
-                raise _changed(", ".join(self.names))
+                raise changed_meanwhile(", ".join(self.names))
         self._end()
         if not good and self.part.whole:
             raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
@@ -281,7 +278,7 @@ class DocumentReader:
     def _row(self, name: str, line: int, fields: Fields | Message) -> tuple[str, str]:
         if isinstance(fields, Message):
             raise RecordError(name, line, fields)
-        return self._fields.row(name, line, fields, f"{_file_name(name)}:{line}")
+        return self._fields.row(name, line, fields, f"{file_name(name)}:{line}")
 
     def _end(self) -> None:
         if self.on_end is not None:
@@ -297,7 +294,7 @@ class DocumentReader:
     def _records(self, name: str) -> Iterator[Record]:
         """Iterate over the records of an input, with values of their types and cleaned texts."""
         kind = self.format_of(name)
-        before = _state(name)
+        before = file_state(name)
         with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
             encoding = UTF8
             if kind != "parquet":
@@ -317,8 +314,8 @@ class DocumentReader:
                 if not isinstance(fields, Message):
                     self._clean_texts(fields)
                 yield line, fields
-        if _state(name) != before:
-            raise _changed(name)
+        if file_state(name) != before:
+            raise changed_meanwhile(name)
 
     def _tables(self) -> set[str]:
         return {name for name in self.names if self.format_of(name) in ("csv", "tsv")}
@@ -371,31 +368,7 @@ class DocumentReader:
     def _document(self, name: str, line: int, fields: Fields | Message) -> Document:
         if isinstance(fields, Message):
             raise RecordError(name, line, fields)
-        return self._fields.document(name, line, fields, f"{_file_name(name)}:{line}")
-
-
-@lru_cache(maxsize=64)
-def _file_name(name: str) -> str:
-    return Path(name).name
-
-
-def _state(name: str) -> tuple[int, ...] | None:
-    """Return what differs when a file was changed; None for a stream."""
-    if name == "-":
-        return None
-    try:
-        found = split_member(name)[0].stat()
-    except OSError:
-        return None  # opening it reports that
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _changed(name: str) -> InputError:
-    return InputError(
-        f"{name} changed while it was read; expected a file that nobody writes meanwhile: read it again"
-    )
+        return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
@@ -408,21 +381,3 @@ def _check_new(identifier: str, places: dict[str, str], name: str, line: int) ->
             f"the id {quoted(identifier)} came before in {places[known]}; expected each id once",
         )
     places[known] = f"{name} line {line}"
-
-
-@contextmanager
-def readable_twice(names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield names of inputs that can be read more than once: standard input is copied to a temporary file."""
-    if "-" not in names:
-        yield list(names)
-        return
-    with TemporaryDirectory() as folder, open_input("-") as stdin:
-        copy = Path(folder) / ("input.jsonl" if stdin.peek(1)[:1] == b"{" else "input.txt")
-        with copy.open("wb") as file:
-            copyfileobj(stdin, file)
-        try:
-            yield [str(copy) if name == "-" else name for name in names]
-        except RecordError as error:
-            if error.source != str(copy):
-                raise
-            raise error.moved("-", error.line) from error

@@ -25,8 +25,8 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home import vector_library as home_module
-from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
+from gem_index.store.engine import read_only_address
 from stored import execute, other_writer
 
 
@@ -498,7 +498,7 @@ def test_shared_memory_is_used_where_there_is_some_and_a_log(tmp_path, beside, o
     path = tmp_path / "x.sqlite3"
     for suffix in ("", *beside):
         path.with_name(path.name + suffix).touch()
-    assert opened in _read_only_address(path)
+    assert opened in read_only_address(path)
 
 
 def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(

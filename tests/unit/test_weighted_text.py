@@ -13,9 +13,9 @@ import naive
 from brute_force import words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText, open_vectors
 from gem_index.collection.write.building import use_index
-from gem_index.collection.write.exports import read_export
+from gem_index.collection.write.imports import read_export
 from gem_index.errors import ConfigError, InputError
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.readers import DocumentReader
 from gem_index.text import search_tokens, token_weights, tokenize
 

@@ -16,7 +16,7 @@ from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoi
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
 from gem_index.text import frequent_english, tokenize

@@ -28,7 +28,7 @@ from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository

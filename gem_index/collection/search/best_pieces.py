@@ -11,7 +11,7 @@ from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.state.view import View
 from gem_index.index.fusion import fused
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 
 __all__ = ["with_pieces"]
 

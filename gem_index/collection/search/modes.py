@@ -16,7 +16,7 @@ from gem_index.collection.state.view import TextsById, View
 from gem_index.errors import FingerprintMismatchError, InputError
 from gem_index.index.fusion import RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 
 __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
