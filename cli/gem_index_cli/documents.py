@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError, FilterError, InputError
+from gem_index.checks import check_whole_number
+from gem_index.errors import FilterError, InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.output import (
     print_document,
@@ -77,8 +78,8 @@ def list_documents(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """List documents, all or those that a filter accepts."""
-    if limit is not None and limit < 1:
-        raise ConfigError(f"--limit is {limit}; expected a whole number of at least 1")
+    if limit is not None:
+        check_whole_number(limit, "--limit", 1)
     limit = None if limit is None else min(limit, sys.maxsize)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)

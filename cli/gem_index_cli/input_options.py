@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gem_index.checks import check_choice
 from gem_index.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ class InputOptions:
         ConfigError
             If the option is neither stop nor skip, or there is a report and nothing is skipped.
         """
-        if self.on_error not in ("stop", "skip"):
-            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
+        check_choice(self.on_error, "--on-error", ("stop", "skip"))
         if self.on_error == "skip":
             return self.log.skip
         if self.report is not None:

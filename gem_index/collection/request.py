@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
@@ -10,7 +9,8 @@ from typing import Any, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import ConfigError, EmptyTextError, InputError
+from gem_index.checks import check_choice, check_number, check_whole_number
+from gem_index.errors import EmptyTextError, InputError
 from gem_index.forking import cached_property
 from gem_index.index.fusion import FUSIONS
 from gem_index.index.terms import terms_of
@@ -46,15 +46,8 @@ def check_threshold(threshold: object, what: str) -> float:
     InputError
         If it is not a number above 0 and at most 1.
     """
-    if (
-        isinstance(threshold, bool)
-        or not isinstance(threshold, int | float)
-        or not 0 < threshold <= 1
-    ):
-        raise InputError(
-            f"{what} is {quoted(threshold)}; expected a cosine above 0 and at most 1, such as {NEAR:g}"
-        )
-    return float(threshold)
+    bounds = f"a cosine above 0 and at most 1, such as {NEAR:g}"
+    return check_number(threshold, what, 0, 1, above=True, expected=bounds, error=InputError)
 
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
@@ -139,20 +132,15 @@ class SearchRequest:
             object.__setattr__(self, "collapse", check_threshold(near, "the cosine to collapse by"))
         if self.k is None and self.min_score is None:
             raise InputError("found neither k nor min_score; expected one of them")
-        k: object = self.k
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"k is {quoted(k)}; expected a whole number of at least 1")
-        least: object = self.min_score
-        if least is not None and not (isinstance(least, int | float) and math.isfinite(least)):
-            raise InputError(f"min_score is {quoted(least)}; expected a finite number")
+        if self.k is not None:
+            k = check_whole_number(self.k, "k", 1, error=InputError)
+            object.__setattr__(self, "k", k)
+        if self.min_score is not None:
+            check_number(self.min_score, "min_score", expected="a finite number", error=InputError)
         if self.mode is None:
             object.__setattr__(self, "mode", "hybrid" if isinstance(self.query, str) else "dense")
-        if self.mode not in MODES:
-            raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
-        if self.fusion not in FUSIONS:
-            raise ConfigError(
-                f"the fusion is {quoted(self.fusion)}; expected {' or '.join(FUSIONS)}"
-            )
+        check_choice(self.mode, "the mode", MODES, error=InputError)
+        check_choice(self.fusion, "the fusion", FUSIONS)
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):

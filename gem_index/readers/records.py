@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.advice import Action, Advice, Message
+from gem_index.checks import check_choice
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
+from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.files.inputs import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
 from gem_index.readers.cleaning import cleaning_of, is_html
@@ -112,10 +113,7 @@ class DocumentReader:
         self._text_names = [name for name, _ in self._fields.weighted]
         self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
         self._clean = cleaning_of(self.clean)
-        if self.duplicates not in DUPLICATES:
-            raise ConfigError(
-                f"duplicates is {quoted(self.duplicates)}; expected one of {', '.join(DUPLICATES)}"
-            )
+        check_choice(self.duplicates, "duplicates", DUPLICATES)
         self._begun: set[str] = set()  # tables
         self._copy: str | None = None  # of standard input
         self._findings = Findings()
@@ -348,10 +346,7 @@ class DocumentReader:
             If its name does not tell it, and none was given.
         """
         if self.format is not None:
-            if self.format not in FORMATS:
-                raise InputError(
-                    f"the format is {self.format!r}; expected one of {', '.join(FORMATS)}"
-                )
+            check_choice(self.format, "the format", FORMATS, error=InputError)
             return self.format
         if name == "-":
             return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from gem_index.checks import check_whole_number
 from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
@@ -79,21 +80,16 @@ class Chunking:
     version: int = _BY_SECTIONS
 
     def __post_init__(self) -> None:
-        chunk: object = self.chunk
-        if chunk not in (None, AUTO) and not (
-            isinstance(chunk, int) and not isinstance(chunk, bool) and _LEAST <= chunk <= _MOST
-        ):
-            raise ConfigError(
-                f"the pieces are to have {quoted(chunk)} words; expected auto, none, or a whole number from {_LEAST} "
-                f"to {_MOST}"
+        if self.chunk not in (None, AUTO):
+            sizes = f"auto, none, or a whole number from {_LEAST} to {_MOST}"
+            check_whole_number(
+                self.chunk, "the number of words of a piece", _LEAST, _MOST, expected=sizes
             )
         if self.version not in (1, _BY_SECTIONS):
             raise ConfigError(
                 f"texts are cut as of version {quoted(self.version)}; expected 1 or {_BY_SECTIONS}: take a newer gem-index"
             )
-        overlap: object = self.overlap
-        if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
-            raise ConfigError(f"the overlap is {quoted(overlap)}; expected a number of words")
+        overlap = check_whole_number(self.overlap, "the overlap", 0, expected="a number of words")
         if self.chunk is None and (overlap or self.headings):
             raise ConfigError(
                 "found an overlap or headings, and texts are not cut; expected a size of the pieces"

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import regex
 
+from gem_index.checks import check_number
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
@@ -185,12 +186,8 @@ def check_weight(value: object, what: str) -> float:
     InputError
         If it is not a number from 0.01 to 100.
     """
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not _LIGHTEST <= value <= _HEAVIEST:  # type: ignore[operator]
-        raise InputError(
-            f"{what} is {quoted(value, 40)}; expected a number above 0, from {_LIGHTEST:g} to {_HEAVIEST:g}"
-        )
-    return float(value)  # type: ignore[arg-type]
+    bounds = f"a number above 0, from {_LIGHTEST:g} to {_HEAVIEST:g}"
+    return check_number(value, what, _LIGHTEST, _HEAVIEST, expected=bounds, error=InputError)
 
 
 def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> list[float]:

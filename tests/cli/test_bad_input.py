@@ -251,7 +251,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("build", "new", "FILE", "--duplicates", "all"), "duplicates is 'all'; expected one of"),
         (("build", "new", "FILE", "--report", "r.jsonl"), "found --report without --on-error"),
         (("build", "new", "FILE", "--clean", "soap"), "the cleaning is 'soap'; expected a list"),
-        (("build", "new", "FILE", "--chunk", "0"), "the pieces are to have 0 words; expected"),
+        (("build", "new", "FILE", "--chunk", "0"), "the number of words of a piece is 0; expected"),
         (("add", "faq", "FILE", "--chunk", "20"), "the collection faq is cut with"),
         (("watch", "faq", "none"), "there is no folder or file none; expected one that exists"),
         (("list", "faq", "--limit", "0"), "--limit is 0; expected a whole number of at least 1"),

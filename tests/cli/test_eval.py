@@ -124,7 +124,7 @@ def test_several_encoders(gem, pairs, tmp_path):
         answer = gem("eval", "sts", pairs, "--config", config, *extra)
         assert (answer.status, answer.err.count("\n")) == (2, 1)
         assert problem in answer.err
-    refused = gem("eval", "speed", pairs, "--config", config)
+    refused = gem("eval", "tune", pairs, "-o", tmp_path / "best.json", "--config", config)
     assert refused.status == 2
     assert "found 2 encoders side by side; expected one for this command" in refused.err
 

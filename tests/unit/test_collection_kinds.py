@@ -173,7 +173,7 @@ class TestModes:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"mode": "both"}, "the mode is 'both'; expected dense, lexical, hybrid"),
+            ({"mode": "both"}, "the mode is 'both'; expected one of dense, lexical, hybrid"),
             ({"mode": "hybrid", "fusion": "x"}, "the fusion is 'x'; expected weighted or rrf"),
             ({"k": None}, "found neither k nor min_score"),
             ({"min_score": "high"}, "min_score is 'high'; expected a finite number"),

@@ -182,9 +182,12 @@ class TestChunking:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"chunk": 5}, "are to have 5 words; expected auto, none, or a whole number from 10"),
-            ({"chunk": "long"}, "are to have 'long' words"),
-            ({"chunk": True}, "are to have True words"),
+            (
+                {"chunk": 5},
+                "number of words of a piece is 5; expected auto, none, or a whole number from 10",
+            ),
+            ({"chunk": "long"}, "number of words of a piece is 'long'"),
+            ({"chunk": True}, "number of words of a piece is True"),
             ({"chunk": 50, "overlap": -1}, "the overlap is -1; expected a number of words"),
             (
                 {"chunk": 50, "overlap": 26},

@@ -135,7 +135,8 @@ def _imports(source):
 def _sources():
     """The source of every adapter, and the Python blocks of every page."""
     for path in (ROOT / "plugins").rglob("*.py"):
-        if "tests" not in path.parts and path.parts[-2:] != ("paper", "conftest.py"):
+        # the paper's package is no adapter: it has commands of gem-index eval, with its measures and options
+        if not {"tests", "gem_index_paper"}.intersection(path.parts):
             yield path, path.read_text()
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("plugins/**/*.md")]:
         for block in re.findall(

@@ -310,7 +310,7 @@ class TestRequest:
             ({"query": b"bank"}, "the query is b'bank'; expected a text, or a vector"),
             ({"query": {"a": 1}}, "expected a text, or a vector"),
             ({"query": True}, "the query is True; expected a text, or a vector"),
-            ({"mode": "Dense"}, "the mode is 'Dense'; expected dense, lexical, hybrid"),
+            ({"mode": "Dense"}, "the mode is 'Dense'; expected one of dense, lexical, hybrid"),
             ({"query": [0.5], "mode": "hybrid"}, "found a vector for a hybrid search"),
         ],
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from gem_index.advice import Action, Advice
+from gem_index.checks import check_choice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
@@ -69,10 +70,7 @@ class Intake:
         ConfigError
             If ``on_existing`` is none of the three.
         """
-        if on_existing not in get_args(OnExisting):
-            raise ConfigError(
-                f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
-            )
+        check_choice(on_existing, "on_existing", get_args(OnExisting))
         parts = [
             reader
             if isinstance(reader, FolderReader | QueryReader)

@@ -70,6 +70,14 @@ def test_tables_keep_their_first_column_however_many_follow(gem, pairs):
     assert "alpha_n, alpha_s, alpha_u + SDR" in out
 
 
+def test_several_encoders_are_refused(gem, pairs, tmp_path):
+    config = tmp_path / "two.json"
+    config.write_text('{"encoders": [{"vectors": "wordllama-gem"}, {"vectors": "wordllama"}]}')
+    answer = gem("eval", "speed", pairs, "--config", config)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "found 2 encoders side by side; expected one for this command" in answer.err
+
+
 def test_missing_data_says_where_it_comes_from(gem, tmp_path):
     answer = gem("eval", "transfer", tmp_path, "--tasks", "MR")
     assert (answer.status, answer.err.count("\n")) == (2, 1)

@@ -202,7 +202,7 @@ class TestQuestions:
         assert pair_texts(questions, "subject")[1][:2] == ["", "visa renewal"]
         twice = pair_texts(questions, "subject+subject+body")[0][0]
         assert twice == "Visa\n\nVisa\n\nrenew the visa & more"
-        with pytest.raises(ConfigError, match="the text is 'all'; expected subject"):
+        with pytest.raises(ConfigError, match="the text is 'all'; expected one of subject"):
             pair_texts(questions, "all")
 
     @pytest.mark.parametrize(
