@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gem_index import files
 from gem_index.errors import InputError
+from gem_index.files import publishing
 from gem_index.files.inputs import make_directory, open_input
 from gem_index.files.publishing import create_file, publish_directory, publish_file, sync_tree
 
@@ -108,7 +108,7 @@ class TestPublishedFile:
             raise OSError(5, "Input/output error")
 
         (tmp_path / "a").write_bytes(b"old")
-        monkeypatch.setattr(files.os, "fsync", refuse)
+        monkeypatch.setattr(publishing.os, "fsync", refuse)
         with pytest.raises(OSError, match="Input/output"), publish_file(tmp_path / "a") as file:
             file.write(b"new")
         assert (tmp_path / "a").read_bytes() == b"old"
