@@ -1,4 +1,3 @@
-from .chunking import Chunking as Chunking
 from .collection import Collection as Collection
 from .documents import Document as Document
 from .errors import GemIndexError as GemIndexError
@@ -11,5 +10,6 @@ from .gem.reranking import rerank as rerank
 from .home import Home as Home
 from .home.opening import open_provider as open_provider
 from .home.vector_opening import open_vectors as open_vectors
-from .text import WeightedText as WeightedText
+from .text.chunking import Chunking as Chunking
+from .text.tokens import WeightedText as WeightedText
 from .version import __version__ as __version__

@@ -12,7 +12,7 @@ from gem_index.errors import InputError
 from gem_index.forking import cached_property
 from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.text import WeightedText, check_text, check_texts
+from gem_index.text.tokens import WeightedText, check_text, check_texts
 
 __all__ = [
     "EXPORT_FORMAT",

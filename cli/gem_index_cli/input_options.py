@@ -259,7 +259,7 @@ def _cleaning(given: str | None) -> list[str] | None:
 def _is_read_of(report: Path, name: str) -> bool:
     """Tell whether a report is an input, by whatever name, or a document in it."""
     from gem_index.converting import kind_of
-    from gem_index.files import split_member, user_path
+    from gem_index.files.inputs import split_member, user_path
 
     if name == "-":
         return False

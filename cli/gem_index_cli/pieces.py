@@ -11,7 +11,7 @@ from gem_index.errors import ConfigError
 
 if TYPE_CHECKING:
     from gem_index import Collection
-    from gem_index.chunking import Chunking
+    from gem_index.text.chunking import Chunking
 
 __all__ = ["PieceOptions"]
 
@@ -44,7 +44,7 @@ class PieceOptions:
         ConfigError
             If a value is out of range.
         """
-        from gem_index.chunking import Chunking
+        from gem_index.text.chunking import Chunking
 
         if self.chunk is None and self.overlap is None and not self.headings:
             return None

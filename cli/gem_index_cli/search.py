@@ -175,7 +175,7 @@ def _search_file(
     collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
 ) -> None:
     """Search for each query of a file, and print or write a line of JSON for each, or the results as text."""
-    from gem_index.publishing import publish_file
+    from gem_index.files.publishing import publish_file
     from gem_index.readers.questions import read_questions
 
     if output is not None:

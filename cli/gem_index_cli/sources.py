@@ -235,7 +235,7 @@ def _flag(option: str, value: object) -> str:
 def _is_read_as_folder(name: str, whole: bool | None, collection: Collection | None) -> bool:
     """Tell whether an input is a folder, or one file that is read as those of a folder are."""
     from gem_index.converting import kind_of
-    from gem_index.files import user_path
+    from gem_index.files.inputs import user_path
 
     path = user_path(name)
     if name != "-" and os.path.isdir(path):  # noqa: PTH112 - False for a name that no file can have

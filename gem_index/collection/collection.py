@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from gem_index.collection.corpus.questions import CorpusQuestions
-from gem_index.collection.documents import StoredDocuments
 from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
@@ -19,8 +18,9 @@ from gem_index.collection.results import (
 )
 from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.documents import StoredDocuments
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank

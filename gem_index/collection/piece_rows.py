@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_index.chunking import Chunking, Piece
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
+from gem_index.text.chunking import Chunking, Piece
 
 __all__ = [
     "PLACE",

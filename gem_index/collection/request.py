@@ -10,13 +10,45 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.checks import check_choice, check_number, check_whole_number
-from gem_index.collection.near import NEAR, check_threshold
 from gem_index.errors import EmptyTextError, InputError
+from gem_index.forking import cached_property
 from gem_index.index.fusion import FUSIONS
+from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
-from gem_index.text import check_text, tokenize
+from gem_index.text.tokens import check_text, tokenize
 
-__all__ = ["MODES", "Query", "SearchOptions", "SearchRequest"]
+__all__ = [
+    "MODES",
+    "NEAR",
+    "ROUNDING",
+    "Query",
+    "SearchOptions",
+    "SearchRequest",
+    "check_threshold",
+]
+
+NEAR = 0.95
+"""The default.
+
+In archives of questions (Quora, SemEval) and pairs of captions and headlines (STS Benchmark), pairs from 0.95 differ by
+spelling, articles, word order or a number; from 0.95 down to 0.85 more and more of them ask for different things.
+"""
+
+ROUNDING = 1e-6
+"""Of unit vectors in float32: equal directions reach a threshold of 1."""
+
+
+def check_threshold(threshold: object, what: str) -> float:
+    """Return a cosine from which documents are near; ``what`` is its name in messages.
+
+    Raises
+    ------
+    InputError
+        If it is not a number above 0 and at most 1.
+    """
+    bounds = f"a cosine above 0 and at most 1, such as {NEAR:g}"
+    return check_number(threshold, what, 0, 1, above=True, expected=bounds, error=InputError)
+
 
 Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
 """A text, or a vector of the collection's encoder."""
@@ -126,6 +158,13 @@ class SearchRequest:
                 )
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The distinct terms that words are searched by; none for a vector, and in the mode ``dense``."""
+        if not isinstance(self.query, str) or self.mode == "dense":
+            return []
+        return list(dict.fromkeys(terms_of(self.query)))
 
     @property
     def filtered(self) -> bool:

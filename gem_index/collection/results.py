@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gem_index.chunking import Piece
 from gem_index.collection.piece_rows import piece_fields, piece_id
 from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
-from gem_index.text import WeightedText
+from gem_index.text.chunking import Piece
+from gem_index.text.tokens import WeightedText
 
 __all__ = [
     "CollectionStatus",

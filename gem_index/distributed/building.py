@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from gem_index.advice import Action, Advice
-from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.write.adopting import ingest_shards
@@ -30,13 +29,14 @@ from gem_index.distributed.parts import (
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.sharding import Sharding
 from gem_index.errors import HomeBusyError, InputError
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike
 from gem_index.home import Home
 from gem_index.progress import ProgressOption, reporting
 from gem_index.readers import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client

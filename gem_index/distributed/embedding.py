@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gem_index.chunking import Chunking
 from gem_index.collection.push.embedding import fill_table, finish_table, open_table
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
@@ -20,6 +19,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.targets.registry import check_many_writers, open_target
 from gem_index.targets.url import TargetUrl
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -15,7 +15,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gem_index.chunking import Chunking
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
@@ -31,6 +30,7 @@ from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_error
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -11,7 +11,7 @@ from gem_index.checks import check_whole_number
 from gem_index.distributed.partitions import FilePartition, Reading
 from gem_index.distributed.places import InputFile, StorageOptions, find_files
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.files import COMPRESSED
+from gem_index.files.inputs import COMPRESSED
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import WHOLE, Part

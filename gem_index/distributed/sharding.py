@@ -14,7 +14,6 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from gem_index.arrays import F32, I64
-from gem_index.chunking import Chunking
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
 from gem_index.collection.write.adopting import ShardPlan
 from gem_index.distributed.cluster import Cluster
@@ -28,6 +27,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, fill_snapshot
 from gem_index.quoting import quoted_error
+from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
 

@@ -17,7 +17,7 @@ from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.files import open_input, user_path
+from gem_index.files.inputs import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits, Ids, best_first
 from gem_index.index.lexical import LexicalIndex

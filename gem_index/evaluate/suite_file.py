@@ -13,7 +13,7 @@ from gem_index.evaluate.candidates import Encoder
 from gem_index.evaluate.lookups import make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask
 from gem_index.evaluate.suite_sets import FORM, DataSet, read_data_set
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.vectors.base import VectorSource
 

@@ -21,7 +21,7 @@ from gem_index.evaluate.data import Question, ScoredPairs, read_questions, read_
 from gem_index.evaluate.lookups import make_lookups
 from gem_index.evaluate.metrics import ranking_scores, resampled_pearson
 from gem_index.evaluate.retrieval import RetrievalTask, WordSearch, measures, nearest, read_beir
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.quoting import quoted, quoted_path
 
 __all__ = ["AGAINST", "FORM", "TASKS", "DataSet", "Result", "read_data_set"]

@@ -20,7 +20,7 @@ from gem_index.gem.model_file import read_model, write_model
 from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer, check_text, check_texts
+from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = [

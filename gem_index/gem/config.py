@@ -11,7 +11,7 @@ from gem_index.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import ConfigError
 from gem_index.json_input import read_json
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer
+from gem_index.text.tokens import Tokenizer
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 

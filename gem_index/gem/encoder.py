@@ -27,7 +27,7 @@ from gem_index.gem.sentences import WeighedSentences
 from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.gem.summaries import summarise_batch
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.text import Tokenizer, check_text, check_texts
+from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit"]

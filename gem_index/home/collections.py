@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gem_index.advice import Action, Advice
-from gem_index.chunking import Chunking
 from gem_index.collection import Collection
 from gem_index.collection.collection import Documents
 from gem_index.collection.results import CollectionStatus, UpsertReport
@@ -18,13 +17,14 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.gem.specification import ConfigLike
 from gem_index.home.vector_library import VectorLibrary
 from gem_index.progress import ProgressOption, reporting
 from gem_index.store.names import CollectionRepository
 from gem_index.store.records import CollectionRecord
 from gem_index.store.workspace import Workspace, check_name, is_name
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from gem_index.collection.write.choice import CollectionChoice

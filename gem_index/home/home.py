@@ -11,7 +11,7 @@ from gem_index.errors import (
     HomeBusyError,
     InputError,
 )
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.home.collections import HomeCollections
 from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder

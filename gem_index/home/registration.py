@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import GemIndexError, NameTakenError
-from gem_index.files import COMPRESSED, user_path
+from gem_index.files.inputs import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
 from gem_index.store.names import CollectionRepository, ModelRepository, WordVectorRepository
 from gem_index.store.records import SourceRecord

@@ -14,13 +14,13 @@ from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
 from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.home.registration import find_users, registered_sources
 from gem_index.progress import Progress, ProgressOption, reporting
 from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.text import check_text, check_texts
+from gem_index.text.tokens import check_text, check_texts
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats.gensim import KeyedVectorsLike
 from gem_index.vectors.mapped import MappedVectors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.home.home import Home
 from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database

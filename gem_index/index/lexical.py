@@ -18,7 +18,7 @@ from gem_index.errors import CorruptionError, DiskError
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.terms import analyser
 from gem_index.quoting import quoted_error
-from gem_index.text import search_tokens
+from gem_index.text.tokens import search_tokens
 
 __all__ = ["LexicalIndex"]
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from gem_index.arrays import I64
 from gem_index.errors import CorruptionError
-from gem_index.files import sha256_of_file
+from gem_index.files.inputs import sha256_of_file
+from gem_index.files.npy import map_array
 from gem_index.index.dense import DenseIndex
 from gem_index.index.fields import SnapshotFields
 from gem_index.index.hits import Ids
@@ -19,7 +20,6 @@ from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.pieces import PieceIndex
 from gem_index.index.rows import VectorRows
-from gem_index.npy import map_array
 
 __all__ = ["FileTable", "Snapshot", "fields_of", "piece_counts", "values_of"]
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from gem_index.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
-from gem_index.files import sha256_of_file
+from gem_index.files.inputs import sha256_of_file
+from gem_index.files.npy import map_array
+from gem_index.files.publishing import publish_directory
 from gem_index.index.checkpoint import Built, Checkpoint
 from gem_index.index.dense import DenseIndex
 from gem_index.index.fields import FieldsWriter
@@ -36,8 +38,6 @@ from gem_index.index.snapshot import (
     piece_counts,
     values_of,
 )
-from gem_index.npy import map_array
-from gem_index.publishing import publish_directory
 
 __all__ = [
     "Blocks",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from gem_index.text import frequent_english, has_symbols, search_tokens
+from gem_index.text.tokens import frequent_english, has_symbols, search_tokens
 
 __all__ = [
     "K1",

@@ -9,7 +9,7 @@ from typing import Any
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import InputError
-from gem_index.files import recoded
+from gem_index.files.inputs import recoded
 from gem_index.quoting import quoted_path
 
 __all__ = ["AUTO", "UTF8", "as_utf8"]

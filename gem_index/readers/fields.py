@@ -10,7 +10,7 @@ from gem_index.advice import Action, Advice, Message
 from gem_index.documents import EXPORT_FORMAT, Document, check_unicode, document_id
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
-from gem_index.text import WeightedText, check_weight
+from gem_index.text.tokens import WeightedText, check_weight
 
 __all__ = ["LINE", "FieldNames", "Fields"]
 

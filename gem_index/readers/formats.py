@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.files import open_input
+from gem_index.files.inputs import open_input
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers.fields import LINE, Fields

@@ -14,7 +14,7 @@ from typing import Any
 
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
-from gem_index.written_forms import composed
+from gem_index.text.written_forms import composed
 
 __all__ = ["Patterns"]
 

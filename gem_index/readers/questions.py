@@ -10,7 +10,7 @@ from gem_index.errors import EmptyTextError, RecordError
 from gem_index.quoting import quoted
 from gem_index.readers.formats import read_json_lines, read_lines
 from gem_index.settings import load_settings
-from gem_index.text import check_text, tokenize
+from gem_index.text.tokens import check_text, tokenize
 
 __all__ = ["Question", "read_questions"]
 

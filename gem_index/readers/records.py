@@ -13,7 +13,7 @@ from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files import COMPRESSED, open_input, split_member
+from gem_index.files.inputs import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
 from gem_index.readers.cleaning import cleaning_of, is_html
 from gem_index.readers.column_types import ColumnTypes, TypeChoice
@@ -23,7 +23,7 @@ from gem_index.readers.findings import Findings
 from gem_index.readers.formats import FORMATS, Record
 from gem_index.readers.parts import WHOLE, Part
 from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
-from gem_index.written_forms import composed
+from gem_index.text.written_forms import composed
 
 __all__ = ["DUPLICATES", "DocumentReader"]
 
@@ -48,7 +48,7 @@ class DocumentReader:
         id, whatever its file and line: the same record is the same document, and another one replaces nothing.
     text_fields : sequence of str
         The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
-        twice (:class:`~gem_index.text.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
+        twice (:class:`~gem_index.text.tokens.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
     on_problem : callable, optional
         Called with each bad record, which is then skipped; without it the first one is raised. To skip documents with a
         repeated id, all ids are held in memory; without this function only the store detects repeated ids, see

@@ -11,7 +11,7 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 
 from gem_index.errors import InputError, RecordError
-from gem_index.files import open_input, split_member
+from gem_index.files.inputs import open_input, split_member
 
 __all__ = ["changed_meanwhile", "file_name", "file_state", "readable_twice"]
 

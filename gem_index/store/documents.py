@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import OperationalError
 
-from gem_index.chunking import Chunking
 from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
 from gem_index.forking import cached_property
@@ -34,8 +33,9 @@ from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
 from gem_index.store.where import compile_where, fields_of
-from gem_index.text import WeightedText
-from gem_index.written_forms import found_in_any_form, written_forms
+from gem_index.text.chunking import Chunking
+from gem_index.text.tokens import WeightedText
+from gem_index.text.written_forms import found_in_any_form, written_forms
 
 __all__ = ["DocumentRepository"]
 

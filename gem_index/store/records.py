@@ -6,7 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
-from gem_index.chunking import Chunking
+from gem_index.text.chunking import Chunking
 
 __all__ = [
     "CollectionRecord",

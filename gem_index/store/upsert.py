@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from gem_index.chunking import Chunking
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
 from gem_index.store.content_ids import ContentIds
 from gem_index.store.schema import documents, tombstones
-from gem_index.written_forms import composed
+from gem_index.text.chunking import Chunking
+from gem_index.text.written_forms import composed
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
 

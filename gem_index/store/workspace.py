@@ -25,8 +25,8 @@ from gem_index.errors import (
     HomeNotWritableError,
     InputError,
 )
-from gem_index.files import make_directory
-from gem_index.publishing import publish_directory
+from gem_index.files.inputs import make_directory
+from gem_index.files.publishing import publish_directory
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import DATABASE, Settings
 from gem_index.store.database import FORK_GATE, Database

@@ -1,6 +1,6 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
-from gem_index.publishing import publish_file
+from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest

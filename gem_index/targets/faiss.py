@@ -13,7 +13,7 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
-from gem_index.publishing import create_file
+from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted
 from gem_index.targets.folder import FolderTarget, create_manifest
 from gem_index.targets.parquet import ParquetTable, require_pyarrow

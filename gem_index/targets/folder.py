@@ -19,9 +19,9 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from gem_index.errors import ConfigError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
+from gem_index.files.publishing import publish_file
 from gem_index.json_input import read_json_file
-from gem_index.publishing import publish_file
 from gem_index.quoting import quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.url import TargetUrl

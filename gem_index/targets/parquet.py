@@ -12,7 +12,7 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import MissingExtraError
-from gem_index.publishing import create_file
+from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gem_index.chunking import Chunking
 from gem_index.collection.collection import Collection
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
@@ -36,6 +35,7 @@ from gem_index.home.opening import open_provider
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.testing.samples import documentation_sentences, write_word_vectors
+from gem_index.text.chunking import Chunking
 
 __all__ = ["TargetContract"]
 

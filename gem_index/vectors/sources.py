@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
-from gem_index.files import COMPRESSED, sha256_of_file, user_path
+from gem_index.files.inputs import COMPRESSED, sha256_of_file, user_path
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry

@@ -135,7 +135,7 @@ def test_a_place_that_cannot_be_written_after_all(gem, pairs, tmp_path, monkeypa
 
     monkeypatch.setattr("gem_index.evaluate.tune.GRID", {})  # seconds, not a minute
     monkeypatch.setattr("gem_index.evaluate.tune.FACTORS", ())
-    monkeypatch.setattr("gem_index.files.os.fsync", full)
+    monkeypatch.setattr("gem_index.files.inputs.os.fsync", full)
     answer = gem("eval", "tune", pairs, "-o", tmp_path / "best.json")
     assert (answer.status, answer.out) == (2, "")
     assert "best.json: no space left on device; expected a writable file" in answer.err

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemConfig, GemEncoder, Home
-from gem_index.chunking import Chunking
 from gem_index.errors import (
     CollectionReplacedError,
     ConfigError,
@@ -24,6 +23,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.testing import call_in_child, in_forked_child
+from gem_index.text.chunking import Chunking
 
 DOCUMENTS = [
     Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),

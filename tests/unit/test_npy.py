@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 
-from gem_index.npy import map_array
+from gem_index.files.npy import map_array
 
 
 class _Yielding:

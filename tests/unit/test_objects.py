@@ -12,7 +12,7 @@ import pytest
 from gem_index import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.readers import documents_from
-from gem_index.text import WeightedText
+from gem_index.text.tokens import WeightedText
 
 ROWS = [
     {"id": "1", "text": "a visa", "year": 2020, "day": datetime.date(2024, 5, 1)},

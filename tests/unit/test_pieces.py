@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index import Chunking, Document, Home
-from gem_index.chunking import Piece
 from gem_index.collection.push import embedding
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
-from gem_index.sections import blocks
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
+from gem_index.text.chunking import Piece
+from gem_index.text.sections import blocks
 from homes import leave_empty
 from stored import execute
 
@@ -93,8 +93,8 @@ class TestChunking:
     def test_pieces_hold_all_words_in_order_whatever_is_cut_at_once(self, parts, chunking, block):
         text = "".join(parts)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gem_index.chunking._BLOCK", block)
-            patch.setattr("gem_index.chunking._BLOCK_WORDS", 0)
+            patch.setattr("gem_index.text.chunking._BLOCK", block)
+            patch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
             pieces = chunking.pieces(text)
         assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
         left = list(text)
@@ -151,9 +151,9 @@ class TestChunking:
                 seen.append(end - start)
                 yield start, end
 
-        monkeypatch.setattr("gem_index.chunking.blocks", blocks_of)
-        monkeypatch.setattr("gem_index.chunking._BLOCK", 4000)
-        monkeypatch.setattr("gem_index.chunking._BLOCK_WORDS", 0)
+        monkeypatch.setattr("gem_index.text.chunking.blocks", blocks_of)
+        monkeypatch.setattr("gem_index.text.chunking._BLOCK", 4000)
+        monkeypatch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
         for times in (1, 2, 4, 8):
             seen.clear()
             text = of(1500 * times)

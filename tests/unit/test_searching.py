@@ -8,7 +8,6 @@ import pytest
 
 from brute_force import TEXTS, documents, words_scores
 from gem_index import Document, Home
-from gem_index.chunking import Chunking
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.search import modes as searching
 from gem_index.collection.search.answer import RERANKED
@@ -17,6 +16,7 @@ from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks
+from gem_index.text.chunking import Chunking
 from homes import create_faq
 
 QUERY = "open a bank account by phone"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.chunking import Chunking
+from gem_index.text.chunking import Chunking
 
 FAQ = [
     "What is your return policy?",

@@ -8,10 +8,10 @@ import pytest
 
 from gem_index import Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files import open_input, user_path
+from gem_index.files.inputs import open_input, user_path
 from gem_index.readers import DocumentReader
 from gem_index.readers.patterns import Patterns
-from gem_index.written_forms import found_in_any_form, written_forms
+from gem_index.text.written_forms import found_in_any_form, written_forms
 
 NFC, NFD = (unicodedata.normalize(form, "Café Zürich") for form in ("NFC", "NFD"))
 

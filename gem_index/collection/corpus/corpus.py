@@ -17,7 +17,7 @@ from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
-from gem_index.text import WeightedText
+from gem_index.text.tokens import WeightedText
 
 __all__ = ["Corpus", "read_corpus"]
 

@@ -19,11 +19,11 @@ from gem_index.collection.corpus.results import DocumentMap, MapColors
 from gem_index.collection.corpus.topics import rows_with_words, topics_in
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError, MissingExtraError
+from gem_index.files.publishing import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.index.neighbors import nearest_neighbors
 from gem_index.progress import Progress
-from gem_index.publishing import publish_directory
 from gem_index.quoting import quoted_error
 from gem_index.settings import load_settings
 from gem_index.store.records import CollectionRecord

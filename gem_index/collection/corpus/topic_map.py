@@ -11,7 +11,7 @@ import numpy as np
 
 from gem_index.arrays import F64
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
 

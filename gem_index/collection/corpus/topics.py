@@ -19,7 +19,7 @@ from gem_index.index.dense import spread
 from gem_index.index.terms import terms_of
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
-from gem_index.text import frequent_english, tokenize
+from gem_index.text.tokens import frequent_english, tokenize
 
 __all__ = ["rows_with_words", "topics_in", "topics_of"]
 

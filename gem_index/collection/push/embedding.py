@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from gem_index.chunking import Chunking
 from gem_index.collection.piece_rows import piece_of, piece_rows
 from gem_index.collection.push.held_rows import earlier_rows
 from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
@@ -24,7 +23,8 @@ from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
-from gem_index.text import check_texts
+from gem_index.text.chunking import Chunking
+from gem_index.text.tokens import check_texts
 
 __all__ = ["OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
 

@@ -13,7 +13,6 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
 from gem_index.arrays import F32
-from gem_index.chunking import Chunking
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
@@ -34,6 +33,7 @@ from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.kinds import Kinds, check_orderings
 from gem_index.store.records import StoredDocument
+from gem_index.text.chunking import Chunking
 
 __all__ = ["RERANKED", "answer", "answer_all", "similar_to"]
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
-from gem_index.chunking import Piece
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.state.view import View
 from gem_index.index.fusion import fused
-from gem_index.index.terms import terms_of
+from gem_index.text.chunking import Piece
 
 __all__ = ["with_pieces"]
 
@@ -92,7 +91,7 @@ def _score_all(
     cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
-        terms = list(dict.fromkeys(terms_of(str(asked.query))))
+        terms = asked.terms
         words = view.word_scores(every, terms)
         bm25 = scores = words(dict.fromkeys(terms, 1.0))
         if asked.mode == "hybrid":

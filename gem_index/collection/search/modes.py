@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32
-from gem_index.collection.near import ROUNDING
-from gem_index.collection.request import SearchRequest
+from gem_index.collection.request import ROUNDING, SearchRequest
 from gem_index.collection.state.view import TextsById, View
 from gem_index.errors import FingerprintMismatchError, InputError
 from gem_index.index.fusion import RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
-from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 
 __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
@@ -120,9 +118,7 @@ class Search:
         self._documents = documents
         self.allowed = allowed
         self._vector = vector
-        self._terms: list[str] = []
-        if isinstance(asked.query, str) and asked.mode != "dense":
-            self._terms = list(dict.fromkeys(terms_of(asked.query)))
+        self._terms: list[str] = asked.terms
 
     def without_words(self) -> Search:
         """Return the same search without word search."""

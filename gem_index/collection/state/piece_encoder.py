@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem_index.arrays import F32, I64
-from gem_index.chunking import Chunking, Piece
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.gem.combined import Encoder
+from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
 

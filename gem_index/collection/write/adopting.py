@@ -22,7 +22,7 @@ from gem_index.collection.write.publish import publish
 from gem_index.collection.write.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 

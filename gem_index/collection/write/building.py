@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from gem_index.advice import Action
-from gem_index.chunking import Chunking
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors, record_of
@@ -25,6 +24,7 @@ from gem_index.progress import Progress
 from gem_index.readers import DocumentReader
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
+from gem_index.text.chunking import Chunking
 
 __all__ = [
     "as_not_indexed",

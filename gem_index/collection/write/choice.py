@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gem_index.advice import Action, Advice
-from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, FingerprintMismatchError
@@ -14,6 +13,7 @@ from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs
 from gem_index.index.kinds import AUTOMATIC, check_kind
+from gem_index.text.chunking import Chunking
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
 __all__ = ["NEW_CHUNKING", "CollectionChoice", "check_agreement", "check_chunking"]

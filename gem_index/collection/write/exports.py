@@ -21,11 +21,11 @@ import numpy.typing as npt
 from gem_index.collection.state.access import CollectionRows
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.files.publishing import publish_file
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
-from gem_index.publishing import publish_file
 from gem_index.store.records import ModelRecord, StoredDocument
-from gem_index.text import WeightedText
+from gem_index.text.tokens import WeightedText
 
 __all__ = ["Export", "write_export"]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.chunking import Chunking
 from gem_index.collection.state.models import open_encoder
 from gem_index.collection.write.exports import (
     BINARY,
@@ -24,7 +23,7 @@ from gem_index.collection.write.exports import (
 )
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import open_input
+from gem_index.files.inputs import open_input
 from gem_index.gem.combined import MOST_ENCODERS
 from gem_index.gem.config import GemConfig
 from gem_index.index.kinds import check_kind
@@ -35,7 +34,8 @@ from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.text import WeightedText
+from gem_index.text.chunking import Chunking
+from gem_index.text.tokens import WeightedText
 from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["import_documents", "read_export"]

@@ -15,7 +15,7 @@ from gem_index.collection.state.access import CollectionRows
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import sha256_of_file
+from gem_index.files.inputs import sha256_of_file
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted, quoted_path
 from gem_index.readers import FolderReader, QueryReader, documents_from

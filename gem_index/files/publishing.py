@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 
 __all__ = ["create_file", "publish_directory", "publish_file", "sync_directory", "sync_tree"]
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gem_index.chunking import Chunking
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.documents import Document, check_ids
 from gem_index.store.database import FORK_GATE
 from gem_index.store.records import StoredDocument
+from gem_index.text.chunking import Chunking
 
 __all__ = ["StoredDocuments"]
 

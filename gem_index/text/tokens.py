@@ -104,7 +104,7 @@ def token_spans(text: str, tokenizer: Tokenizer = "wordpunct") -> list[tuple[int
 
 
 def _locate_words(text: str, tokenizer: Tokenizer) -> list[tuple[str, int, int]]:
-    from gem_index.tokenizers import locate_words  # imports NLTK
+    from gem_index.text.tokenizers import locate_words  # imports NLTK
 
     return locate_words(text, tokenizer)
 

@@ -14,7 +14,7 @@ from gem_index.checks import check_whole_number
 from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
-from gem_index.sections import Section, blocks, common_path, holds_only_headings, sections_of
+from gem_index.text.sections import Section, blocks, common_path, holds_only_headings, sections_of
 
 __all__ = ["AUTO", "Chunking", "Piece"]
 
