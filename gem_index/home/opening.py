@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
@@ -26,7 +26,7 @@ from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.specification import VectorSpec, is_path
 
-__all__ = ["EncoderChoice", "NamedProvider", "find_provider", "open_provider"]
+__all__ = ["EncoderChoice", "NamedProvider", "ProviderOptions", "find_provider", "open_provider"]
 
 MODEL_FILE = ".safetensors"
 """The ending of a model file that :meth:`GemEncoder.save` wrote; any other text is the name of a model."""
@@ -234,6 +234,16 @@ class NamedProvider(GemProvider):
 
 def _reopen(settings: dict[str, Any]) -> NamedProvider:
     return EncoderChoice.from_dict(settings).open()
+
+
+class ProviderOptions(TypedDict, total=False):
+    """The keyword arguments of :func:`open_provider`, for adapters: ``**options: Unpack[ProviderOptions]``."""
+
+    model: str | Path | None
+    collection: str | None
+    config: ConfigLike | None
+    home: Home | str | Path | None
+    fingerprint: str | None
 
 
 def open_provider(

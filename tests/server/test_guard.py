@@ -113,7 +113,7 @@ class TestFailures:
         def fail(*_arguments, **_options):
             raise DiskError("writing /secret/place failed")
 
-        monkeypatch.setattr(Collection, "ingest", fail)
+        monkeypatch.setattr(Collection, "upsert", fail)
         monkeypatch.setattr(Collection, "refit", fail)
         told = "the disk failed or is full; the server's log says more"
         with TestClient(create_app(home)) as client:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from chromadb import Collection
 from chromadb.api import ClientAPI
 from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space
 from chromadb.utils.embedding_functions import register_embedding_function
 
-from gem_index import GemConfig, Home, open_provider
+from gem_index import open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError
-from gem_index.home import NamedProvider, find_provider
+from gem_index.home import NamedProvider, ProviderOptions, find_provider
 
 __all__ = ["GemEmbeddingFunction", "open_collection"]
 
@@ -50,24 +48,12 @@ class GemEmbeddingFunction(EmbeddingFunction[Documents]):
     def __init__(
         self,
         vectors: str | None = None,
-        *,
-        model: str | Path | None = None,
-        collection: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
-        home: Home | str | Path | None = None,
-        fingerprint: str | None = None,
+        **options: Unpack[ProviderOptions],
     ) -> None:
-        given: dict[str, Any] = {
-            "vectors": vectors,
-            "model": model,
-            "collection": collection,
-            "config": config,
-            "home": home,
-            "fingerprint": fingerprint,
-        }
+        given: dict[str, Any] = {"vectors": vectors, **options}
         self._settings = {name: value for name, value in given.items() if value is not None}
         self._provider: NamedProvider | None = None
-        if fingerprint is None:
+        if "fingerprint" not in self._settings:
             self._settings = self.provider.settings
 
     @property

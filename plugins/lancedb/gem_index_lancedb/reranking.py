@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 from lancedb.rerankers import Reranker
 
-from gem_index import GemConfig, Home, open_provider, rerank
+from gem_index import open_provider, rerank
+from gem_index.home import ProviderOptions
 
 __all__ = ["GemReranker"]
 
@@ -39,24 +38,13 @@ class GemReranker(Reranker):
         self,
         vectors: str | None = None,
         *,
-        model: str | Path | None = None,
-        collection: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
-        home: Home | str | Path | None = None,
-        fingerprint: str | None = None,
         column: str = "text",
         return_score: str = "relevance",
+        **options: Unpack[ProviderOptions],
     ) -> None:
         super().__init__(return_score)
         self.column = column
-        self.provider = open_provider(
-            vectors,
-            model=model,
-            collection=collection,
-            config=config,
-            home=home,
-            fingerprint=fingerprint,
-        )
+        self.provider = open_provider(vectors, **options)
 
     @property
     def settings(self) -> dict[str, Any]:

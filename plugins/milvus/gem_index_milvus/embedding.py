@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from pymilvus import MilvusClient
 
 from gem_index import open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.home import ProviderOptions
 from gem_index_milvus.table import read_schema
 
 __all__ = ["GemEmbeddingFunction"]
@@ -36,12 +37,16 @@ class GemEmbeddingFunction:
     [(256,)]
     """
 
-    def __init__(self, vectors: Any = None, **choice: Any) -> None:
+    def __init__(self, vectors: str | None = None, **choice: Unpack[ProviderOptions]) -> None:
         self._provider = open_provider(vectors, **choice)
 
     @classmethod
     def for_collection(
-        cls, client: MilvusClient, name: str, vectors: Any = None, **choice: Any
+        cls,
+        client: MilvusClient,
+        name: str,
+        vectors: str | None = None,
+        **choice: Unpack[ProviderOptions],
     ) -> Self:
         """Open the model whose vectors a pushed collection holds.
 

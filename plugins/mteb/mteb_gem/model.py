@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
-from gem_index import GemConfig, Home, open_provider, open_vectors
-from gem_index.home import NamedProvider
+from gem_index import open_provider, open_vectors
+from gem_index.home import NamedProvider, ProviderOptions
 from gem_index.vectors import VectorSource
 
 if TYPE_CHECKING:
@@ -70,21 +70,10 @@ class GemModel(AbsEncoder):
         self,
         vectors: str | None = None,
         *,
-        model: str | Path | None = None,
-        collection: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
-        home: Home | str | Path | None = None,
-        fingerprint: str | None = None,
         meta: Mapping[str, Any] | None = None,
+        **options: Unpack[ProviderOptions],
     ) -> None:
-        self.provider = open_provider(
-            vectors,
-            model=model,
-            collection=collection,
-            config=config,
-            home=home,
-            fingerprint=fingerprint,
-        )
+        self.provider = open_provider(vectors, **options)
         self.mteb_model_meta = ModelMeta(**(_meta_of(self.provider) | dict(meta or {})))
 
     def encode(

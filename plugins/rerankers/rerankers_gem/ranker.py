@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rerankers.documents import Document
 from rerankers.models.ranker import BaseRanker
 from rerankers.results import RankedResults, Result
 
-from gem_index import GemConfig, Home, open_provider, rerank
+from gem_index import open_provider, rerank
+from gem_index.home import ProviderOptions
 
 __all__ = ["GemRanker"]
 
@@ -45,22 +45,10 @@ class GemRanker(BaseRanker):
         self,
         vectors: str | None = None,
         verbose: int = 1,
-        *,
-        model: str | Path | None = None,
-        collection: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
-        home: Home | str | Path | None = None,
-        fingerprint: str | None = None,
+        **options: Unpack[ProviderOptions],
     ) -> None:
         self.verbose = verbose
-        self.provider = open_provider(
-            vectors,
-            model=model,
-            collection=collection,
-            config=config,
-            home=home,
-            fingerprint=fingerprint,
-        )
+        self.provider = open_provider(vectors, **options)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import torch
 from sentence_transformers.base.modules import InputModule
 
-from gem_index import GemConfig, Home, open_provider
+from gem_index import Home, open_provider
+from gem_index.home import ProviderOptions
 
 __all__ = ["GemModule"]
 
@@ -51,22 +52,10 @@ class GemModule(InputModule):
     def __init__(
         self,
         vectors: str | None = None,
-        *,
-        model: str | Path | None = None,
-        collection: str | None = None,
-        config: GemConfig | Mapping[str, Any] | str | None = None,
-        home: Home | str | Path | None = None,
-        fingerprint: str | None = None,
+        **options: Unpack[ProviderOptions],
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the base class has no annotations
-        self.provider = open_provider(
-            vectors,
-            model=model,
-            collection=collection,
-            config=config,
-            home=home,
-            fingerprint=fingerprint,
-        )
+        self.provider = open_provider(vectors, **options)
 
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
