@@ -28,6 +28,7 @@ from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
+from gem_index.npy import read_arrays
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_error
 
@@ -228,12 +229,12 @@ class _KeptSums:
 
 
 def _unpacked(content: bytes) -> _Sums:
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        statistics = [
-            CorpusStatistics.from_arrays({name: found[f"{name}{i}"] for name in ("counts", "sums")})
-            for i in range(int(found["encoders"]))
-        ]
-        report = json.loads(str(found["report"]))
+    found = read_arrays(io.BytesIO(content))
+    statistics = [
+        CorpusStatistics.from_arrays({name: found[f"{name}{i}"] for name in ("counts", "sums")})
+        for i in range(int(found["encoders"]))
+    ]
+    report = json.loads(str(found["report"]))
     report["problems"] = [tuple(each) for each in report["problems"]]
     return _Sums(statistics, PartReport(**report))
 

@@ -23,6 +23,7 @@ from gem_index.files import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.index.neighbours import nearest_neighbours
+from gem_index.npy import read_arrays
 from gem_index.progress import Progress
 from gem_index.quoting import quoted_error
 from gem_index.settings import load_settings
@@ -49,8 +50,8 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
     """Return the map that was made since the last refit, without documents that were deleted; None if there is none."""
     with access.reading() as rows:
         try:
-            with np.load(access.map_folder(rows.record) / "map.npz") as arrays:
-                seqs, places, topics = arrays["seqs"], arrays["places"], arrays["topics"]
+            arrays = read_arrays(access.map_folder(rows.record) / "map.npz")
+            seqs, places, topics = arrays["seqs"], arrays["places"], arrays["topics"]
             words = json.loads((access.map_folder(rows.record) / "topics.json").read_text("utf-8"))
         except FileNotFoundError:
             return None
