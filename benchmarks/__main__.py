@@ -114,7 +114,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
             "model2vec StaticModel.encode": lambda: peer.encode(texts),
             "gem-index encode, 1 thread": lambda: one.encode(texts),
             "gem-index from word ids, 2 threads": from_ids,
-            "gem-index fit, 2 threads": lambda: two.summarise(texts),
+            "gem-index fit, 2 threads": lambda: two.corpus_statistics(texts),
             plainly: lambda: naive_encode(two, few),
         },
         RUNS,
@@ -172,7 +172,7 @@ def merged_difference(vectors: MappedVectors, texts: list[str]) -> float:
     whole = GemEncoder(vectors).fit(texts)
     parts = GemEncoder(vectors)
     size = len(texts) // 100
-    statistics = [parts.summarise(texts[i : i + size]) for i in range(0, len(texts), size)]
+    statistics = [parts.corpus_statistics(texts[i : i + size]) for i in range(0, len(texts), size)]
     merged = statistics[0]
     for part in statistics[1:]:
         merged.merge(part)

@@ -53,7 +53,7 @@ def main() -> None:
         found: dict[float, list[float]] = {prior: [] for prior in PRIORS}
         for seed in range(options.samples):
             sample = np.random.default_rng(seed).choice(train, size=size, replace=False)
-            statistics = GemEncoder(vectors).summarise(sample)
+            statistics = GemEncoder(vectors).corpus_statistics(sample)
             for prior in PRIORS:
                 encoder = GemEncoder(vectors, GemConfig.sts(prior=prior)).fit_statistics(statistics)
                 found[prior].append(pearson(encoder))

@@ -1,6 +1,6 @@
-"""Large collections: kinds of index, modes of search, cost of ingest, and filters.
+"""Large collections: kinds of index, modes of search, cost of upserts, and filters.
 
-``python -m benchmarks.collections kinds|modes|large|ingest|filters SENTENCES.txt [N]``; the sentences come from
+``python -m benchmarks.collections kinds|modes|large|upsert|filters SENTENCES.txt [N]``; the sentences come from
 ``python -m benchmarks.sentences``. Collections are written to ``/tmp`` (``GEM_INDEX_BENCH``).
 :mod:`benchmarks.peers` compares the search with that of other libraries.
 """
@@ -162,7 +162,7 @@ def large(lines: list[str]) -> None:
     print(json.dumps({"recall@10": recall}), flush=True)
 
 
-def ingest(lines: list[str]) -> None:
+def upsert(lines: list[str]) -> None:
     """Time batches of 1,000 documents that are added to a growing collection."""
     from gem_index import Document, Home
 
@@ -174,7 +174,7 @@ def ingest(lines: list[str]) -> None:
     last, since = 0, started
     for begin in range(0, len(lines), 1_000):
         batch = lines[begin : begin + 1_000]
-        collection.ingest(Document(id=str(begin + i), text=t) for i, t in enumerate(batch))
+        collection.upsert(Document(id=str(begin + i), text=t) for i, t in enumerate(batch))
         size = begin + len(batch)
         if size in marks or size == len(lines):
             now = time.perf_counter()
@@ -234,7 +234,7 @@ def filters(lines: list[str]) -> None:
 def main() -> None:
     what, path = sys.argv[1], sys.argv[2]
     lines = read(path, int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000)
-    steps = {"kinds": kinds, "modes": modes, "large": large, "ingest": ingest, "filters": filters}
+    steps = {"kinds": kinds, "modes": modes, "large": large, "upsert": upsert, "filters": filters}
     steps[what](lines)
 
 

@@ -34,7 +34,7 @@ from gem_index import GemConfig, GemEncoder, Home, open_vectors
 from gem_index.distributed import PartitionOptions, build_shards, encode, fit
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.gem.vector_output import write_vectors
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 WORKS = ("fit", "encode")
 WARM = 20_000

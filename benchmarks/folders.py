@@ -27,7 +27,7 @@ from gem_index.collection.watching import watch
 from gem_index.converting import KINDS, kind_of
 from gem_index.converting.converters import convert
 from gem_index.errors import GemIndexError
-from gem_index.reading import FolderReader
+from gem_index.readers import FolderReader
 
 SMALL_TEXT = (
     "the parcel letter stamp counter opens closes at nine five weight price sent back to address customer receipt form "
@@ -308,7 +308,7 @@ def twice(folder: Path) -> None:
         )
         for checksum in (False, True):
             started = time.perf_counter()
-            report = collection.ingest(reader(checksum=checksum), prune=True)
+            report = collection.upsert(reader(checksum=checksum), prune=True)
             seconds = time.perf_counter() - started
             print(
                 f"add{' --checksum' * checksum}: {report.unchanged:,} unchanged in {seconds:.2f} s",

@@ -20,10 +20,10 @@ from gem_index import GemEncoder, open_vectors
 from gem_index.evaluate import retrieval
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest
-from gem_index.evaluate.suite import read_suite
+from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import fuse_ranks
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 
 F64 = npt.NDArray[np.float64]
 Features = dict[str, F64]

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from gem_index import Cutting
+from gem_index import Chunking
 from gem_index.converting.converters import convert
 from gem_index.errors import InputError
-from gem_index.reading import DocumentReader
-from gem_index.reading.cleaning import CLEANINGS, is_html
-from gem_index.reading.patterns import Patterns
+from gem_index.readers import DocumentReader
+from gem_index.readers.cleaning import CLEANINGS, is_html
+from gem_index.readers.patterns import Patterns
 from gem_index.store.where import compile_where
 
 __all__ = ["INPUTS", "measured", "slope_of"]
@@ -190,9 +190,9 @@ INPUTS: dict[str, Callable[[int, Path], Work]] = {
         for step in ("quotes", "signatures")
         for name, made in CLEANED.items()
     },
-    **{f"pieces, {name}": _text(Cutting("auto").pieces, made) for name, made in CUT.items()},
+    **{f"pieces, {name}": _text(Chunking("auto").pieces, made) for name, made in CUT.items()},
     **{
-        f"pieces that overlap, {name}": _text(Cutting(20, 10).pieces, made)
+        f"pieces that overlap, {name}": _text(Chunking(20, 10).pieces, made)
         for name, made in CUT.items()
     },
 }

@@ -21,11 +21,11 @@ from gem_index import GemEncoder, open_vectors
 from gem_index.arrays import F64
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest, read_beir
-from gem_index.evaluate.suite import read_suite
+from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import MATCH_WEIGHT
-from gem_index.index.lexical import counts_in_match, terms_of
-from gem_index.text import frequent_english
+from gem_index.index.terms import counts_in_match, terms_of
+from gem_index.text.tokens import frequent_english
 
 _K1, _B = 1.2, 0.75
 _LIST_SIZES = (8, 15, 60)

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gem_index import Cutting, Document, Home
+from gem_index import Chunking, Document, Home
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
-from gem_index.evaluate.suite import read_suite
+from gem_index.evaluate.suite_file import read_suite
 
 WAYS: dict[str, dict[str, Any]] = {
     "by meaning": {"mode": "dense"},
@@ -34,8 +34,8 @@ def main() -> None:
     for name, task in tasks:
         scores = {}
         with TemporaryDirectory() as folder:
-            found = Home(folder).create_collection("texts", cutting=Cutting(None))
-            found.ingest(Document(id=i, text=text) for i, text in task.documents.items())
+            found = Home(folder).create_collection("texts", chunking=Chunking(None))
+            found.upsert(Document(id=i, text=text) for i, text in task.documents.items())
             found.refit()
             for way, options in WAYS.items():
                 results = found.search_many(list(task.queries.values()), k=10, **options)

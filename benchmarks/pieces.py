@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from gem_index import Cutting, Document, GemEncoder, Home, open_vectors
+from gem_index import Chunking, Document, GemEncoder, Home, open_vectors
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
 
 CUTTINGS = (
-    Cutting(),
-    Cutting("auto"),
-    Cutting(50),
-    Cutting(100),
-    Cutting(100, 30),
-    Cutting(150),
-    Cutting(150, 40),
-    Cutting(200),
+    Chunking(),
+    Chunking("auto"),
+    Chunking(50),
+    Chunking(100),
+    Chunking(100, 30),
+    Chunking(150),
+    Chunking(150, 40),
+    Chunking(200),
 )
 MODES = ("dense", "lexical", "hybrid")
 
@@ -58,12 +58,12 @@ def joined(task: RetrievalTask, count: int) -> RetrievalTask:
     return RetrievalTask(f"{task.name}, {count} in one", documents, queries, relevance)
 
 
-def scores(task: RetrievalTask, cutting: Cutting) -> dict[str, float]:
+def scores(task: RetrievalTask, chunking: Chunking) -> dict[str, float]:
     """Return nDCG@10 of each mode, x 100."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(folder)
         home.build(
-            "c", [Document(id=i, text=t) for i, t in task.documents.items()], cutting=cutting
+            "c", [Document(id=i, text=t) for i, t in task.documents.items()], chunking=chunking
         )
         collection = home.collection("c")
         found = {}
@@ -79,12 +79,12 @@ def splitters() -> dict[str, Callable[[str], list[str]]]:
     """Return what cuts a text into pieces of about 150 words, by name."""
     import chonkie
 
-    cutting = Cutting(150)
+    chunking = Chunking(150)
     recursive = chonkie.RecursiveChunker(tokenizer="word", chunk_size=150)
     sentences = chonkie.SentenceChunker(tokenizer="word", chunk_size=150, chunk_overlap=0)
     return {
         "semantic-text-splitter": lambda text: [
-            text[piece.start : piece.end] for piece in cutting.pieces(text)
+            text[piece.start : piece.end] for piece in chunking.pieces(text)
         ],
         "chonkie, recursive": lambda text: [chunk.text for chunk in recursive(text)],
         "chonkie, sentences": lambda text: [chunk.text for chunk in sentences(text)],

@@ -183,7 +183,7 @@ def ours(folder: Path, *options: str) -> Iterator[str]:
 def txtai(folder: Path, texts: list[str]) -> Iterator[str]:
     from benchmarks.__main__ import model2vec_of
     from gem_index import open_vectors
-    from gem_index.text import tokenize
+    from gem_index.text.tokens import tokenize
 
     model = folder / "model2vec"
     words = sorted({word for text in texts for word in tokenize(text)})

@@ -12,13 +12,25 @@ from gem_index.errors import InputError
 from gem_index.forking import cached_property
 from gem_index.json_input import nesting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.text import WeightedText, check_text, check_texts
+from gem_index.text.tokens import WeightedText, check_text, check_texts
 
-__all__ = ["Document", "check_ids", "check_unicode", "content_hash", "document_id", "text_id"]
+__all__ = [
+    "EXPORT_FORMAT",
+    "Document",
+    "check_ids",
+    "check_unicode",
+    "content_hash",
+    "document_id",
+    "text_id",
+]
 
 _LONGEST_ID = 512
 _HASH = 32  # hexadecimal digits of a hash that are an id
 _DEEPEST = 90  # levels of metadata; below the limit for reading JSON, so that exported documents can be read again
+
+
+EXPORT_FORMAT = "gem-index collection"
+"""What the first line of an exported collection has as its ``format``."""
 
 
 @dataclass(frozen=True, kw_only=True)

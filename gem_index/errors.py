@@ -1,7 +1,8 @@
 """Every error that gem-index raises on purpose.
 
 They share one base class, so that a caller can catch all of them. Each message says in one line what was found, what was
-expected and what to do. ``exit_status`` is the exit status of the command line: 2 if the user's input is wrong, else 1.
+expected and what to do. What to do is an :class:`~gem_index.advice.Advice` where Python, the command line and
+the server differ in it. ``exit_status`` is the exit status of the command line: 2 if the user's input is wrong, else 1.
 
 ::
 
@@ -16,7 +17,7 @@ expected and what to do. ``exit_status`` is the exit status of the command line:
     │   ├── UnknownNameError       no collection, model or vectors of that name (suggests similar names)
     │   │   └── CollectionReplacedError  an open collection was dropped, and another made under its name
     │   ├── NameTakenError         the name is in use for something else
-    │   ├── DuplicateIdError       the same document id twice in one ingest
+    │   ├── DuplicateIdError       the same document id twice in one call
     │   ├── ExistingIdError        a document id is already stored and must not be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
@@ -43,6 +44,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gem_index.advice import Action, Advice, Message
 from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = [
@@ -80,9 +82,24 @@ __all__ = [
 
 
 class GemIndexError(Exception):
-    """Base of every error that gem-index raises on purpose."""
+    """Base of every error that gem-index raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+    advice : Advice, optional
+        What to do; it ends the message.
+    """
 
     exit_status = 1
+
+    def __init__(self, message: str, advice: Advice | None = None) -> None:
+        super().__init__(str(Message(message, advice)))
+        self.advice = advice
+
+    def told(self, words: Mapping[Action, str]) -> str:
+        """Return the message with its advice in some words, as :meth:`gem_index.advice.Advice.said` chooses them."""
+        return str(self) if self.advice is None else self.advice.retold(str(self), words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle message and fields, not the constructor's arguments: errors come back from worker processes."""
@@ -115,16 +132,23 @@ class RecordError(InputError):
         The file, as the user named it (``-`` for standard input).
     line : int
         The 1-based line or row.
-    problem : str
+    problem : str or Message
         What was found, what was expected, what to do.
     """
 
-    def __init__(self, source: str, line: int, problem: str) -> None:
+    def __init__(self, source: str, line: int, problem: str | Message) -> None:
         name = "standard input" if source == "-" else source
         super().__init__(f"{name} line {line}: {problem}")
         self.source = source
         self.line = line
-        self.problem = problem
+        self.problem = str(problem)
+        self.advice = problem.advice if isinstance(problem, Message) else None
+
+    def moved(self, source: str, line: int) -> RecordError:
+        """Return the same problem at another place."""
+        found = RecordError(source, line, self.problem)
+        found.advice = self.advice
+        return found
 
 
 class UnreadableFileError(InputError):
@@ -173,11 +197,11 @@ class UnknownNameError(InputError):
         The requested name.
     known : iterable of str
         The existing names, from which similar ones are suggested.
-    advice : str
+    advice : str or Advice
         What to do if no name is similar.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str | Advice) -> None:
         self.kind = kind
         self.name = name
         self.known = sorted(known)
@@ -190,6 +214,7 @@ class UnknownNameError(InputError):
         else:
             hint = f"there is none yet; {advice}"
         super().__init__(f"no {kind} is named {quoted(name)}: {hint}")
+        self.advice = advice if isinstance(advice, Advice) and not near else None
 
 
 class CollectionReplacedError(UnknownNameError):
@@ -207,7 +232,8 @@ class CollectionReplacedError(UnknownNameError):
         InputError.__init__(
             self,
             f"the collection {quoted(name)} was dropped after it was opened, and another one was made under its name; "
-            f"expected the one that was opened: open the new one, as by home.collection({quoted(name)})",
+            "expected the one that was opened",
+            Advice(Action.OPEN_AGAIN, {"collection": name}),
         )
 
 
@@ -216,11 +242,11 @@ class NameTakenError(InputError):
 
 
 class DuplicateIdError(InputError):
-    """The same document id came twice in one ingest."""
+    """The same document id came twice in one call."""
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
-            f"the id {quoted(document_id)} came twice in one ingest; expected each id once: "
+            f"the id {quoted(document_id)} came twice in one call; expected each id once: "
             "remove or rename one of the two documents"
         )
         self.document_id = document_id
@@ -248,19 +274,20 @@ class FingerprintMismatchError(InputError):
         The object that was made with the expected vectors or encoder.
     expected, found : str
         Fingerprints.
-    advice : str
+    advice : str or Advice
         What to do.
     kind : {"vectors", "encoder"}
         What the fingerprints identify.
     """
 
     def __init__(
-        self, what: str, expected: str, found: str, advice: str, *, kind: str = "vectors"
+        self, what: str, expected: str, found: str, advice: str | Advice, *, kind: str = "vectors"
     ) -> None:
         made = {"vectors": "vectors", "encoder": "the encoder"}[kind]
         super().__init__(
             f"{what} was made with {made} {expected[:12]}, found {quoted(found[:12])[1:-1]}; {advice}"
         )
+        self.advice = advice if isinstance(advice, Advice) else None
         self.expected = expected
         self.found = found
         self.kind = kind
@@ -370,7 +397,7 @@ class TargetUnavailableError(GemIndexError):
         self.reason = reason
         super().__init__(
             f"the target {target} cannot be reached: {reason}; expected a server that answers: "
-            "start it or wait for it, and run the command again, which resumes"
+            "start it or wait for it, and run it again, which resumes"
         )
 
 
@@ -439,17 +466,20 @@ class NotIndexedError(GemIndexError):
         How many it holds.
     cause : Exception
         What failed.
-    advice : str
-        The command that completes the index.
+    action : Action
+        What completes the index.
     """
 
-    def __init__(self, collection: str, documents: int, cause: BaseException, advice: str) -> None:
+    def __init__(
+        self, collection: str, documents: int, cause: BaseException, action: Action
+    ) -> None:
+        advice = Advice(action, {"collection": collection})
         interrupted = isinstance(cause, KeyboardInterrupt)
         reason = "interrupted" if interrupted else quoted_error(cause)
         first = "" if interrupted else "make room or fix the cause, then "
         super().__init__(
             f"{collection} holds its {documents} documents, all of them stored and searchable, but its index was not "
-            f"written: {reason}; {first}run: {advice}"
+            f"written: {reason}; {first}{advice}"
         )
         self.collection = collection
         self.documents = documents

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from gem_index import Document
-from gem_index.index.lexical import terms_of
-from gem_index.text import frequent_english
+from gem_index.index.terms import terms_of
+from gem_index.text.tokens import frequent_english
 
 TEXTS = [
     "how do I renew my residence visa",

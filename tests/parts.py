@@ -118,7 +118,7 @@ PARTS = {
             "unit/test_document_map.py",
             "unit/test_topics.py",
         ),
-        ("ir_measures", "matplotlib", "openTSNE", "sklearn", "threadpoolctl", "wordfreq"),
+        ("ir_measures", "matplotlib", "openTSNE", "sklearn", "wordfreq"),
     ),
     "faults": Part(
         "killed processes, full and broken disks, damage, processes that compete",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets import Neighbor, TargetDocument, TargetSchema
 
 ENTRY_POINTS = "[gem_index.targets]\nshared = shared_target:SharedTarget\nsingle = shared_target:SingleTarget\n"
 
@@ -43,7 +43,7 @@ class SharedTable:
         return self._connection.execute("SELECT count(*) FROM rows").fetchone()[0]
 
     def query(self, vector, k):
-        found = [Neighbour(each.id, float(each.vector @ vector)) for each in self.documents()]
+        found = [Neighbor(each.id, float(each.vector @ vector)) for each in self.documents()]
         return sorted(found, key=lambda hit: -hit.score)[:k]
 
     def documents(self):

@@ -32,7 +32,7 @@ def snapshot_of(home: Home, name: str) -> Path:
 _HOLD_LOCK = """
 import sys
 from gem_index import Home
-with Home(sys.argv[1])._workspace.write_lock():
+with Home(sys.argv[1]).workspace.write_lock():
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -1,4 +1,4 @@
-"""Commands on collections: build, add, refit, status, verify, drop."""
+"""Commands on collections: refit, status, drift, verify, compact, export, backup, drop, import."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError, InputError
-from gem_index_cli.cluster import ClusterOptions
+from gem_index.errors import InputError
 from gem_index_cli.context import home_of
-from gem_index_cli.encoder_options import ConfigOptions
-from gem_index_cli.input_options import InputOptions
-from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
     print_json,
     print_json_lines,
@@ -21,214 +17,13 @@ from gem_index_cli.output import (
     say,
 )
 from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
-from gem_index_cli.pieces import PieceOptions
 from gem_index_cli.progress import progress_bar
-from gem_index_cli.sources import (
-    FolderOptions,
-    QueryOptions,
-    Sources,
-    Whole,
-    naming_duplicates,
-    print_unread,
-    readers_of,
-    records_on_cluster,
-    skipped_in,
-)
 
 if TYPE_CHECKING:
-    from gem_index import Home, IngestReport
-    from gem_index.reading import DocumentReader
+    pass
+
 
 __all__ = ["register"]
-
-Prune = Annotated[
-    bool,
-    typer.Option(
-        "--prune", help="Delete documents that are no longer in the folder or the database."
-    ),
-]
-
-
-@takes(
-    options=InputOptions,
-    folders=FolderOptions,
-    queries=QueryOptions,
-    pieces=PieceOptions,
-    config=ConfigOptions,
-    cluster=ClusterOptions,
-)
-def build(
-    context: typer.Context,
-    collection: CollectionName,
-    inputs: Sources,
-    options: InputOptions,
-    folders: FolderOptions,
-    queries: QueryOptions,
-    pieces: PieceOptions,
-    config: ConfigOptions,
-    cluster: ClusterOptions,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
-            show_default=False,
-        ),
-    ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            help="auto (by size), flat, pq, rabitq, sq8, ivf, hnsw, or a FAISS factory string.",
-            show_default=False,
-        ),
-    ] = None,
-    whole: Whole = None,
-    prune: Prune = False,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            help="With --scheduler, a folder or the URL of one that workers write to and this machine reads; emptied at "
-            "the end. Default: in the home.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make a searchable collection of the texts in some files, with a model fitted on them.
-
-    A collection that exists takes the texts in by id and is fitted again.
-    """
-    home = home_of(context)
-    settings: dict[str, Any] = {
-        "vectors": vectors or config.vectors,
-        "config": config.config(),
-        "index": index,
-        "cutting": pieces.cutting(),
-    }
-    if cluster.scheduler is not None:
-        if prune:
-            raise ConfigError("found --prune with --scheduler; expected files of records alone")
-        reader = records_on_cluster(inputs, options, folders, queries, whole)
-        report, skipped = _build_shards(cluster, home, collection, reader, options, parts, settings)
-        _print_ingest(report, skipped, as_json)
-        _print_built(home, collection, as_json)
-        return
-    if parts is not None:
-        raise ConfigError("found --parts without --scheduler; expected both")
-    found = home.collection(collection) if collection in home else None
-    readers = readers_of(
-        inputs,
-        options,
-        folders,
-        queries,
-        whole=whole,
-        collection=found,
-        types="auto" if found is None else "text",
-    )
-    with progress_bar("store") as progress, naming_duplicates(readers):
-        report = home.build(
-            collection,
-            readers,
-            prune=prune,
-            progress=progress,
-            **settings,
-        )
-    options.log.end()
-    _print_ingest(report, skipped_in(readers), as_json)
-    print_unread(readers, as_json)
-    _print_built(home, collection, as_json)
-
-
-def _build_shards(
-    cluster: ClusterOptions,
-    home: Home,
-    collection: str,
-    reader: DocumentReader,
-    options: InputOptions,
-    parts: str | None,
-    settings: dict[str, Any],
-) -> tuple[IngestReport, int]:
-    """Build a collection on a cluster; return what it holds, and how many records were skipped."""
-    from gem_index.distributed import build_shards
-
-    with (
-        cluster.connected() as client,
-        progress_bar("fit") as progress,
-        reader.naming_duplicates(),
-    ):
-        found = build_shards(
-            client,
-            home,
-            collection,
-            reader,
-            parts=parts,
-            options=cluster.partitions(options),
-            progress=progress,
-            **settings,
-        )
-    cluster.tell(options, found.problems, found.skipped)
-    return found.ingest, found.skipped
-
-
-def _print_built(home: Home, collection: str, as_json: bool) -> None:
-    if not as_json:
-        status = home.collection(collection).status()
-        unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
-        say(
-            f"Model fitted on {status.fitted} {unit} with {status.vectors}.\n"
-            f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
-        )
-        say(f'Search it: gem-index search {collection} "your question"')
-
-
-@takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions, pieces=PieceOptions)
-def add(
-    context: typer.Context,
-    collection: CollectionName,
-    inputs: Sources,
-    options: InputOptions,
-    folders: FolderOptions,
-    queries: QueryOptions,
-    pieces: PieceOptions,
-    whole: Whole = None,
-    prune: Prune = False,
-    as_json: AsJson = False,
-) -> None:
-    """Add texts to a collection, or replace those whose id exists; the model is not changed.
-
-    Fields and folders are read as they were for build unless options say otherwise. Of a folder only files are read that are
-    new or have changed.
-    """
-    found = home_of(context).collection(collection)
-    pieces.check(found)
-    readers = readers_of(inputs, options, folders, queries, whole=whole, collection=found)
-    with progress_bar("store") as progress, naming_duplicates(readers):
-        report = found.ingest(readers, prune=prune, progress=progress)
-    options.log.end()
-    _print_ingest(report, skipped_in(readers), as_json)
-    print_unread(readers, as_json)
-
-
-def _print_ingest(report: IngestReport, skipped: int, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "collection": report.collection,
-                "added": report.added,
-                "updated": report.updated,
-                "unchanged": report.unchanged,
-                "deleted": report.deleted,
-                "pieces": report.pieces,
-                "skipped": skipped,
-                "documents": report.documents,
-                "fingerprint": report.fingerprint,
-                "seconds": round(report.seconds, 3),
-            }
-        )
-        return
-    say(
-        f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
-    )
 
 
 def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
@@ -419,13 +214,15 @@ def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = 
         f"{found.since_fit} of {found.documents} documents came after the fit. A refit would change a cosine by "
         f"{found.score_change:.3f} on average."
     )
-    say(f"Refit it: gem-index refit {collection}" if found.refit else "No refit is needed.")
+    say(
+        f"Refit it: gem-index refit {collection}"
+        if found.refit_recommended
+        else "No refit is needed."
+    )
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (build, add, refit, status, drift, verify):
-        app.command()(command)
-    for command in (compact, export, backup, drop):
+    for command in (refit, status, drift, verify, compact, export, backup, drop):
         app.command()(command)
     app.command("import")(restore)

@@ -16,7 +16,7 @@ from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gem_index import Topics
+    from gem_index.results import Topics
 
 __all__ = ["register"]
 

@@ -41,7 +41,7 @@ _NEXT = (
 
 def demo(context: typer.Context, as_json: AsJson = False) -> None:
     """Build a collection of packaged questions, search it, re-rank, and explain: no network, under a minute."""
-    from gem_index.reading import DocumentReader
+    from gem_index.readers import DocumentReader
 
     started = time.monotonic()
     home = home_of(context)

@@ -1,4 +1,4 @@
-"""Commands on the documents of a collection: show, list, count, delete, neighbours."""
+"""Commands on the documents of a collection: show, list, count, delete, similar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.errors import ConfigError, FilterError, InputError
+from gem_index.checks import check_whole_number
+from gem_index.errors import FilterError, InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.output import (
     print_document,
@@ -77,8 +78,8 @@ def list_documents(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """List documents, all or those that a filter accepts."""
-    if limit is not None and limit < 1:
-        raise ConfigError(f"--limit is {limit}; expected a whole number of at least 1")
+    if limit is not None:
+        check_whole_number(limit, "--limit", 1)
     limit = None if limit is None else min(limit, sys.maxsize)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
@@ -138,7 +139,7 @@ def delete(
         raise typer.Exit(1)
 
 
-def neighbours(
+def similar(
     context: typer.Context,
     collection: CollectionName,
     identifier: Id,
@@ -148,7 +149,7 @@ def neighbours(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find the documents nearest in meaning to one of the collection."""
-    found = home_of(context).collection(collection).neighbours(identifier, k, parsed_filter(where))
+    found = home_of(context).collection(collection).similar(identifier, k, parsed_filter(where))
     if not (as_json or as_json_lines):
         print_results(found)
         return
@@ -171,6 +172,7 @@ def register(app: typer.Typer) -> None:
         ("list", list_documents),
         ("count", count),
         ("delete", delete),
-        ("neighbours", neighbours),
+        ("similar", similar),
     ):
         app.command(name)(command)
+    app.command("neighbours", hidden=True)(similar)  # its name before

@@ -13,9 +13,10 @@ from gem_index.errors import ConfigError
 from gem_index_cli.context import home_of
 
 if TYPE_CHECKING:
-    from gem_index import EncoderChoice, GemConfig, GemEncoder
+    from gem_index import GemConfig, GemEncoder
     from gem_index.gem.combined import Encoder
     from gem_index.gem.specification import EncoderSpec
+    from gem_index.home import EncoderChoice
 
 __all__ = ["ConfigOptions", "EncoderOptions"]
 
@@ -163,7 +164,7 @@ class EncoderOptions:
         ConfigError
             If more than one was named, or a fitted model is given another configuration.
         """
-        from gem_index import EncoderChoice
+        from gem_index.home import EncoderChoice
 
         fitted = self.model or self.collection
         return EncoderChoice(

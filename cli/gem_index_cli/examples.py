@@ -50,7 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index count faq",
         'gem-index count faq --where \'{"topic": {"$exists": false}}\'',
     ),
-    "neighbours": ("gem-index neighbours faq visa -k 5",),
+    "similar": ("gem-index similar faq visa -k 5",),
     "duplicates": (
         "gem-index duplicates faq",
         "gem-index duplicates faq --threshold 0.9 --jsonl",
@@ -119,7 +119,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vectors catalogue": ("gem-index vectors catalogue",),
     "vectors show": ("gem-index vectors show mine --coverage questions.jsonl",),
     "vectors remove": ("gem-index vectors remove mine",),
-    "vectors neighbours": ("gem-index vectors neighbours river --vectors mine",),
+    "vectors neighbors": ("gem-index vectors neighbors river --vectors mine",),
     "vectors analogy": ("gem-index vectors analogy man king woman --vectors mine",),
     "vectors fit-vocabulary": (
         "gem-index vectors fit-vocabulary small questions.jsonl --vectors mine --frequent 20000",
@@ -129,11 +129,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "eval cqa": ("gem-index eval cqa SemEval2016-Task3-CQA-QL-dev.xml",),
     "eval retrieval": ("gem-index eval retrieval scifact/",),
     "eval suite": ("gem-index eval suite dev-sets.toml --plot gains.png",),
-    "eval transfer": ("gem-index eval transfer SentEval/data/downstream --tasks MR,CR",),
-    "eval ablation": ("gem-index eval ablation sts-dev.csv --markdown",),
-    "eval sensitivity": ("gem-index eval sensitivity sts-dev.csv --plot sensitivity.png",),
-    "eval examples": ("gem-index eval examples",),
-    "eval speed": ("gem-index eval speed sts-test.csv",),
     "eval tune": ("gem-index eval tune sts-dev.csv -o best.json",),
     "db current": ("gem-index db current",),
     "db upgrade": ("gem-index db upgrade",),
@@ -142,10 +137,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def add_examples(app: typer.Typer) -> None:
-    """Let the help of every command end with its examples."""
+    """Let the help of every command end with its examples; a command of a plugin has them already."""
     for path, command in _commands(app):
-        # a blank line between them: the help joins lines that follow one another
-        command.epilog = "\n\n".join(("Examples:", *EXAMPLES.get(path, ())))
+        if path in EXAMPLES:
+            # a blank line between them: the help joins lines that follow one another
+            command.epilog = "\n\n".join(("Examples:", *EXAMPLES[path]))
 
 
 def _commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, typer.models.CommandInfo]]:

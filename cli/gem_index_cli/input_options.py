@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gem_index.checks import check_choice
 from gem_index.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from gem_index.reading import DocumentReader
+    from gem_index.readers import DocumentReader
     from gem_index_cli.problems import ReadingLog
 
 __all__ = ["InputOptions"]
@@ -97,8 +98,7 @@ class InputOptions:
         ConfigError
             If the option is neither stop nor skip, or there is a report and nothing is skipped.
         """
-        if self.on_error not in ("stop", "skip"):
-            raise ConfigError(f"--on-error is {self.on_error!r}; expected stop or skip")
+        check_choice(self.on_error, "--on-error", ("stop", "skip"))
         if self.on_error == "skip":
             return self.log.skip
         if self.report is not None:
@@ -123,7 +123,7 @@ class InputOptions:
         ConfigError
             If an option is none of its values.
         """
-        from gem_index.reading import DocumentReader
+        from gem_index.readers import DocumentReader
         from gem_index.settings import load_settings
 
         self.check_report(names)
@@ -259,7 +259,7 @@ def _cleaning(given: str | None) -> list[str] | None:
 def _is_read_of(report: Path, name: str) -> bool:
     """Tell whether a report is an input, by whatever name, or a document in it."""
     from gem_index.converting import kind_of
-    from gem_index.files import split_member, user_path
+    from gem_index.files.inputs import split_member, user_path
 
     if name == "-":
         return False

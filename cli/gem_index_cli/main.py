@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from gem_index.errors import FingerprintMismatchError, GemIndexError, HomeNotWritableError
+from gem_index.errors import GemIndexError
 from gem_index.quoting import quoted_error, quoted_path
+from gem_index_cli.advice import message_of
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
 from gem_index_cli.start import INTERRUPTED
@@ -24,11 +25,6 @@ from gem_index_cli.tree import MODULES, modules_for
 __all__ = ["main", "make_app", "run"]
 
 _LONGEST_LINE = 2000
-_HINTS: dict[type[GemIndexError], str] = {
-    HomeNotWritableError: " or --home",
-    FingerprintMismatchError: " (--vectors names them, gem-index status shows a collection's)",
-}
-"""Text that the command line adds to errors of the library, which name no options."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -106,8 +102,7 @@ def run(arguments: list[str]) -> int:
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
-        hint = next((hint for kind, hint in _HINTS.items() if isinstance(error, kind)), "")
-        return _fail(f"{error}{hint}", error.exit_status)
+        return _fail(message_of(error), error.exit_status)
     except typer.TyperException as error:
         if not error.format_message():
             return 2  # no command: the help has been shown instead
@@ -120,7 +115,8 @@ def run(arguments: list[str]) -> int:
         return 1
     except (KeyboardInterrupt, typer.Abort) as error:
         cause = error.__cause__ or error.__context__ or error
-        notes = getattr(cause, "__notes__", [])
+        told = [message_of(each) for each in cause.args if isinstance(each, GemIndexError)]
+        notes = [*told, *getattr(cause, "__notes__", [])]
         status = INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1  # a question declined
         return _fail("; ".join(["interrupted", *notes]), status)
     except MemoryError:

@@ -31,7 +31,7 @@ from gem_index_cli.progress import progress_bar
 if TYPE_CHECKING:
     from distributed import Client
     from gem_index.gem.combined import Encoder
-    from gem_index.reading import DocumentReader
+    from gem_index.readers import DocumentReader
 
 __all__ = ["register"]
 
@@ -136,7 +136,7 @@ def encode(
 ) -> None:
     """Write the vectors of the texts in some files, one row per text, in order."""
     from gem_index.gem.vector_output import write_vectors
-    from gem_index.reading import readable_twice
+    from gem_index.readers.rereading import readable_twice
 
     if fit and (encoder.model or encoder.collection):
         raise ConfigError("found --fit beside a fitted model; expected --vectors with --fit")

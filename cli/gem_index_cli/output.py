@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from gem_index import Document, Explanation, MatchedWord, MatchExplanation
+    from gem_index import Document
     from gem_index.evaluate.tables import Evaluation
     from gem_index.gem.combined import CombinedExplanation
+    from gem_index.results import Explanation, MatchedWord, MatchExplanation
 
 __all__ = [
     "json_line",

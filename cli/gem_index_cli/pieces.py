@@ -11,7 +11,7 @@ from gem_index.errors import ConfigError
 
 if TYPE_CHECKING:
     from gem_index import Collection
-    from gem_index.cutting import Cutting
+    from gem_index.text.chunking import Chunking
 
 __all__ = ["PieceOptions"]
 
@@ -36,7 +36,7 @@ class PieceOptions:
         typer.Option("--headings", help="Embed a piece together with the headings above it."),
     ] = False
 
-    def cutting(self) -> Cutting | None:
+    def chunking(self) -> Chunking | None:
         """Return what was asked for, None if nothing was.
 
         Raises
@@ -44,7 +44,7 @@ class PieceOptions:
         ConfigError
             If a value is out of range.
         """
-        from gem_index.cutting import Cutting
+        from gem_index.text.chunking import Chunking
 
         if self.chunk is None and self.overlap is None and not self.headings:
             return None
@@ -53,7 +53,7 @@ class PieceOptions:
         chunk: int | str | None = None if self.chunk == "none" else self.chunk
         if self.chunk.isdecimal():
             chunk = int(self.chunk)
-        return Cutting(chunk, self.overlap or 0, self.headings)
+        return Chunking(chunk, self.overlap or 0, self.headings)
 
     def check(self, collection: Collection) -> None:
         """Check that an existing collection is cut as asked.
@@ -63,6 +63,6 @@ class PieceOptions:
         ConfigError
             If it is cut in another way.
         """
-        from gem_index.collection.write.building import check_cutting
+        from gem_index.collection.write.choice import check_chunking
 
-        check_cutting(collection.name, collection.cutting, self.cutting())
+        check_chunking(collection.name, collection.chunking, self.chunking())

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from gem_index.advice import Message
 from gem_index.errors import InputError
 from gem_index.quoting import quoted_error, quoted_path
+from gem_index_cli.advice import COMMANDS, message_of, problem_of
 
 __all__ = ["ReadingLog"]
 
@@ -52,7 +54,7 @@ class ReadingLog:
         """Show or count a bad record or file; one that was read before is not told again."""
         if self._ended:
             return
-        told = getattr(problem, "problem", str(problem))
+        told = problem_of(problem)
         if self._file is not None:
             row = {
                 "source": getattr(problem, "source", None),
@@ -66,13 +68,13 @@ class ReadingLog:
         self._kinds[kind] += 1
         self._examples.setdefault(kind, told)
         if self._kinds[kind] <= _SHOWN:
-            _say(f"Skipped: {problem}")
+            _say(f"Skipped: {message_of(problem)}")
 
-    def note(self, notes: Sequence[str]) -> None:
+    def note(self, notes: Sequence[Message]) -> None:
         """Show what reading some files of records found."""
         if not self._ended:
             for note in notes:
-                _say(f"Note: {note}")
+                _say(f"Note: {note.told(COMMANDS)}")
 
     def end(self) -> None:
         """Say how many bad records were not shown, after all inputs were read; a second reading says nothing."""

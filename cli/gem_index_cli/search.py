@@ -21,8 +21,9 @@ from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gem_index import Collection, SearchResult, SearchResults
-    from gem_index.reading.questions import Question
+    from gem_index import Collection
+    from gem_index.readers.questions import Question
+    from gem_index.results import SearchResult, SearchResults
 
 __all__ = ["register"]
 
@@ -174,8 +175,8 @@ def _search_file(
     collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
 ) -> None:
     """Search for each query of a file, and print or write a line of JSON for each, or the results as text."""
-    from gem_index.files import publish_file
-    from gem_index.reading.questions import read_questions
+    from gem_index.files.publishing import publish_file
+    from gem_index.readers.questions import read_questions
 
     if output is not None:
         check_target(output, "results.jsonl", ".jsonl")

@@ -17,7 +17,8 @@ from gem_index_cli.output import say, visible
 
 if TYPE_CHECKING:
     from gem_index import Collection
-    from gem_index.reading import DocumentReader, FolderReader, Inputs, QueryReader
+    from gem_index.readers import DocumentReader, FolderReader, QueryReader
+    from gem_index.readers.inputs import Inputs
 
 __all__ = [
     "FolderOptions",
@@ -86,7 +87,7 @@ class FolderOptions:
         collection: Collection | None,
     ) -> FolderReader:
         """Return the reader of a folder; it is said if the collection was filled from it with other options."""
-        from gem_index.reading import FolderReader
+        from gem_index.readers import FolderReader
 
         reader = FolderReader(
             name,
@@ -123,7 +124,7 @@ class QueryOptions:
 
     def reader(self, name: str, options: InputOptions) -> QueryReader:
         """Return the reader of a database."""
-        from gem_index.reading import QueryReader
+        from gem_index.readers import QueryReader
 
         return QueryReader(
             name,
@@ -167,7 +168,7 @@ def readers_of(
     InputError
         If an input has no name.
     """
-    from gem_index.reading import Inputs
+    from gem_index.readers.inputs import Inputs
 
     if "" in names:
         raise InputError("found an input without a name; expected a file, a folder or sql:URL")
@@ -234,7 +235,7 @@ def _flag(option: str, value: object) -> str:
 def _is_read_as_folder(name: str, whole: bool | None, collection: Collection | None) -> bool:
     """Tell whether an input is a folder, or one file that is read as those of a folder are."""
     from gem_index.converting import kind_of
-    from gem_index.files import user_path
+    from gem_index.files.inputs import user_path
 
     path = user_path(name)
     if name != "-" and os.path.isdir(path):  # noqa: PTH112 - False for a name that no file can have

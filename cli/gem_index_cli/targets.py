@@ -26,7 +26,7 @@ from gem_index_cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import PushReport
+    from gem_index.results import PushReport
 
 __all__ = ["register"]
 
@@ -155,7 +155,7 @@ def embed(
                 found,
                 reader,
                 to,
-                cutting=pieces.cutting(),
+                chunking=pieces.chunking(),
                 push=asked,
                 options=cluster.partitions(options),
                 progress=progress,
@@ -166,7 +166,7 @@ def embed(
     readers = readers_of(inputs, options, folders, queries, whole=whole)
     found = encoder.encoder(context, config)
     with progress_bar("embed") as progress:
-        report = embed_into(to, found, readers, asked, progress, cutting=pieces.cutting())
+        report = embed_into(to, found, readers, asked, progress, chunking=pieces.chunking())
     options.log.end()
     _print(report, as_json)
 

@@ -11,9 +11,8 @@ __all__ = ["MODULES", "modules_for"]
 
 MODULES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
+    "building": ("build", "add"),
     "collections": (
-        "build",
-        "add",
         "refit",
         "status",
         "drift",
@@ -25,7 +24,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "import",
     ),
     "search": ("search",),
-    "documents": ("show", "list", "count", "delete", "neighbours"),
+    "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
     "corpus": ("duplicates", "topics"),
     "vectors": ("vectors",),
     "models": ("fit", "encode", "explain", "similarity", "rerank", "models"),

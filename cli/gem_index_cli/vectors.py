@@ -336,7 +336,8 @@ def remove(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def neighbours(
+@app.command("neighbours", hidden=True)  # its spelling before
+def neighbors(
     context: typer.Context,
     word: Annotated[str, typer.Argument(help="A word.")],
     vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",
@@ -345,7 +346,7 @@ def neighbours(
 ) -> None:
     """Show the words with the nearest vectors: a quick check that vectors are sane."""
     from gem_index import open_vectors
-    from gem_index.vectors.neighbours import nearest_words
+    from gem_index.vectors.neighbors import nearest_words
 
     source = open_vectors(vectors, home_of(context) if context.obj.home else None)
     _print_words(nearest_words(source, word, k), as_json)
@@ -363,7 +364,7 @@ def analogy(
 ) -> None:
     """Show the words that are to C as B is to A."""
     from gem_index import open_vectors
-    from gem_index.vectors.neighbours import solve_analogy
+    from gem_index.vectors.neighbors import solve_analogy
 
     source = open_vectors(vectors, home_of(context) if context.obj.home else None)
     _print_words(solve_analogy(source, a, b, c, k), as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gem_index.errors import ConfigError, GemIndexError, InputError
+from gem_index_cli.advice import message_of
 from gem_index_cli.context import home_of
 from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json_lines, say
@@ -16,7 +17,7 @@ from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.sources import FolderOptions
 
 if TYPE_CHECKING:
-    from gem_index import IngestReport
+    from gem_index.results import UpsertReport
 
 __all__ = ["register"]
 
@@ -51,14 +52,14 @@ def watch(
     def problem(error: InputError) -> None:
         if str(error) not in said:  # once, not after every change of another file
             said.add(str(error))
-            typer.echo(f"Skipped: {error}", err=True)
+            typer.echo(f"Skipped: {message_of(error)}", err=True)
 
     def failed(error: GemIndexError) -> None:
         if str(error) not in said:
             said.add(str(error))
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {message_of(error)}", err=True)
 
-    def changed(report: IngestReport) -> None:
+    def changed(report: UpsertReport) -> None:
         if as_json:
             print_json_lines([asdict(report)])
         else:

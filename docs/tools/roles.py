@@ -7,7 +7,7 @@ from typing import Any
 
 import griffe
 
-import gem_index
+from gem_index.public import public_names
 
 _ROLE = re.compile(r":(?:class|func|meth|attr|data|mod|exc):`~?([\w.]+)`")
 _LITERAL_BLOCK = re.compile(r"^::$|(:):$", re.MULTILINE)
@@ -35,10 +35,12 @@ class Roles(griffe.Extension):
 
 def _target(name: str, owner: str) -> str:
     """Return the address of a public name, or nothing."""
+    addresses = {address.rpartition(".")[2]: address for address in public_names()}
     for length in (1, 2):
         parts = name.split(".")[-length:]
-        if parts[0] in gem_index.__all__:
-            return ".".join(["gem_index", *parts])
-    if "." not in name and owner in gem_index.__all__:
-        return f"gem_index.{owner}.{name}" if hasattr(getattr(gem_index, owner), name) else ""
+        if parts[0] in addresses:
+            return ".".join([addresses[parts[0]], *parts[1:]])
+    if "." not in name and owner in addresses:
+        found = public_names()[addresses[owner]]
+        return f"{addresses[owner]}.{name}" if hasattr(found, name) else ""
     return ""

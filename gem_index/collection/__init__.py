@@ -1,5 +1,6 @@
 """Collections: documents in the database, vectors in snapshots, and the use cases over both."""
 
 from gem_index.collection.collection import Collection
+from gem_index.collection.request import SearchOptions
 
-__all__ = ["Collection"]
+__all__ = ["Collection", "SearchOptions"]

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from gem_index.collection.corpus.drift import Drift, drift_of
-from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColours, Topics
+from gem_index.collection.corpus.questions import CorpusQuestions
+from gem_index.collection.request import Query, SearchOptions, SearchRequest
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
-    IngestReport,
     Problem,
     PushReport,
     SearchResults,
+    UpsertReport,
 )
-from gem_index.collection.search.answer import answer, answer_all, answer_reranked, neighbours_of
-from gem_index.collection.search.modes import Query, SearchRequest
-from gem_index.collection.search.near import NEAR
+from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.status import status_of
-from gem_index.collection.write.shard_plan import MakeShards
-from gem_index.cutting import Cutting
-from gem_index.documents import Document, check_ids
+from gem_index.collection.state.documents import StoredDocuments
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
-from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_error
-from gem_index.store.database import FORK_GATE
 from gem_index.store.names import CollectionRepository
-from gem_index.store.records import StoredDocument
 from gem_index.store.upsert import OnExisting
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
 
 __all__ = ["Collection", "Documents"]
 
-_READ_AT_ONCE = 2000
 
 Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
-"""What :func:`gem_index.reading.documents_from` takes."""
+"""What :func:`gem_index.readers.documents_from` takes."""
 
 
-class Collection:
+class Collection(StoredDocuments, CorpusQuestions):
     """A named set of documents, embedded by one model; made by :class:`~gem_index.home.Home`.
 
     Any number of threads and processes may search; one at a time writes. A search sees every document that was
@@ -57,27 +47,17 @@ class Collection:
     Parameters
     ----------
     access : CollectionAccess
+        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
-
-    def __init__(self, access: CollectionAccess) -> None:
-        self._access = access
 
     @property
     def name(self) -> str:
         """Its name in the home."""
-        return self._access.name
+        return self.access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the home; unpickling opens the collection again."""
-        return _reopen, (self._access.workspace, self.name)
-
-    def __len__(self) -> int:
-        """Return how many documents there are."""
-        return self.count()
-
-    def __bool__(self) -> bool:
-        """Return True, also without documents."""
-        return True
+        return _reopen, (self.access.workspace, self.name)
 
     def __repr__(self) -> str:
         """Return the name, how many documents, and the word vectors."""
@@ -89,7 +69,7 @@ class Collection:
 
     # ----------------------------------------------------------------- writing
 
-    def ingest(
+    def upsert(
         self,
         documents: Documents,
         *,
@@ -99,7 +79,7 @@ class Collection:
         on_existing: OnExisting = "replace",
         prune: bool = False,
         progress: ProgressOption = None,
-    ) -> IngestReport:
+    ) -> UpsertReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
         One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
@@ -109,9 +89,9 @@ class Collection:
         ----------
         documents : iterable
             Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
-            :func:`gem_index.reading.documents_from`. Of a
-            :class:`~gem_index.reading.FolderReader` only new or changed files are read, of a
-            :class:`~gem_index.reading.QueryReader` with ``since`` only such rows.
+            :func:`gem_index.readers.documents_from`. Of a
+            :class:`~gem_index.readers.FolderReader` only new or changed files are read, of a
+            :class:`~gem_index.readers.QueryReader` with ``since`` only such rows.
         id : str, optional
             The field or column of the id; by default that of :attr:`reading`, else ``id``, and a hash of the text where
             there is none.
@@ -140,22 +120,21 @@ class Collection:
         HomeBusyError
             If another process keeps writing for too long.
         """
-        kept = self.reading
-        from gem_index.collection.write.intake import parts_of
+        from gem_index.collection.write.intake import Intake
         from gem_index.collection.write.writing import shorten_tail, upsert
 
-        parts = parts_of(
+        kept = self.reading
+        intake = Intake.of(
             documents,
             id=id or kept.get("id_field"),
             text=text or kept.get("text_fields"),
             metadata=metadata,
+            on_existing=on_existing,
+            prune=prune,
         )
-        lock = self._access.workspace.write_lock()
-        with lock, reporting(progress, "store") as show:
-            total = len(documents) if isinstance(documents, Sized) else None
-            watched = partial(counted, stage="store", progress=show, total=total)
-            report = upsert(self._access, parts, on_existing, prune=prune, watched=watched)
-            shorten_tail(self._access, show)
+        with self.access.workspace.write_lock(), reporting(progress, "store") as show:
+            report = upsert(self.access, intake, show)
+            shorten_tail(self.access, show)
         return report
 
     def delete(
@@ -181,42 +160,7 @@ class Collection:
         """
         from gem_index.collection.write.writing import delete
 
-        return delete(self._access, ids, where)
-
-    def adopt(
-        self,
-        encoder: Encoder,
-        documents: Iterable[Document],
-        make_shards: MakeShards,
-        reading: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> IngestReport:
-        """Fill an empty collection with documents that were encoded and indexed elsewhere: on a cluster.
-
-        Parameters
-        ----------
-        encoder : GemEncoder or CombinedEncoder
-            That of the collection, fitted on these documents.
-        documents : iterable of Document
-            Stored in one transaction.
-        make_shards : callable
-            Takes a :class:`~gem_index.ShardPlan` and returns the folders of shards, which are index snapshots of consecutive
-            documents. Called in a thread of its own while the documents are written; they are stored when it has returned.
-        reading : mapping, optional
-            How files are read that are added later: arguments of a DocumentReader.
-        progress : bool or callable, optional
-
-        Raises
-        ------
-        InputError
-            If the collection holds documents.
-        ConfigError
-            If the encoder is not a fit of the collection's.
-        """
-        from gem_index.collection.write.adopting import adopt
-
-        with reporting(progress, "store") as show:
-            return adopt(self._access, encoder, documents, make_shards, reading, show)
+        return delete(self.access, ids, where)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
@@ -232,14 +176,14 @@ class Collection:
         from gem_index.collection.write.writing import refit
 
         with reporting(progress, "fit") as show:
-            refit(self._access, show)
+            refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
         from gem_index.collection.write.writing import compact
 
         with reporting(progress, "encode") as show:
-            compact(self._access, show)
+            compact(self.access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:
         """Write the collection to a file, with vectors and model; see :mod:`gem_index.collection.write.exports`.
@@ -251,8 +195,8 @@ class Collection:
         """
         from gem_index.collection.write.exports import write_export
 
-        with self._access.reading() as rows, reporting(progress, "export") as show:
-            encoder = self._access.encoder(rows)
+        with self.access.reading() as rows, reporting(progress, "export") as show:
+            encoder = self.access.encoder(rows)
             return write_export(user_path(path), rows, encoder, show)
 
     def push(
@@ -286,7 +230,7 @@ class Collection:
         drop_unsupported : bool
             Leave out metadata that the database cannot store, instead of an error.
         progress : bool or callable, optional
-            As for :meth:`ingest`.
+            As for :meth:`upsert`.
 
         Raises
         ------
@@ -309,64 +253,14 @@ class Collection:
             drop_unsupported=drop_unsupported,
         )
         with reporting(progress, "push") as show:
-            return push(self._access, url, options, show)
-
-    def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
-        """Measure how far the texts have moved from those that the model was fitted on.
-
-        The model is compared with one fitted on all present texts, which is what a refit would give: a fit on a sample
-        would differ by its size alone. It takes as long as the fit, not as a refit, which encodes and indexes as well.
-
-        Parameters
-        ----------
-        sample : int
-            Upper bound on the documents whose pairwise cosines are compared, taken at even intervals.
-        progress : callable, optional
-            Called with stage, done and total.
-
-        Raises
-        ------
-        InputError
-            If there are no documents.
-        """
-        return drift_of(self._access, sample, progress)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
-        with self._access.reading() as rows:
-            found: dict[str, Any] = json.loads(rows.record.reading)
-        return found
-
-    @property
-    def cutting(self) -> Cutting:
-        """How long texts are cut into pieces."""
-        with self._access.reading() as rows:
-            return rows.record.cuts
-
-    @property
-    def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
-        with self._access.reading() as rows:
-            return {source.location: source.options for source in rows.sources.all()}
-
-    # ----------------------------------------------------------------- reading
+            return push(self.access, url, options, show)
 
     def search(
         self,
         query: Query,
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> SearchResults:
         """Return the k best documents for a query.
 
@@ -376,42 +270,17 @@ class Collection:
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
             At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
-        mode : str, optional
-            ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``, the default for a
-            text: by both. A vector is searched ``dense``.
-        min_score : float, optional
-            Only documents with at least this score, on the scale of the mode; see :class:`SearchResult`.
-        fusion : str
-            How ``hybrid`` combines the two: ``weighted``, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
-            their ranks; see :mod:`gem_index.index.fusion`.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
-
-        fingerprint : str, optional
-            The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
-            even if their lengths are equal.
-        rerank : bool
-            Order the best hits of the mode, 100 at least, by meaning, words and best passage together: the score is
-            (c + 2.25 match) / 3.25, where c is 0.7 of the text's cosine and 0.3 of that of its best passage of 20 words,
-            which is the hit's ``passage``. ``min_score`` is held against the mode's own score.
-        why : bool
-            Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
-        collapse : bool or float
-            Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
-            still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
-            orders what is left.
-        pieces : bool
-            Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
-            with its best piece, if the collection's texts are cut.
-        exact : bool
-            Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
-            bits a number, and are within 1e-4 of them.
+        **options
+            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
+            see :class:`~gem_index.collection.SearchOptions`.
 
         Returns
         -------
         SearchResults
-            A list of :class:`SearchResult`, best first.
+            A list of :class:`~gem_index.results.SearchResult`, best first.
 
         Raises
         ------
@@ -423,29 +292,14 @@ class Collection:
             If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
             fusion has another name, or the filter is not of this form.
         """
-        asked = SearchRequest(
-            query, k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact
-        )
-        if not rerank:
-            return answer(self._access, asked, why)
-        [results] = answer_reranked(self._access, [asked], why)
-        return results
+        return answer(self.access, SearchRequest(query, k, where, **options))
 
     def search_many(
         self,
         queries: Iterable[Query],
         k: int | None = 10,
         where: Mapping[str, Any] | None = None,
-        *,
-        mode: str | None = None,
-        min_score: float | None = None,
-        fusion: str = "weighted",
-        fingerprint: str | None = None,
-        rerank: bool = False,
-        why: bool = False,
-        collapse: bool | float = False,
-        pieces: bool = False,
-        exact: bool = False,
+        **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
         """Return the k best documents for each of some queries, all from one state of the collection.
 
@@ -469,16 +323,15 @@ class Collection:
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
-        rest = (k, where, mode, min_score, fusion, fingerprint, collapse, pieces, exact)
         requests = []
         for place, query in enumerate(queries, 1):
             try:
-                requests.append(SearchRequest(query, *rest))
+                requests.append(SearchRequest(query, k, where, **options))
             except InputError as error:
                 raise InputError(f"query {place}: {error}") from error
-        return (answer_reranked if rerank else answer_all)(self._access, requests, why)
+        return answer_all(self.access, requests)
 
-    def neighbours(
+    def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
     ) -> SearchResults:
         """Return the documents nearest in meaning to one of the collection, without itself, best first.
@@ -495,178 +348,7 @@ class Collection:
         InputError
             If there is no such document, its text holds no word, or k is below 1.
         """
-        return neighbours_of(self._access, document_id, k, where)
-
-    def duplicates(
-        self,
-        threshold: float = NEAR,
-        *,
-        where: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> DuplicateGroups:
-        """Return the groups of documents that say nearly the same.
-
-        Documents of equal text, and pairs whose cosine reaches the threshold, are in one group: all pairs are tested, and
-        near pairs form chains, whose ends may be less near than the threshold.
-
-        Parameters
-        ----------
-        threshold : float
-            Above 0, at most 1; cosines are compared up to rounding, 1e-6.
-        where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are compared.
-        progress : bool or callable, optional
-            As for :meth:`ingest`.
-
-        Returns
-        -------
-        DuplicateGroups
-            A list of :class:`DuplicateGroup`, the largest first.
-
-        Raises
-        ------
-        InputError
-            If the threshold is out of its range.
-        FilterError
-            If the filter is not of the documented form.
-        """
-        # Imported here because a process that searches does not compare all pairs.
-        from gem_index.collection.corpus.duplicates import duplicates_of
-
-        with reporting(progress, "read") as show:
-            return duplicates_of(self._access, threshold, where, show)
-
-    def topics(
-        self,
-        n: int | None = None,
-        *,
-        where: Mapping[str, Any] | None = None,
-        progress: ProgressOption = None,
-    ) -> Topics:
-        """Return what the documents are about: clusters of their vectors, each named by its words.
-
-        The same documents give the same topics. Equal texts count once for the clusters, and each for itself in the numbers.
-
-        Parameters
-        ----------
-        n : int, optional
-            How many topics; by default the root of an eighth of the number of different texts, 24 at most.
-        where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are looked at.
-        progress : bool or callable, optional
-            As for :meth:`ingest`.
-
-        Returns
-        -------
-        Topics
-            A list of :class:`Topic`, the largest first, with a method that draws a map.
-
-        Raises
-        ------
-        InputError
-            If n is below 1, or there are fewer different texts with words.
-        FilterError
-            If the filter is not of the documented form.
-        MissingExtraError
-            If scikit-learn is not installed.
-        """
-        # Imported here because a process that searches does not look for topics.
-        from gem_index.collection.corpus.topics import topics_of
-
-        with reporting(progress, "read") as show:
-            return topics_of(self._access, n, where, show)
-
-    def document_map(self) -> DocumentMap | None:
-        """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
-        from gem_index.collection.corpus.document_map import kept_map
-
-        return kept_map(self._access)
-
-    def map_colours(self, made: DocumentMap, name: str) -> MapColours:
-        """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
-
-        Parameters
-        ----------
-        made : DocumentMap
-        name : str
-            A field; one that no document has gives a single group.
-        """
-        from gem_index.collection.corpus.document_map import colours_of
-
-        return colours_of(self._access, made, name)
-
-    def make_map(self, progress: ProgressOption = None) -> DocumentMap:
-        """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
-
-        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. Of a collection with more than 100,000
-        different texts that many have a place, at even intervals.
-
-        Parameters
-        ----------
-        progress : bool or callable, optional
-            As for :meth:`ingest`.
-
-        Raises
-        ------
-        InputError
-            If no document holds a word, or the collection is refitted meanwhile.
-        MissingExtraError
-            If openTSNE is not installed.
-        """
-        from gem_index.collection.corpus.document_map import make_map
-
-        with reporting(progress, "read") as show:
-            return make_map(self._access, show)
-
-    def get(self, ids: Iterable[str | int]) -> list[Document]:
-        """Return the documents with these ids, in the order asked for; those that are not there are left out."""
-        wanted = check_ids(ids)
-        with self._access.reading() as rows:
-            seqs = rows.documents.seqs_of(wanted)
-            found = rows.documents.by_seq(list(seqs.values()))
-        return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
-
-    def documents(
-        self, where: Mapping[str, Any] | None = None, offset: int = 0, limit: int | None = None
-    ) -> Iterator[Document]:
-        """Iterate over the documents that a filter accepts, in the order of their last change.
-
-        They are the documents of one moment, that of the first step; later writes are not seen.
-
-        Parameters
-        ----------
-        where : mapping, optional
-            A filter as for :meth:`search`; all documents without one.
-        offset : int
-            How many documents to pass over at the beginning; their texts are not read.
-        limit : int, optional
-            The largest number of documents to return. By default all are returned.
-
-        Raises
-        ------
-        FilterError
-            If the filter is not of the documented form.
-        """
-        with self._access.workspace.database.reading_slowly() as connection:
-            with FORK_GATE.passing():
-                documents = self._access.rows(connection).documents
-                seqs = (
-                    documents.seqs() if where is None or where == {} else documents.accepted(where)
-                )
-            seqs = seqs[offset : None if limit is None else offset + limit]
-            for begin in range(0, len(seqs), _READ_AT_ONCE):
-                batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
-                with FORK_GATE.passing():
-                    found = documents.by_seq(batch)
-                yield from (_document(found[seq]) for seq in batch)
-
-    def count(self, where: Mapping[str, Any] | None = None) -> int:
-        """Return how many documents there are, or how many a filter accepts."""
-        with self._access.reading() as rows:
-            if where is None or where == {}:
-                return rows.counts().documents
-            return len(rows.documents.accepted(where))
+        return similar_to(self.access, document_id, k, where)
 
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
@@ -677,11 +359,11 @@ class Collection:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the collection's model."""
-        return self._access.encoder()
+        return self.access.encoder()
 
     def status(self) -> CollectionStatus:
         """Return counts, model and index at a glance, without opening any of them."""
-        return status_of(self._access)
+        return self.access.status()
 
     # ------------------------------------------------------------ verification
 
@@ -700,7 +382,7 @@ class Collection:
         """
         from gem_index.collection.write.verification import problems_of
 
-        return problems_of(self._access, fix)
+        return problems_of(self.access, fix)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:
@@ -711,8 +393,3 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
             "collection", name, (), f"the home {workspace.root} holds it no more"
         )
     return Collection(CollectionAccess(workspace, record))
-
-
-def _document(stored: StoredDocument) -> Document:
-    metadata = json.loads(stored.metadata)
-    return Document(id=stored.document_id, text=stored.text, metadata=metadata)

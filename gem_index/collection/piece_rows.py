@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_index.cutting import Cutting, Piece
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
+from gem_index.text.chunking import Chunking, Piece
 
 __all__ = [
     "PLACE",
@@ -87,7 +87,7 @@ def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:
 
 
 def piece_rows(
-    cutting: Cutting,
+    chunking: Chunking,
     ids: Sequence[str],
     texts: Sequence[str],
     metadata: Sequence[Mapping[str, Any]],
@@ -96,7 +96,7 @@ def piece_rows(
     cut = {
         place: pieces
         for place, text in enumerate(texts)
-        if len(text) >= cutting.shortest and len(pieces := cutting.pieces(text)) > 1
+        if len(text) >= chunking.shortest and len(pieces := chunking.pieces(text)) > 1
     }
     if not cut:
         return PieceRows(ids, list(map(str, texts)), metadata, texts, [1] * len(ids))
@@ -110,7 +110,7 @@ def piece_rows(
                     piece_id(name, number),
                     text[piece.start : piece.end],
                     {**fields, **piece_fields(name, number, piece)},
-                    cutting.embedded(text, piece),
+                    chunking.embedded(text, piece),
                 )
             )
     names, parts, fields_of, embedded = zip(*rows, strict=True)

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
-from gem_index.cutting import Piece
 from gem_index.gem.matches import MatchExplanation
 from gem_index.notebook import html_table, shorten
-from gem_index.text import WeightedText
+from gem_index.text.chunking import Piece
+from gem_index.text.tokens import WeightedText
 
 __all__ = [
     "CollectionStatus",
@@ -18,12 +18,12 @@ __all__ = [
     "FoundPassage",
     "FoundPiece",
     "IndexStatus",
-    "IngestReport",
     "ModelInfo",
     "Problem",
     "PushReport",
     "SearchResult",
     "SearchResults",
+    "UpsertReport",
 ]
 
 
@@ -135,8 +135,8 @@ class SearchResults(list[SearchResult]):
 
 
 @dataclass(frozen=True)
-class IngestReport:
-    """The counts of an ingest; every counted document is durable, and those ``deleted`` are gone.
+class UpsertReport:
+    """The counts of an upsert; every counted document is durable, and those ``deleted`` are gone.
 
     ``pieces`` is how many those added and updated are embedded in.
     """

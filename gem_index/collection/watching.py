@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.results import IngestReport
+from gem_index.collection.results import UpsertReport
 from gem_index.errors import GemIndexError, MissingExtraError
-from gem_index.reading import FolderReader, Inputs
+from gem_index.readers import FolderReader
+from gem_index.readers.inputs import Inputs
 
 if TYPE_CHECKING:
     from gem_index.collection.collection import Collection
@@ -27,7 +28,7 @@ def watch(
     collection: Collection,
     folders: Sequence[FolderReader],
     *,
-    on_report: Callable[[IngestReport], None],
+    on_report: Callable[[UpsertReport], None],
     on_error: Callable[[GemIndexError], None],
     stop: threading.Event | None = None,
     ignore: Sequence[Path] = (),
@@ -78,7 +79,7 @@ def watch(
             continue
         due = None
         try:
-            report = collection.ingest(Inputs(folders), prune=True)
+            report = collection.upsert(Inputs(folders), prune=True)
         except GemIndexError as error:
             on_error(error)
             due = time.monotonic() + _RETRY

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from gem_index.advice import Action, Advice
 from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 
@@ -138,7 +139,10 @@ def _end(answer: dict[str, Any]) -> str:
         raise ConversionError(
             "it changed while it was read; expected one that is complete: run it again"
         )
-    raise ConversionError(answer["problem"])
+    error = ConversionError(answer["problem"])
+    if "action" in answer:
+        error.advice = Advice(Action[answer["action"]], answer["values"])
+    raise error
 
 
 def _death(process: subprocess.Popen[bytes]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from gem_index.advice import Action, Advice
 from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.quoting import quoted_error
@@ -39,14 +40,17 @@ def decoded(content: bytes, encoding: str | None) -> str:
     except UnicodeDecodeError as error:
         if encoding != "auto":
             raise InputError(
-                f"byte {error.start + 1} is not {encoding or 'UTF-8'}; expected {encoding or 'UTF-8'} text: "
-                "name the encoding, or auto"
+                f"byte {error.start + 1} is not {encoding or 'UTF-8'}; expected {encoding or 'UTF-8'} text",
+                Advice(Action.NAME_ENCODING, {"encoding": "auto"}),
             ) from error
     from charset_normalizer import from_bytes
 
     best = from_bytes(content).best()
     if best is None:
-        raise InputError("its encoding was not recognised; expected text: name the encoding")
+        raise InputError(
+            "its encoding was not recognised; expected text",
+            Advice(Action.NAME_ENCODING, {"encoding": "cp1252"}),
+        )
     return str(best)
 
 

@@ -56,6 +56,8 @@ def main(memory: int, longest: int, seconds: int) -> None:
             }
         except InputError as error:
             end = {"problem": str(error)}
+            if error.advice is not None:
+                end |= {"action": error.advice.action.name, "values": dict(error.advice.values)}
         except Exception as error:  # noqa: BLE001 - a parser may raise anything on a hostile file, and the file is named
             end = {
                 "problem": f"it cannot be read ({type(error).__name__}: {quoted_error(error)}); expected an undamaged file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gem_index.distributed.building import BuildReport, build_shards
 from gem_index.distributed.callables import TableEncoder
-from gem_index.distributed.cluster import connected
+from gem_index.distributed.connecting import connected
 from gem_index.distributed.embedding import EmbedReport, embed
 from gem_index.distributed.encoding import EncodeReport, encode
 from gem_index.distributed.fitting import FitReport, fit

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
-from gem_index.collection.results import IngestReport
-from gem_index.cutting import Cutting
+from gem_index.collection.results import UpsertReport
+from gem_index.collection.write.adopting import ingest_shards
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -28,13 +29,14 @@ from gem_index.distributed.parts import (
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.sharding import Sharding
 from gem_index.errors import HomeBusyError, InputError
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike
 from gem_index.home import Home
-from gem_index.progress import ProgressOption
-from gem_index.reading import DocumentReader
+from gem_index.progress import ProgressOption, reporting
+from gem_index.readers import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,7 +50,7 @@ class BuildReport:
 
     Attributes
     ----------
-    ingest : IngestReport
+    report : UpsertReport
         The counts of the collection.
     skipped : int
         Bad records left out.
@@ -56,7 +58,7 @@ class BuildReport:
         File, line and problem of the first 100 of each partition.
     """
 
-    ingest: IngestReport
+    report: UpsertReport
     skipped: int
     problems: list[tuple[str, int, str]] = field(repr=False)
 
@@ -72,7 +74,7 @@ def build_shards(
     config: ConfigLike | None = None,
     prior: float | None = None,
     index: str | None = None,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     options: PartitionOptions | None = None,
     parts_options: StorageOptions | None = None,
     progress: ProgressOption = None,
@@ -97,7 +99,7 @@ def build_shards(
     parts : str or Path, optional
         A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default
         one in the home, for workers that see its file system. What the fit keeps meanwhile lies in the home.
-    vectors, config, prior, index, cutting
+    vectors, config, prior, index, chunking
         As for :meth:`gem_index.Home.create_collection`.
     options : PartitionOptions, optional
     parts_options : mapping, optional
@@ -122,14 +124,13 @@ def build_shards(
     """
     require_pyarrow()
     existed = name in home
-    collection = home.create_collection(
+    collection = home.get_or_create_collection(
         name,
         vectors=vectors,
         config=config,
         prior=prior,
         index=index,
-        cutting=cutting,
-        exist_ok=True,
+        chunking=chunking,
     )
     own = not parts
     own_folder = home.root / "parts" / name
@@ -143,10 +144,13 @@ def build_shards(
         try:
             cluster = Cluster(client)
             found = _made(cluster, collection, inputs, folder, sums, own, chosen, progress)
-            sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.cutting)
+            sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.chunking)
             reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
             documents = chain.from_iterable(part.documents() for part in found.parts)
-            report = collection.adopt(found.encoder, documents, sharding.make, reading, progress)
+            with reporting(progress, "store") as show:
+                report = ingest_shards(
+                    collection.access, found.encoder, documents, sharding.make, reading, show
+                )
         except BaseException as error:
             _discard(home, name, existed, error)
             raise
@@ -189,11 +193,12 @@ def _check_empty(collection: Collection, *folders: OutputFolder) -> None:
         return
     for folder in folders:
         clear_parts(folder)
-    then = "add to it on this machine"
-    if not collection.status().fitted:
-        then = f"fit and index its documents: gem-index refit {collection.name}"
+    problem = f"the collection {collection.name} holds documents; expected a new one"
+    if collection.status().fitted:
+        raise InputError(f"{problem}: add to it on this machine")
     raise InputError(
-        f"the collection {collection.name} holds documents; expected a new one: {then}"
+        f"{problem}, or this one with its documents fitted and indexed",
+        Advice(Action.REFIT, {"collection": collection.name}),
     )
 
 
@@ -228,21 +233,23 @@ def _made(
     """Fit and encode on the workers; a folder of our own is emptied of what other inputs have left."""
     before = Manifest.read(folder)  # what is wrong with it is told before any work
     partitions, data = partitions_of(inputs, options, cluster)
-    cutting = collection.cutting
+    chunking = collection.chunking
     encoder = collection.encoder.unfitted()
 
     def request() -> dict[str, Any]:
-        return part_request(encoder, partitions, cutting=cutting.fields, collection=collection.name)
+        return part_request(
+            encoder, partitions, chunking=chunking.fields, collection=collection.name
+        )
 
     if before is not None and not own:
         unfitted = request()
         del unfitted["fingerprint"]
         before.check(folder, unfitted)
-    fit_partitions(cluster, encoder, partitions, data, progress, cutting, sums)
+    fit_partitions(cluster, encoder, partitions, data, progress, chunking, sums)
     if own and before is not None and before.request != request():
         clear_parts(folder)
     reports = make_parts(
-        cluster, encoder, partitions, data, folder, request(), write_documents, cutting, progress
+        cluster, encoder, partitions, data, folder, request(), write_documents, chunking, progress
     )
     parts = [DocumentPart(folder, number, each.rows) for number, each in enumerate(reports)]
     return _Made(encoder, parts, reports)

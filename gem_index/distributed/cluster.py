@@ -6,14 +6,11 @@ import asyncio
 import concurrent.futures
 import importlib.metadata
 import logging
-import signal
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gem_index.distributed import shipping
@@ -21,18 +18,20 @@ from gem_index.distributed.shipping import ShippedEncoder, SourceReference
 from gem_index.errors import (
     ConfigError,
     GemIndexError,
-    MissingExtraError,
     PartitionError,
     SchedulerUnavailableError,
     WorkerMismatchError,
 )
 from gem_index.gem.combined import Encoder
-from gem_index.quoting import quoted, quoted_error
+from gem_index.quoting import quoted_error
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["Cluster", "Task", "attempt", "connected"]
+from gem_index.distributed.connecting import WORKERS_TIMEOUT
+from gem_index.distributed.tasks import Task, WorkerFault, attempt, other_version
+
+__all__ = ["Cluster"]
 
 _LOG = logging.getLogger("gem_index.distributed")
 
@@ -41,151 +40,6 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 _POLL = 1.0  # seconds after which workers are looked at
 _ATTEMPTS = 4
 _PER_THREAD = 2  # tasks that wait or run, for each thread of the workers
-_WORKERS_TIMEOUT = 60  # seconds for the first worker
-
-
-@contextmanager
-def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
-    """Yield a client of a scheduler, or of a cluster on this machine that ends with the block.
-
-    Parameters
-    ----------
-    scheduler : str
-        ``local``, or an address such as ``tcp://host:8786``.
-    timeout : float
-        Seconds to wait for the scheduler.
-
-    Raises
-    ------
-    ConfigError
-        If it is neither.
-    SchedulerUnavailableError
-        If no scheduler answers.
-    """
-    if scheduler != "local" and "://" not in scheduler:
-        raise ConfigError(
-            f"the scheduler is {quoted(scheduler)}; expected local, or the address of one such as tcp://host:8786"
-        )
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtraError("a Dask cluster", "dask") from error
-    with ExitStack() as stack:
-        local = scheduler == "local"
-        if local:
-            from gem_index.settings import load_settings
-
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=load_settings().threads,
-                    threads_per_worker=1,
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,  # tracebacks of records: what is wrong is told in a line
-                )
-            )
-            scheduler = cluster.scheduler_address
-        try:
-            with ThreadPoolExecutor(1) as pool:  # the caller may be in an event loop
-                pool.submit(asyncio.run, _shake_hands(scheduler, timeout)).result()
-            client = stack.enter_context(Client(scheduler, timeout=timeout, set_as_default=False))
-        except (OSError, ValueError, TypeError) as error:
-            raise SchedulerUnavailableError(
-                scheduler, quoted_error(error) or "no answer"
-            ) from error
-        if local:
-            client.register_plugin(_uninterrupted())
-        yield client
-
-
-async def _shake_hands(address: str, seconds: float) -> None:
-    """Connect as a client does, which would wait without end for what accepts connections and is not a scheduler.
-
-    Raises
-    ------
-    OSError
-        If it does not answer in time.
-    """
-    from distributed.comm import connect
-
-    from distributed import Security
-
-    arguments = Security().get_connection_args("client")
-    connecting = connect(address, timeout=seconds, **arguments)
-    try:
-        # after the other's own time, whose error says more
-        comm = await asyncio.wait_for(connecting, seconds + 1)
-    except MemoryError as error:  # it takes the first bytes for a length
-        raise OSError("what answers is not a Dask scheduler") from error
-    await comm.close()
-
-
-def _uninterrupted() -> Any:
-    """Return the plugin of workers that a Ctrl-C in their terminal reaches too: the command ends them."""
-    from distributed import WorkerPlugin
-
-    class Uninterrupted(WorkerPlugin):  # type: ignore[misc]  # Any to mypy
-        def setup(self, worker: Any) -> None:  # noqa: ARG002 - of the base
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    return Uninterrupted()
-
-
-class _WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too
-    """What the machine of a worker refused: another one may not."""
-
-
-def attempt(version: str, place: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task on a worker, whose log says what failed.
-
-    Raises
-    ------
-    WorkerMismatchError
-        If the worker has another version of gem-index.
-    """
-    from distributed import get_worker
-
-    worker = get_worker()
-    name = f"{worker.name} ({worker.address})"
-    try:
-        found = importlib.metadata.version("gem-index")
-        if found != version:
-            raise _other_version(name, found, version)
-        return function(*arguments)
-    except GemIndexError as error:
-        _LOG.warning("%s: %s", place, error)
-        raise
-    except (OSError, MemoryError) as error:
-        _LOG.warning("%s: %s", place, quoted_error(error))
-        raise _WorkerFault(worker.address, name, quoted_error(error)) from error
-
-
-def _other_version(worker: str, found: str, wanted: str) -> WorkerMismatchError:
-    return WorkerMismatchError(
-        worker,
-        f"has gem-index {quoted(found)[1:-1]}, found {wanted} here",
-        "install the same version there",
-    )
-
-
-@dataclass(frozen=True)
-class Task:
-    """A function to run on a worker.
-
-    Attributes
-    ----------
-    place : str
-        What it works on, for messages.
-    function : callable
-    arguments : tuple
-        Futures among them are replaced by their results.
-    tag : object
-        What the caller knows it by.
-    """
-
-    place: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    tag: Any = None
 
 
 class Cluster:
@@ -210,10 +64,10 @@ class Cluster:
         )
         self._version = importlib.metadata.version("gem-index")
         try:
-            self.client.wait_for_workers(1, timeout=_WORKERS_TIMEOUT)
+            self.client.wait_for_workers(1, timeout=WORKERS_TIMEOUT)
         except TimeoutError as error:
             raise SchedulerUnavailableError(
-                self._address, f"it has had no worker for {_WORKERS_TIMEOUT} seconds"
+                self._address, f"it has had no worker for {WORKERS_TIMEOUT} seconds"
             ) from error
         self._check_workers()
 
@@ -268,7 +122,7 @@ class Cluster:
                     names[address], f"has no gem-index ({quoted_error(found)})", "install it there"
                 )
             if found != self._version:
-                raise _other_version(names[address], found, self._version)
+                raise other_version(names[address], found, self._version)
         if self._shipped is not None:
             self._send_sources(fresh, workers, self._shipped.sources)
             for address, problem in self._on(fresh, shipping.check_encoder, self._shipped).items():
@@ -465,7 +319,7 @@ class Cluster:
         failures[id(task)] += 1
         if isinstance(error, GemIndexError):
             raise error
-        if isinstance(error, _WorkerFault):
+        if isinstance(error, WorkerFault):
             address, name, reason = error.args
             avoided.setdefault(id(task), set()).add(address)
             others = [each for each in self._workers() if each not in avoided[id(task)]]

@@ -21,7 +21,7 @@ from gem_index.documents import Document
 from gem_index.errors import CorruptionError
 from gem_index.quoting import quoted_error
 from gem_index.targets.parquet import require_pyarrow
-from gem_index.text import WeightedText
+from gem_index.text.tokens import WeightedText
 
 __all__ = ["DocumentPart", "write_documents"]
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 from gem_index.collection.push.embedding import fill_table, finish_table, open_table
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
-from gem_index.cutting import Cutting
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.shipping import wait_for_encoder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.targets.registry import check_many_writers, open_target
 from gem_index.targets.url import TargetUrl
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -50,7 +51,7 @@ class _Job:
     fingerprint: str
     url: TargetUrl
     options: PushOptions
-    cutting: Cutting
+    chunking: Chunking
 
 
 def embed(
@@ -59,7 +60,7 @@ def embed(
     inputs: Any,
     url: str,
     *,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     push: PushOptions | None = None,
     options: PartitionOptions | None = None,
     progress: ProgressOption = None,
@@ -76,7 +77,7 @@ def embed(
         Paths, patterns and URLs of files that every worker reads.
     url : str
         The table of a database that several processes write to at once; its package is installed on every worker.
-    cutting : Cutting, optional
+    chunking : Chunking, optional
         How long texts are cut; by default as those of the table, or as a new collection cuts them.
     push : PushOptions, optional
         The size of a batch, and what is stored.
@@ -106,9 +107,9 @@ def embed(
     total, counts = PartReport(), [0, 0]
     target = open_target(parsed)
     try:
-        opened = open_table(target, encoder, chosen, cutting)
+        opened = open_table(target, encoder, chosen, chunking)
         with cluster.having(encoder) as shipped, reporting(progress, "embed") as report:
-            job = _Job(shipped.fingerprint, parsed, chosen, opened.cutting)
+            job = _Job(shipped.fingerprint, parsed, chosen, opened.chunking)
             tasks = [
                 Task(str(partition), _embed, (job, partition, part))
                 for partition, part in zip(partitions, data, strict=True)
@@ -136,7 +137,7 @@ def _embed(job: _Job, partition: Partition, data: Any) -> tuple[PartReport, int,
             raise ConfigError(
                 f"the table of {job.url} is gone; expected that nobody drops it meanwhile"
             )
-        opened = open_table(target, encoder, job.options, job.cutting)
+        opened = open_table(target, encoder, job.options, job.chunking)
         written, added = fill_table(opened, encoder, partition.documents(data, report), job.options)
     finally:
         target.close()

@@ -16,21 +16,22 @@ from zipfile import BadZipFile
 import numpy as np
 
 from gem_index.collection.state.piece_encoder import PieceEncoder
-from gem_index.cutting import Cutting
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.parts import clear_parts, part_request
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError
+from gem_index.files.npy import read_arrays
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
-from gem_index.npy import read_arrays
 from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted_error
+from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -129,7 +130,7 @@ def fit_partitions(
     partitions: Sequence[Partition],
     data: Sequence[Any],
     progress: ProgressOption,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
     folder: OutputFolder | None = None,
 ) -> PartReport:
     """Fit an encoder on the texts of partitions, or on the pieces of their documents if it is said how they are cut.
@@ -143,14 +144,14 @@ def fit_partitions(
         kept = None
         if folder is not None:
             request = part_request(
-                encoder.unfitted(), partitions, fit=True, cutting=cutting and cutting.fields
+                encoder.unfitted(), partitions, fit=True, chunking=chunking and chunking.fields
             )
             kept = _KeptSums(folder, request)
         sums_before = {} if kept is None else kept.read()
         tree = _Tree(len(partitions), sums_before)
         leaves = [
             Task(
-                str(partition), _summarise, (shipped.fingerprint, partition, part, cutting), (0, i)
+                str(partition), _summarise, (shipped.fingerprint, partition, part, chunking), (0, i)
             )
             for i, (partition, part) in enumerate(zip(partitions, data, strict=True))
             if i // _FAN_IN not in sums_before
@@ -291,14 +292,16 @@ class _Tree:
             )
 
 
-def _summarise(fingerprint: str, partition: Partition, data: Any, cutting: Cutting | None) -> _Sums:
+def _summarise(
+    fingerprint: str, partition: Partition, data: Any, chunking: Chunking | None
+) -> _Sums:
     """Return the statistics of a partition."""
     encoder = wait_for_encoder(fingerprint)
     sums = _Sums([CorpusStatistics(part.dimension) for part in encoder.encoders], PartReport())
     texts = partition.texts(data, sums.report)
-    if cutting is not None:
+    if chunking is not None:
         documents = partition.documents(data, sums.report)
-        texts = iter(PieceEncoder(encoder, cutting).of_all(each.text for each in documents))
+        texts = iter(PieceEncoder(encoder, chunking).of_all(each.text for each in documents))
     for block in blocks_for_fit(texts):
         sums.report.rows += len(block)
         for part, statistics in zip(encoder.encoders, sums.statistics, strict=True):

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gem_index.checks import check_choice
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.partitions import FilePartition, PartReport, Reading
 from gem_index.distributed.places import StorageOptions
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted
-from gem_index.reading import LINE, DocumentReader, documents_from
+from gem_index.readers import DocumentReader, documents_from
+from gem_index.readers.fields import LINE
 
 __all__ = ["ObjectPartition", "Partition", "PartitionOptions", "partitions_of"]
 
@@ -32,7 +34,7 @@ class PartitionOptions:
     storage_options : mapping, optional
         Arguments of the fsspec file system of URLs.
     id_field : str, optional
-        Field or column of the id, as for a :class:`~gem_index.reading.DocumentReader`, which says it itself.
+        Field or column of the id, as for a :class:`~gem_index.readers.DocumentReader`, which says it itself.
     text_fields : sequence of str
         Fields or columns of the text.
 
@@ -49,8 +51,7 @@ class PartitionOptions:
     text_fields: Sequence[str] = (LINE,)
 
     def __post_init__(self) -> None:
-        if self.errors not in ("raise", "skip"):
-            raise ConfigError(f"errors is {quoted(self.errors)}; expected raise or skip")
+        check_choice(self.errors, "errors", ("raise", "skip"))
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ObjectPartition:
                     )
                 )
             except RecordError as error:
-                problem = RecordError(str(self), place, error.problem)
+                problem = error.moved(str(self), place)
                 if not self.reading.skip:
                     raise problem from error
                 report.skip(problem)

@@ -10,7 +10,8 @@ from gem_index.distributed.places import InputFile
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, RecordError
 from gem_index.quoting import quoted
-from gem_index.reading import WHOLE, DocumentReader, Part
+from gem_index.readers import DocumentReader
+from gem_index.readers.parts import WHOLE, Part
 
 __all__ = ["FilePartition", "PartReport", "Reading"]
 
@@ -19,7 +20,7 @@ _LISTED = 100
 
 @dataclass(frozen=True)
 class Reading:
-    """How records are read: the arguments of a :class:`~gem_index.reading.DocumentReader` that hold for each part.
+    """How records are read: the arguments of a :class:`~gem_index.readers.DocumentReader` that hold for each part.
 
     Attributes
     ----------

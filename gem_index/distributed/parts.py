@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition
 from gem_index.distributed.manifest import MANIFEST, Manifest, part_name
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder, is_url
+from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError, WorkerMismatchError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting

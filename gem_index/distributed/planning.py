@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from gem_index.checks import check_whole_number
 from gem_index.distributed.partitions import FilePartition, Reading
 from gem_index.distributed.places import InputFile, StorageOptions, find_files
-from gem_index.errors import ConfigError, InputError, MissingExtraError
-from gem_index.files import COMPRESSED
-from gem_index.quoting import quoted, quoted_error, quoted_path
-from gem_index.reading import WHOLE, DocumentReader, Part
+from gem_index.errors import InputError, MissingExtraError
+from gem_index.files.inputs import COMPRESSED
+from gem_index.quoting import quoted_error, quoted_path
+from gem_index.readers import DocumentReader
+from gem_index.readers.parts import WHOLE, Part
 
 __all__ = ["PARTITION_BYTES", "plan"]
 
@@ -65,11 +67,7 @@ def plan(
     ConfigError
         If an option cannot hold on a cluster.
     """
-    size: object = partition_bytes
-    if isinstance(size, bool) or not isinstance(size, int) or size < _SMALLEST:
-        raise ConfigError(
-            f"partition_bytes is {quoted(size)}; expected a whole number from {_SMALLEST}"
-        )
+    size = check_whole_number(partition_bytes, "partition_bytes", _SMALLEST)
     reading = Reading.of(reader, skip)
     files = find_files(reader.names, storage_options or {})
     formats = [reader.format_of(file.name) for file in files]

@@ -13,20 +13,21 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, I64
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
-from gem_index.collection.write.shard_plan import ShardPlan
-from gem_index.cutting import Cutting
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.collection.write.adopting import ShardPlan
+from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.places import OutputFolder
+from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError, CorruptionError
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
-from gem_index.index.snapshot import Snapshot, SnapshotInputs
+from gem_index.index.snapshot_writing import Blocks, NewSnapshot, fill_snapshot
 from gem_index.quoting import quoted_error
+from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
 
@@ -69,7 +70,7 @@ class _ShardJob:
     dimension : int
     fingerprint : str
         Of the index: of the encoder, and how texts are cut.
-    cutting : Cutting
+    chunking : Chunking
     blank : str
         SHA-256 of the trained index that every shard begins with.
     """
@@ -78,7 +79,7 @@ class _ShardJob:
     kind: IndexKind
     dimension: int
     fingerprint: str
-    cutting: Cutting
+    chunking: Chunking
     blank: str
 
     def mark(self, shard: _Shard) -> bytes:
@@ -100,14 +101,14 @@ class Sharding:
     folder : OutputFolder
         Of the parts and of the shards.
     parts : sequence of DocumentPart
-    cutting : Cutting
+    chunking : Chunking
     """
 
     cluster: Cluster
     encoder: Encoder
     folder: OutputFolder
     parts: Sequence[DocumentPart]
-    cutting: Cutting
+    chunking: Chunking
 
     def make(self, plan: ShardPlan) -> Sequence[Path]:
         """Return the folders of the shards of all documents, in their order.
@@ -137,15 +138,15 @@ class Sharding:
         """Train an index on vectors at even intervals, as one machine does, and put it where the workers find it."""
         dimension = self.encoder.dimension
         pieces = sum(part.count for part in self.parts)
-        if self.cutting.chunk is not None:
+        if self.chunking.chunk is not None:
             calls = [(part,) for part in self.parts]
             pieces = sum(self.cluster.map(DocumentPart.count_pieces, calls))
         kind, index = self._blank(resolve_kind(name, pieces, dimension))
         with self.folder.writing(_BLANK) as path:
             index.write(path)
             blank = sha256(path.read_bytes()).hexdigest()
-        fingerprint = index_fingerprint(self.encoder.fingerprint, self.cutting)
-        return _ShardJob(self.folder, kind, dimension, fingerprint, self.cutting, blank)
+        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking)
+        return _ShardJob(self.folder, kind, dimension, fingerprint, self.chunking, blank)
 
     def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
         """Return an empty index of a kind that can be put together from shards: one of exact vectors if this cannot."""
@@ -198,6 +199,38 @@ def _fetch(job: _ShardJob, shard: _Shard, folder: Path) -> None:
 # ------------------------------------------------------------------ in the process of a worker
 
 
+class _ShardTexts:
+    """The files of a shard, read once: the :class:`SnapshotSource` of its snapshot."""
+
+    def __init__(self, job: _ShardJob, shard: _Shard, blank: Path) -> None:
+        self._job = job
+        self._shard = shard
+        self._blank = blank
+        self._vectors = chain.from_iterable(part.vectors(job.dimension) for part in shard.parts)
+
+    def texts(self, _after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        begin = self._shard.first
+        for part in self._shard.parts:
+            for block in part.texts():
+                yield np.arange(begin, begin + len(block)), block
+                begin += len(block)
+
+    def metadata(self, _after: int) -> Blocks | None:
+        return None
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        return embedded_pieces(texts, self._job.chunking)
+
+    def rows(self, _texts: Sequence[str]) -> tuple[F32, I64]:
+        return next(self._vectors)
+
+    def empty(self, _kind: IndexKind) -> DenseIndex:
+        return DenseIndex.read(self._blank)
+
+    def report(self, _stage: str, _last: int) -> None:
+        return
+
+
 def _make_shard(job: _ShardJob, shard: _Shard) -> None:
     """Write the file of a shard, unless an earlier run has written it."""
     try:
@@ -207,28 +240,12 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
     except (FileNotFoundError, BadZipFile):
         pass  # it is written, or written again
 
-    def texts(_after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
-        begin = shard.first
-        for part in shard.parts:
-            for block in part.texts():
-                yield np.arange(begin, begin + len(block)), block
-                begin += len(block)
-
-    vectors = chain.from_iterable(part.vectors(job.dimension) for part in shard.parts)
     with tempfile.TemporaryDirectory(prefix="gem-index-") as temporary:
         blank, snapshot = Path(temporary, "blank"), Path(temporary, "snapshot")
         snapshot.mkdir()
         blank.write_bytes(job.folder.read(_BLANK))
-        inputs = SnapshotInputs(
-            kind=job.kind,
-            dimension=job.dimension,
-            fingerprint=job.fingerprint,
-            texts=texts,
-            encode=lambda _block: next(vectors),
-            parts=lambda block: embedded_pieces(block, job.cutting),
-            empty=lambda _kind: DenseIndex.read(blank),
-        )
-        Snapshot.fill(snapshot, inputs)
+        source = _ShardTexts(job, shard, blank)
+        fill_snapshot(snapshot, NewSnapshot(job.kind, job.dimension, job.fingerprint, source))
         with job.folder.writing(str(shard)) as path, ZipFile(path, "w") as packed:
             for each in sorted(snapshot.rglob("*")):
                 if each.is_file() and each.suffix != ".lock":

@@ -17,7 +17,7 @@ from typing import Any
 import platformdirs
 
 from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, InputError
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 from gem_index.forking import ForkSafeLock
 from gem_index.gem.combined import Encoder
 from gem_index.quoting import quoted_error

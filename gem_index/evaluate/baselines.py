@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gem_index.arrays import F64
-from gem_index.errors import ConfigError, InputError, MissingExtraError
+from gem_index.checks import check_choice
+from gem_index.errors import InputError, MissingExtraError
 from gem_index.evaluate.lexical_baselines import Bm25, TfIdf, check_pairs, corpus_blocks
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.components import Components, CorpusStatistics
@@ -272,8 +273,7 @@ class UsifEncoder(_WeightedEncoder):
         normalised: Literal["dimensions", "words"] = "dimensions",
     ) -> None:
         super().__init__(vectors)
-        if normalised not in ("dimensions", "words"):
-            raise ConfigError(f"found normalised={normalised!r}; expected dimensions or words")
+        check_choice(normalised, "normalised", ("dimensions", "words"))
         self.length = length
         self.components = components
         self.normalised = normalised

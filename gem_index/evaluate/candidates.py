@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from gem_index.arrays import F64
+from gem_index.checks import check_number
 from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import BASELINES, Scorer, cosines
 from gem_index.evaluate.lexical_baselines import TfIdf
@@ -97,8 +98,7 @@ def with_lexical(found: Candidates, weight: float) -> Candidates:
     ConfigError
         If the weight is not above 0.
     """
-    if not weight > 0:
-        raise ConfigError(f"the lexical weight is {weight!r}; expected a number above 0")
+    check_number(weight, "the lexical weight", 0, above=True, expected="a number above 0")
     gem = found[GEM]
     return {**found, GEM: lambda: _Hybrid(gem(), weight)}
 

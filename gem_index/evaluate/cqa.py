@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F64
-from gem_index.errors import ConfigError
+from gem_index.checks import check_choice
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import Question
 from gem_index.evaluate.metrics import RankingScores, paired_bootstrap, ranking_scores
@@ -37,8 +37,7 @@ def pair_texts(questions: Sequence[Question], part: str) -> tuple[list[str], lis
     ConfigError
         If the part is not one of ``PARTS``.
     """
-    if part not in PARTS:
-        raise ConfigError(f"the text is {part!r}; expected {', '.join(PARTS)}")
+    check_choice(part, "the text", PARTS)
 
     def text(subject: str, body: str) -> str:
         texts = {"subject": subject, "body": body}

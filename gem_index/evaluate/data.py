@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError, RecordError
-from gem_index.files import open_input, user_path
-from gem_index.reading import read_objects
+from gem_index.files.inputs import open_input, user_path
+from gem_index.readers.formats import read_objects
 
 __all__ = [
     "Question",

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from gem_index.arrays import F64
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.gem.batches import TokenBatch, blocks_of_texts
-from gem_index.text import tokenize
+from gem_index.text.tokens import tokenize
 
 __all__ = ["Bm25", "TfIdf", "check_pairs", "corpus_blocks"]
 

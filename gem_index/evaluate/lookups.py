@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gem_index.index.lexical import terms_of
-from gem_index.text import tokenize
+from gem_index.index.terms import terms_of
+from gem_index.text.tokens import tokenize
 
 __all__ = ["CARRIERS", "Lookup", "make_lookups"]
 

@@ -10,40 +10,7 @@ from gem_index.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_sensitivity", "plot_suite"]
-
-_AXES = {
-    "window": "m, window",
-    "components": "K, directions of the corpus",
-    "removed": "h, directions removed",
-    "power": "t, power of the singular values",
-}
-
-
-def plot_sensitivity(json: dict[str, Any], path: Path, title: str) -> None:
-    """Draw one panel for each setting with one line for each file.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If the picture cannot be written.
-    """
-    figure = _figure(10, 7)
-    panels = figure.subplots(2, 2, sharey=True)
-    for panel, (setting, label) in zip(panels.flat, _AXES.items(), strict=True):
-        points = [point for point in json["points"] if point["setting"] == setting]
-        for name in points[0]["pearson"]:
-            values = [point["value"] for point in points]
-            panel.plot(values, [point["pearson"][name] for point in points], "o-", ms=4, label=name)
-        panel.set_xlabel(label)
-        panel.grid(alpha=0.3)
-    for panel in panels[:, 0]:
-        panel.set_ylabel("Pearson's r x 100")
-    panels[0, 0].legend()
-    figure.suptitle(title)
-    _save(figure, path)
+__all__ = ["new_figure", "plot_suite", "save_figure"]
 
 
 def plot_suite(json: dict[str, Any], path: Path) -> None:
@@ -59,7 +26,7 @@ def plot_suite(json: dict[str, Any], path: Path) -> None:
     configurations = json["configurations"]
     tasks = configurations[0]["tasks"]
     rows = sum(len(task["sets"]) + 2 for task in tasks.values())
-    figure = _figure(9, 1 + 0.22 * rows * max(1, len(configurations) / 2))
+    figure = new_figure(9, 1 + 0.22 * rows * max(1, len(configurations) / 2))
     panels = figure.subplots(
         len(tasks),
         1,
@@ -87,10 +54,17 @@ def plot_suite(json: dict[str, Any], path: Path) -> None:
         panel.set_xlabel(f"{task}: gain over {found['against']}")
         panel.grid(axis="x", alpha=0.3)
     panels[0, 0].legend()
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of some inches.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -98,7 +72,14 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the file's name tells.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
     try:
         figure.savefig(path, dpi=120)
     except (OSError, ValueError) as error:

@@ -17,11 +17,12 @@ from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer
 from gem_index.evaluate.metrics import paired_bootstrap
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.files import open_input, user_path
+from gem_index.files.inputs import open_input, user_path
 from gem_index.index.fusion import fuse_scores
-from gem_index.index.hits import Hits, best_first
-from gem_index.index.lexical import LexicalIndex, counts_in_match, match_weights, terms_of
-from gem_index.reading import read_objects
+from gem_index.index.hits import Hits, Ids, best_first
+from gem_index.index.lexical import LexicalIndex
+from gem_index.index.terms import counts_in_match, match_weights, terms_of
+from gem_index.readers.formats import read_objects
 
 __all__ = [
     "HYBRID",
@@ -201,25 +202,44 @@ class WordSearch:
 
     def bm25(self, query: str) -> Hits:
         """Return the hundred best pairs (position, BM25 score)."""
-        return self._search(dict.fromkeys(terms_of(query), 1.0), _DEPTH, self._places)
+        return self.matching(dict.fromkeys(terms_of(query), 1.0), _DEPTH)
 
     def fused(self, query: str, cosines: F32) -> Hits:
         """Return the hundred best results of hybrid search, from all cosines (n,)."""
         held = self._index.frequencies(terms_of(query))
         counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
         weights = match_weights(counted, len(self._index))
-        best, _ = fuse_scores(
-            lambda depth: nearest(cosines, depth),
-            lambda depth: self._search(weights, depth, self._places),
-            _DEPTH,
-            True,
-            lambda places: cosines[places],
-            lambda places: dict(self._search(weights, len(places), places)),
-        )
+        best, _ = fuse_scores(_Lists(self, weights, cosines), _DEPTH)
         return best
 
-    def _search(self, terms: Mapping[str, float], k: int, places: npt.NDArray[np.int64]) -> Hits:
+    def matching(
+        self, terms: Mapping[str, float], k: int, places: npt.NDArray[np.int64] | None = None
+    ) -> Hits:
+        """Return the k best pairs (position, score) by words, of all positions or some."""
+        places = self._places if places is None else places
         return self._index.match(terms, k, places) if terms else []
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The two lists of a query whose cosines with all texts are known."""
+
+    words: WordSearch
+    weights: Mapping[str, float]
+    all_cosines: F32
+    exact: bool = True
+
+    def nearest(self, depth: int) -> Hits:
+        return nearest(self.all_cosines, depth)
+
+    def matching(self, depth: int) -> Hits:
+        return self.words.matching(self.weights, depth)
+
+    def cosines(self, seqs: Ids) -> F32:
+        return self.all_cosines[seqs]
+
+    def matches(self, seqs: Ids) -> Mapping[int, float]:
+        return dict(self.words.matching(self.weights, len(seqs), seqs))
 
 
 def measures(

@@ -11,11 +11,11 @@ from itertools import count, islice
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.files.npy import read_arrays
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.summaries import summarise_batch
-from gem_index.npy import read_arrays
-from gem_index.text import frequent_english
+from gem_index.text.tokens import frequent_english
 from gem_index.vectors.base import VectorSource
 
 __all__ = [

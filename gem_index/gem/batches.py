@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer, WeightedText, token_weights, tokenize
+from gem_index.text.tokens import Tokenizer, WeightedText, token_weights, tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
@@ -33,7 +33,7 @@ class TokenBatch:
     offsets : int64 array (sentences + 1,)
         Where each sentence begins in ``ids``.
     counts : float64 array (tokens,), optional
-        How much each word counts, where some count differently (:class:`gem_index.text.WeightedText`).
+        How much each word counts, where some count differently (:class:`gem_index.text.tokens.WeightedText`).
     """
 
     words: list[str]
@@ -43,7 +43,7 @@ class TokenBatch:
 
     @classmethod
     def of_texts(cls, texts: Sequence[str], tokenizer: Tokenizer = "wordpunct") -> TokenBatch:
-        """Return texts as a batch; their words are those of :func:`gem_index.text.tokenize`.
+        """Return texts as a batch; their words are those of :func:`gem_index.text.tokens.tokenize`.
 
         ``wordpunct`` splits ASCII texts in a kernel, all other texts are split by the tokenizer itself.
         """

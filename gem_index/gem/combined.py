@@ -13,18 +13,14 @@ import numpy.typing as npt
 
 from gem_index.errors import ConfigError
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.gem.encoder import (
-    Explanation,
-    GemEncoder,
-    blocks_for_fit,
-    check_stored,
-    stored_encoder,
-)
+from gem_index.gem.encoder import GemEncoder, blocks_for_fit
+from gem_index.gem.explanation import Explanation
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
+from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer, check_text, check_texts
+from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral, Real
 from typing import Any, Literal, Self, get_args
 
+from gem_index.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import ConfigError
 from gem_index.json_input import read_json
 from gem_index.quoting import quoted
-from gem_index.text import Tokenizer
+from gem_index.text.tokens import Tokenizer
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]
 
@@ -28,6 +28,8 @@ _STORED_NAMES = {"n_components": "components", "n_removed": "removed"}
 _OWN_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
 _IMPLIED = {"share": 1.0, "tokenizer": "wordpunct", "fit_words": 0}
+
+_LARGEST = 1e9  # power and prior
 
 
 class _NotChosen(float):
@@ -93,41 +95,27 @@ class GemConfig:
     def __post_init__(self) -> None:
         whole = (("window", 0), ("n_removed", 0), ("n_components", 1), ("fit_words", 0))
         for name, low in whole:
-            value: Any = getattr(self, name)
-            if (
-                not isinstance(value, Integral)
-                or isinstance(value, bool)
-                or not low <= int(value) <= 10_000
-            ):
-                raise ConfigError(
-                    f"{name} is {quoted(value)}; expected a whole number from {low} to 10000"
-                )
-            object.__setattr__(self, name, int(value))
-        for name, value, above_zero in (("power", self.power, True), ("prior", self.prior, False)):
-            valid = isinstance(value, Real) and not isinstance(value, bool)
-            if not valid or not 0 <= value < 1e9 or (above_zero and value == 0):
-                bound = "above 0" if above_zero else "of at least 0"
-                raise ConfigError(f"{name} is {quoted(value)}; expected a number {bound}")
-            if not isinstance(value, _NotChosen):
-                object.__setattr__(self, name, float(value))
-        share: Any = self.share
-        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= float(share) <= 1:
-            raise ConfigError(f"share is {quoted(share)}; expected a number from 0 to 1")
-        object.__setattr__(self, "share", float(share))
+            value = check_whole_number(getattr(self, name), name, low, 10_000)
+            object.__setattr__(self, name, value)
+        power = check_number(
+            self.power, "power", 0, _LARGEST, above=True, expected="a number above 0"
+        )
+        prior = check_number(self.prior, "prior", 0, _LARGEST, expected="a number of at least 0")
+        object.__setattr__(self, "power", power)
+        if not isinstance(self.prior, _NotChosen):
+            object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "share", check_number(self.share, "share", 0, 1))
         if self.n_removed > self.n_components:
             raise ConfigError(
                 f"n_removed is {self.n_removed} and n_components {self.n_components}; "
                 "expected no more removed directions than components"
             )
-        for name, value, allowed in (
+        for name, chosen, allowed in (
             ("ranking", self.ranking, get_args(Ranking)),
             ("removal", self.removal, get_args(Removal)),
             ("tokenizer", self.tokenizer, get_args(Tokenizer)),
         ):
-            if value not in allowed:
-                raise ConfigError(
-                    f"{name} is {quoted(value)}; expected one of {', '.join(allowed)}"
-                )
+            check_choice(chosen, name, allowed)
         if not isinstance(self.alphas, str) or not set(self.alphas) <= set("nsu"):
             raise ConfigError(f"alphas is {quoted(self.alphas)}; expected a subset of 'nsu'")
         object.__setattr__(self, "alphas", "".join(a for a in "nsu" if a in self.alphas))
@@ -180,8 +168,7 @@ class GemConfig:
             "transfer": cls.transfer,
             "trained": cls.trained,
         }
-        if name not in presets:
-            raise ConfigError(f"the preset is {quoted(name)}; expected one of {', '.join(presets)}")
+        check_choice(name, "the preset", presets)
         return presets[name](**changes)
 
     @classmethod

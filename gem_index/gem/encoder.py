@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import ConfigError, CorruptionError, InputError
+from gem_index.errors import ConfigError, InputError
 from gem_index.gem.background import (
     RECIPE,
     background_components,
@@ -21,68 +20,23 @@ from gem_index.gem.background import (
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
+from gem_index.gem.explanation import Explanation, WordWeight
 from gem_index.gem.matches import MatchExplanation, explain_match
-from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_model
+from gem_index.gem.model_file import MAGIC, read_model, write_model
 from gem_index.gem.sentences import WeighedSentences
+from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.gem.summaries import summarise_batch
-from gem_index.notebook import html_table
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.text import Tokenizer, check_text, check_texts
+from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = [
-    "Explanation",
-    "GemEncoder",
-    "WordWeight",
-    "blocks_for_fit",
-    "check_stored",
-    "stored_encoder",
-]
+__all__ = ["GemEncoder", "blocks_for_fit"]
 
 # The block size bounds memory.
 _BLOCK = 32_768
 _BLOCK_CHARACTERS = 8_000_000
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class WordWeight:
-    """One word of an explained sentence: its three scores and their sum (Eqs. 4, 6, 9, 10)."""
-
-    token: str
-    known: bool
-    alpha_n: float
-    alpha_s: float
-    alpha_u: float
-    alpha: float
-
-
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """The weight of each word of a sentence, in order."""
-
-    text: str
-    fingerprint: str
-    words: tuple[WordWeight, ...]
-
-    def __repr__(self) -> str:
-        words = ", ".join(f"{word.token} {word.alpha:.2f}" for word in self.words[:10])
-        more = f", … {len(self.words)} words" if len(self.words) > 10 else ""
-        return f"Explanation({words}{more})"
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            ("word", "novelty", "significance", "uniqueness", "weight"),
-            (
-                (
-                    word.token if word.known else f"{word.token} (unknown)",
-                    *(f"{part:.3f}" for part in (word.alpha_n, word.alpha_s, word.alpha_u)),
-                    f"{word.alpha:.3f}",
-                )
-                for word in self.words
-            ),
-        )
 
 
 class GemEncoder:
@@ -178,7 +132,7 @@ class GemEncoder:
 
     # ----------------------------------------------------------------- fitting
 
-    def summarise(self, corpus: Iterable[str]) -> CorpusStatistics:
+    def corpus_statistics(self, corpus: Iterable[str]) -> CorpusStatistics:
         """Return the statistics of a corpus, read once in constant memory.
 
         Parameters
@@ -231,7 +185,7 @@ class GemEncoder:
         """
         check_texts(corpus)
         with reporting(progress, "fit") as report:
-            return self.fit_statistics(self.summarise(counted(corpus, "fit", report)))
+            return self.fit_statistics(self.corpus_statistics(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
         """Add texts to the corpus of earlier calls and compute its components again.
@@ -246,7 +200,7 @@ class GemEncoder:
                 "these components were loaded and carry no corpus statistics; expected an encoder "
                 "fitted in this process: fit it on all texts"
             )
-        statistics = self.summarise(corpus)
+        statistics = self.corpus_statistics(corpus)
         return self.fit_statistics(
             statistics.merge(self._statistics) if self._statistics else statistics
         )
@@ -415,29 +369,3 @@ def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
 def _blocks(texts: Iterable[str], most: int) -> Iterator[list[str]]:
     check_texts(texts)
     return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)
-
-
-def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
-    """Return an encoder's entry in a model file, with its weight beside other encoders."""
-    return StoredEncoder(
-        encoder.config,
-        encoder.components,
-        encoder.vectors.fingerprint,
-        encoder.fingerprint,
-        weight,
-    )
-
-
-def check_stored(path: str | Path, stored: StoredEncoder, encoder: GemEncoder) -> None:
-    """Check an encoder against its entry in a model file.
-
-    Raises
-    ------
-    FingerprintMismatchError
-        If its vectors are not those it was fitted with.
-    CorruptionError
-        If the file does not hold what was saved.
-    """
-    stored.check_vectors(path, encoder.vectors.fingerprint)
-    if encoder.fingerprint != stored.fingerprint:
-        raise CorruptionError(f"{path} does not hold the components it was saved with; fit again")

@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_index.errors import RecordError
 from gem_index.quoting import quoted
-from gem_index.reading import read_json_lines
+from gem_index.readers.formats import read_json_lines
 from gem_index.settings import load_settings
 
 __all__ = ["RerankRequest", "read_rerank_requests"]

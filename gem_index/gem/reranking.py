@@ -13,7 +13,7 @@ from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.notebook import html_table, shorten
 from gem_index.quoting import quoted
-from gem_index.text import WeightedText, check_text, check_texts
+from gem_index.text.tokens import WeightedText, check_text, check_texts
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["Candidate", "RerankResult", "RerankResults", "cosines", "rerank"]

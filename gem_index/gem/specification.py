@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import publish_file, user_path
+from gem_index.files.inputs import user_path
+from gem_index.files.publishing import publish_file
 from gem_index.gem.combined import MOST_ENCODERS, CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder

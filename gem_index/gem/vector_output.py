@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.files.npy import NpyWriter
 from gem_index.gem.batches import blocks_of_texts
 from gem_index.gem.combined import Encoder
-from gem_index.npy import NpyWriter
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["write_vectors"]

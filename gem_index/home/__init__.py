@@ -1,5 +1,7 @@
 """A home (the collections, models and word vectors of one folder), and functions that open its content by name."""
 
-from gem_index.home.home import Home
+from __future__ import annotations
 
-__all__ = ["Home"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

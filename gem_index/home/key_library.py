@@ -7,6 +7,7 @@ import hashlib
 import secrets
 from typing import Literal, get_args
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.quoting import quoted
 from gem_index.store.keys import KeyRecord, KeyRepository
@@ -78,4 +79,4 @@ class KeyLibrary:
             keys = KeyRepository(connection)
             if not keys.remove(name):
                 known = [each.name for each in keys.all()]
-                raise UnknownNameError("key", name, known, "make one with: gem-index keys add NAME")
+                raise UnknownNameError("key", name, known, Advice(Action.MAKE_KEY))

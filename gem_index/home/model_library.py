@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.results import ModelInfo
 from gem_index.collection.state.models import open_encoder, open_vectors, record_of
 from gem_index.errors import NameTakenError, UnknownNameError
@@ -155,7 +156,7 @@ class ModelLibrary:
     def _record(self, name: str) -> ModelRecord:
         models = self._records()
         if name not in models:
-            raise UnknownNameError("model", name, models, "fit one with: gem-index fit NAME FILE")
+            raise UnknownNameError("model", name, models, Advice(Action.FIT_MODEL))
         return models[name]
 
     def _records(self) -> dict[str, ModelRecord]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
@@ -17,16 +18,15 @@ from gem_index.gem.model_file import read_model
 from gem_index.gem.provider import GemProvider
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
 from gem_index.home.home import Home
+from gem_index.home.vector_opening import open_home, open_named
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.formats.registry import KeyedVectorsLike, read_vectors
-from gem_index.vectors.registry import BUNDLED, DEFAULT_VECTORS, open_source
+from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.specification import VectorSpec, is_path
-from gem_index.vectors.stored import open_unstored
 
-__all__ = ["EncoderChoice", "NamedProvider", "find_provider", "open_provider", "open_vectors"]
+__all__ = ["EncoderChoice", "NamedProvider", "find_provider", "open_provider"]
 
 MODEL_FILE = ".safetensors"
 """The ending of a model file that :meth:`GemEncoder.save` wrote; any other text is the name of a model."""
@@ -104,7 +104,7 @@ class EncoderChoice:
         else:
             vectors = None if self.vectors is None else str(self.vectors)
             specs = encoder_specs(vectors, self.config, DEFAULT_VECTORS)
-            encoder = make_encoder(specs, lambda spec: _source(spec, self.home))
+            encoder = make_encoder(specs, lambda spec: open_named(spec, self.home))
             chosen = replace(self, **_settled(encoder, specs))
         if self.fingerprint is not None and self.fingerprint != encoder.fingerprint:
             raise FingerprintMismatchError(
@@ -118,11 +118,11 @@ class EncoderChoice:
 
     def _fitted_encoder(self) -> Encoder:
         if self.collection is not None:
-            encoder = _home(self.home).collection(self.collection).encoder
+            encoder = open_home(self.home).collection(self.collection).encoder
         else:
             encoder = _open_model(str(self.model), self.vectors, self.home)
         if self.vectors is not None:
-            named = [_source(part, self.home) for part in str(self.vectors).split(", ")]
+            named = [open_named(part, self.home) for part in str(self.vectors).split(", ")]
             _check_vectors(str(self), encoder, named)
         return encoder
 
@@ -301,31 +301,6 @@ def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
             )
 
 
-def _home(home: Home | str | Path | None) -> Home:
-    if isinstance(home, Home):
-        return home
-    return Home(home, create=home is None)
-
-
-def _source(named: str | VectorSpec, home: Home | str | Path | None) -> VectorSource:
-    """Open word vectors; a home is opened where it exists or is needed."""
-    vectors = VectorSpec.parse(named)
-    if isinstance(home, str | Path):
-        needed = has_database(Path(home)) or not _without_home(vectors)
-        return _open(vectors, _home(home) if needed else None)
-    return _open(vectors, home)
-
-
-def _without_home(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification is looked up in a home: bundled names and paths that exist."""
-    return all(name in BUNDLED or is_path(name) for name in spec.names)
-
-
-def _unregistered(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification can be a registered name, which holds no slash."""
-    return all(name in BUNDLED or "/" in name for name in spec.names)
-
-
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
     """Check that the vectors are those of each encoder."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
@@ -336,19 +311,17 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
         )
     for expected, other in zip(own, found, strict=True):
         if expected != other:
-            raise FingerprintMismatchError(
-                name, expected, other, "leave out the vectors, or name those it was fitted with"
-            )
+            raise FingerprintMismatchError(name, expected, other, Advice(Action.LEAVE_OUT_VECTORS))
 
 
 def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path | None) -> Encoder:
     if not model.endswith(MODEL_FILE):
-        return _home(home).models.open(model)
+        return open_home(home).models.open(model)
     path = user_path(model)
     if read_model(path)[0].weight is None:
-        return GemEncoder.load(path, _source(str(vectors or DEFAULT_VECTORS), home))
+        return GemEncoder.load(path, open_named(str(vectors or DEFAULT_VECTORS), home))
     named = str(vectors or DEFAULT_VECTORS).split(", ")
-    return CombinedEncoder.load(path, [_source(part, home) for part in named])
+    return CombinedEncoder.load(path, [open_named(part, home) for part in named])
 
 
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
@@ -384,33 +357,3 @@ def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> Na
         f"found no encoder {quoted(fingerprint[:12])[1:-1]} {where}, but {', '.join(names) or 'none at all'}; "
         "expected the one that the vectors were made with: name its home, or push the collection again"
     )
-
-
-def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> VectorSource:
-    """Open word vectors.
-
-    Parameters
-    ----------
-    spec : str or gensim KeyedVectors
-        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
-        read, or several of these joined by ``+``, each with an optional weight (``a*0.7+b``); or an object.
-    home : Home, optional
-        Where registered names are looked up; the default home unless given, which is not made. A registered name comes
-        before a bundled one, and that before a path: a file in the working directory does not change what a name means.
-
-    Raises
-    ------
-    UnknownNameError
-        If a part is neither a name nor a path.
-    """
-    if not isinstance(spec, str):
-        return open_unstored(read_vectors(spec))
-    return _open(VectorSpec.parse(spec), home)
-
-
-def _open(spec: VectorSpec, home: Home | None) -> VectorSource:
-    if home is None:
-        if _unregistered(spec) or not has_database(user_path(load_settings().home)):
-            return open_source(spec, {})
-        home = Home()
-    return home.vectors.open(str(spec))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gem_index.collection.piece_rows import PLACE, piece_of
-from gem_index.collection.results import IngestReport
+from gem_index.collection.results import UpsertReport
 from gem_index.documents import Document
 from gem_index.errors import ConfigError
 from gem_index.gem.specification import ConfigLike
@@ -26,7 +26,7 @@ def pull(
     vectors: str | None = None,
     config: ConfigLike | None = None,
     progress: ProgressOption = None,
-) -> IngestReport:
+) -> UpsertReport:
     """Build a collection from the texts and metadata that a target holds; an existing one is updated.
 
     Parameters

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import GemIndexError, NameTakenError
-from gem_index.files import COMPRESSED, user_path
+from gem_index.files.inputs import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
-from gem_index.store.names import CollectionRepository, ModelRepository, SourceRepository
+from gem_index.store.names import CollectionRepository, ModelRepository, WordVectorRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace
 from gem_index.vectors.catalogue import CATALOGUE
@@ -30,7 +31,7 @@ _ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parqu
 def registered_sources(workspace: Workspace) -> dict[str, SourceRecord]:
     """Return the registered word vectors by name."""
     with workspace.database.reading() as connection:
-        return {record.name: record for record in SourceRepository(connection).all()}
+        return {record.name: record for record in WordVectorRepository(connection).all()}
 
 
 def find_users(workspace: Workspace, name: str) -> list[str]:
@@ -109,7 +110,7 @@ def _name_of(workspace: Workspace, part: str) -> str | None:
         found = open_unstored(vector_file(part)).fingerprint
         if name not in records or found != records[name].fingerprint:
             raise NameTakenError(
-                f"other vectors than {part} are registered as {name}; expected a free name: "
-                f"gem-index vectors add NAME {part}"
+                f"other vectors than {part} are registered as {name}; expected a free name",
+                Advice(Action.NAME_VECTORS, {"file": part}),
             )
     return name

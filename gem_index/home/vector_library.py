@@ -10,16 +10,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
 from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.home.registration import find_users, registered_sources
 from gem_index.progress import Progress, ProgressOption, reporting
-from gem_index.store.names import SourceRepository
+from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import SourceRecord
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.text import check_text, check_texts
+from gem_index.text.tokens import check_text, check_texts
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats.gensim import KeyedVectorsLike
 from gem_index.vectors.mapped import MappedVectors
@@ -105,7 +106,7 @@ class VectorLibrary:
             origin = installed[name].value if package is None else package.name
             source = open_vectors(self._workspace, name)
             return _info_of_source(name, source, "plugin", f"PyPI {origin}", "unknown")
-        raise UnknownNameError("vectors", name, {*known, *installed}, "see: gem-index vectors list")
+        raise UnknownNameError("vectors", name, {*known, *installed}, Advice(Action.LIST_VECTORS))
 
     def add(
         self,
@@ -189,7 +190,7 @@ class VectorLibrary:
         options, progress
             As for :meth:`add`.
         """
-        from gem_index.vectors.cutting import cut_to_words
+        from gem_index.vectors.cut_to_words import cut_to_words
         from gem_index.vectors.sources import FoundSource
 
         self._check_free(name)
@@ -228,11 +229,11 @@ class VectorLibrary:
         else:
             if name in plugins():
                 raise ConfigError(
-                    f"{name} is provided by an installed package; expected registered vectors: cut it to words with "
-                    "gem-index vectors fit-vocabulary first"
+                    f"{name} is provided by an installed package; expected registered vectors",
+                    Advice(Action.CUT_TO_WORDS),
                 )
             raise UnknownNameError(
-                "vectors", name, {*registered, *BUNDLED}, "see: gem-index vectors list"
+                "vectors", name, {*registered, *BUNDLED}, Advice(Action.LIST_VECTORS)
             )
         write_vectors(file, user_path(path), format)
         return file.words or 0
@@ -271,7 +272,7 @@ class VectorLibrary:
                 location=location,
             )
             with self._workspace.database.writing() as connection:
-                SourceRepository(connection).add(record)
+                WordVectorRepository(connection).add(record)
         return _info(record)
 
     def remove(self, name: str) -> None:
@@ -288,7 +289,7 @@ class VectorLibrary:
             records = registered_sources(self._workspace)
             if name not in records:
                 raise UnknownNameError(
-                    "registered vectors", name, records, "see: gem-index vectors list"
+                    "registered vectors", name, records, Advice(Action.LIST_VECTORS)
                 )
             users = find_users(self._workspace, name)
             if users:
@@ -296,7 +297,7 @@ class VectorLibrary:
                     f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
                 )
             with self._workspace.database.writing() as connection:
-                SourceRepository(connection).remove(name)
+                WordVectorRepository(connection).remove(name)
 
     def verify(self) -> builtins.list[Problem]:
         """Compare every stored file with the hash of what was written; return what differs."""

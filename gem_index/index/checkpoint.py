@@ -14,12 +14,13 @@ import numpy as np
 
 from gem_index.arrays import F32, I64
 from gem_index.errors import CorruptionError, GemIndexError
-from gem_index.files import publish_directory, sha256_of_file
+from gem_index.files.inputs import sha256_of_file
+from gem_index.files.npy import map_array
+from gem_index.files.publishing import publish_directory
 from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind
 from gem_index.index.rows import RowsWriter, rows_digest
-from gem_index.npy import map_array
 
 __all__ = ["Built", "Checkpoint"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import CorruptionError
+from gem_index.files.npy import map_array
 from gem_index.forking import cached_property
-from gem_index.npy import map_array
 
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from heapq import nlargest
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from gem_index.arrays import F32
 from gem_index.index.hits import ROUNDING, Hits, Ids, best_of
 
-__all__ = ["DEPTH", "FUSIONS", "MATCH_WEIGHT", "RANK_DEPTH", "fuse_ranks", "fuse_scores", "fused"]
+__all__ = [
+    "DEPTH",
+    "FUSIONS",
+    "MATCH_WEIGHT",
+    "RANK_DEPTH",
+    "ScoredLists",
+    "fuse_ranks",
+    "fuse_scores",
+    "fused",
+]
 
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search fuses its two lists: by their scores or by their ranks."""
@@ -27,64 +36,61 @@ MATCH_WEIGHT = 2.25
 _RANK_OFFSET = 60.0
 _DEEPER = 4  # times as long as the lists before
 
-Best: TypeAlias = Callable[[int], Hits]
-"""Return the best hits of one list, as many as are asked for, best first."""
+
+class ScoredLists(Protocol):
+    """The two lists of a hybrid search, and the scores of documents that one of them lacks."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether no document outside the list of the nearest has a larger cosine than its last entry.
+
+        An approximate index may miss documents, which are then found by words alone.
+        """
+        ...
+
+    def nearest(self, depth: int) -> Hits:
+        """Return the best (seq, cosine), best first, as many as ``depth`` says."""
+        ...
+
+    def matching(self, depth: int) -> Hits:
+        """Return the best (seq, match); a match is from 0 to 1, see :func:`gem_index.index.terms.match_weights`."""
+        ...
+
+    def cosines(self, seqs: Ids) -> F32:
+        """Return the cosines of ascending seqs."""
+        ...
+
+    def matches(self, seqs: Ids) -> Mapping[int, float]:
+        """Return the matches of ascending seqs; seqs without a match may be missing."""
+        ...
 
 
-def fuse_scores(
-    dense: Best,
-    matching: Best,
-    k: int,
-    exact: bool,
-    cosines: Callable[[Ids], npt.NDArray[np.floating]],
-    matches: Callable[[Ids], Mapping[int, float]],
-) -> tuple[Hits, dict[int, float]]:
+def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
     """Return the k best documents by (cosine + 2.25 match) / 3.25, equal scores by seq, and their cosines.
 
     Neither number depends on other documents, so that a weak list stays weak. A document outside both lists scores at most
     what the last entries of the lists give together; while that is more than the k-th score, the lists are made longer (the
     threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So the result
     is that of scoring all documents, if the first list is exact.
-
-    Parameters
-    ----------
-    dense : callable
-        Returns (seq, cosine).
-    matching : callable
-        Returns (seq, match); a match is from 0 to 1, see :func:`gem_index.index.lexical.match_weights`.
-    k : int
-    exact : bool
-        Whether no document outside the first list has a larger cosine than its last entry; an approximate index may miss
-        documents, which are then found by words alone.
-    cosines : callable
-        Returns the cosines of ascending seqs.
-    matches : callable
-        Returns the matches of ascending seqs; seqs without a match may be missing.
     """
     depth = max(DEPTH, k)
     while True:
-        near, matched = dense(depth), matching(depth)
-        cosine, scores = _fuse_lists(near, matched, k, depth, exact, cosines, matches)
+        near, matched = lists.nearest(depth), lists.matching(depth)
+        cosine, scores = _fuse_lists(lists, near, matched, k, depth)
         best = best_of(list(scores.items()), k)
-        rest = fused(_least(near, depth), max(0.0, _least(matched, depth)))
+        rest = fused(_score_bound(near, depth), max(0.0, _score_bound(matched, depth)))
         if len(best) < k or rest <= best[-1][1] + ROUNDING:
             return best, {seq: cosine[seq] for seq, _ in best}
         depth *= _DEEPER
 
 
-def _least(hits: Hits, depth: int) -> float:
+def _score_bound(hits: Hits, depth: int) -> float:
     """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 
 
 def _fuse_lists(
-    dense: Hits,
-    matching: Hits,
-    k: int,
-    depth: int,
-    exact: bool,
-    cosines: Callable[[Ids], npt.NDArray[np.floating]],
-    matches: Callable[[Ids], Mapping[int, float]],
+    lists: ScoredLists, dense: Hits, matching: Hits, k: int, depth: int
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return cosines, and the scores of the documents of two lists that may be among their k best.
 
@@ -92,7 +98,7 @@ def _fuse_lists(
     only if that could bring it among the k best.
     """
     cosine, match = dict(dense), dict(matching)
-    least_cosine = dense[-1][1] if dense and exact else 1.0
+    least_cosine = dense[-1][1] if dense and lists.exact else 1.0
     least_match = matching[-1][1] if len(matching) >= depth else 0.0
     sure = nlargest(k, [fused(c, match.get(seq, 0.0)) for seq, c in dense])
     reached = sure[-1] - ROUNDING if len(sure) == k else -np.inf
@@ -101,13 +107,13 @@ def _fuse_lists(
     ]
     if unseen:
         ids = _ascending(unseen)
-        cosine.update(zip(ids.tolist(), np.asarray(cosines(ids)).tolist(), strict=True))
+        cosine.update(zip(ids.tolist(), lists.cosines(ids).tolist(), strict=True))
     if least_match:
         unmatched = [
             seq for seq, c in dense if seq not in match and fused(c, least_match) >= reached
         ]
         if unmatched:
-            match.update(matches(_ascending(unmatched)))
+            match.update(lists.matches(_ascending(unmatched)))
     scores = {seq: fused(c, match.get(seq, 0.0)) for seq, c in cosine.items()}
     scores = {seq: score for seq, score in scores.items() if score >= reached}
     return cosine, scores

@@ -40,7 +40,7 @@ from gem_index.server.errors import (
     status_of,
 )
 from gem_index.server.files import is_upload
-from gem_index.server.guard import REQUEST_ID, Guard, note_refusal
+from gem_index.server.guard import REQUEST_ID, Guard, log_server_error
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
@@ -164,7 +164,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
-        note_refusal(error, request.scope[REQUEST_ID])
+        log_server_error(error, request.scope[REQUEST_ID])
         return error_response(request.url.path, status_of(error), message_for(error))
 
     @app.exception_handler(RequestValidationError)

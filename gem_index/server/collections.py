@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict
 
+from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
 from gem_index.progress import Progress
@@ -90,7 +91,7 @@ def _check_names(vectors: str, context: ServerContext) -> None:
                 "word vectors",
                 part.name,
                 known,
-                "register them with: gem-index vectors add NAME SOURCE",
+                Advice(Action.REGISTER_VECTORS),
             )
 
 
@@ -135,7 +136,7 @@ async def refit(request: Request, name: str, context: Context) -> Response:
 async def push(request: Request, asked: PushBody, name: str, context: Context) -> Response:
     """Push the collection into a vector database, or bring the database into step with it."""
     if asked.target not in context.targets:
-        advice = "start the server with --target NAME=URL"
+        advice = "start the server with that target"
         raise UnknownNameError("target", asked.target, context.targets, advice)
     options = asked.model_dump(exclude={"target"})
 

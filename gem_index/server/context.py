@@ -20,7 +20,7 @@ from gem_index.server.memory import Memory
 from gem_index.server.models import ServedModels
 from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
-from gem_index.text import check_text
+from gem_index.text.tokens import check_text
 
 __all__ = ["UPLOADS", "ServerContext"]
 

@@ -23,7 +23,7 @@ from gem_index.server.errors import (
     message_for,
     status_of,
 )
-from gem_index.server.guard import REQUEST_ID, note_refusal
+from gem_index.server.guard import REQUEST_ID, log_server_error
 from gem_index.server.memory import Share
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, WRITE, Context, KeyedRoute
@@ -77,7 +77,7 @@ async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str,
     """Store documents by id, in one transaction; they are on the disk when this answers."""
     context.check_texts([document.text for document in asked.documents])
     documents = [Document(id=d.id, text=d.text, metadata=d.metadata) for d in asked.documents]
-    return asdict(await context.change(name, lambda collection: collection.ingest(documents)))
+    return asdict(await context.change(name, lambda collection: collection.upsert(documents)))
 
 
 @router.post(
@@ -107,13 +107,13 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
                 batch.append(_document(number, line, context))
                 size += len(line)
                 if len(batch) == _BATCH or size > context.limits.body:
-                    counts.update(await _ingest(batch, name, context))
+                    counts.update(await _upsert(batch, name, context))
                     share.release(size)
                     batch, size = [], 0
             if batch:
-                counts.update(await _ingest(batch, name, context))
+                counts.update(await _upsert(batch, name, context))
     except GemIndexError as error:
-        note_refusal(error, request.scope[REQUEST_ID])
+        log_server_error(error, request.scope[REQUEST_ID])
         stored = _stored(counts)
         return error_response(request.url.path, status_of(error), message_for(error), stored=stored)
     return JsonResponse({"collection": name, **_stored(counts)})
@@ -123,8 +123,8 @@ def _stored(counts: Counter[str]) -> dict[str, int]:
     return {name: counts[name] for name in _COUNTED}
 
 
-async def _ingest(batch: list[Document], name: str, context: ServerContext) -> dict[str, int]:
-    report = await context.change(name, lambda collection: collection.ingest(batch))
+async def _upsert(batch: list[Document], name: str, context: ServerContext) -> dict[str, int]:
+    report = await context.change(name, lambda collection: collection.upsert(batch))
     return {name: getattr(report, name) for name in _COUNTED}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gem_index import errors
+from gem_index.advice import Action
 from gem_index.quoting import quoted
 from gem_index.server.responses import JsonResponse
 
@@ -159,9 +160,30 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
 """What clients are told where an error names files and processes of the server's machine."""
 
 
+_ROUTES = {
+    Action.ADD_OR_DROP: "add to it with PUT /collections/{collection}/documents, or drop it first with DELETE "
+    "/collections/{collection}",
+    Action.COMPACT: "POST /collections/{collection}/refit",
+    Action.FETCH_VECTORS: "add them to the server's home",
+    Action.FIT_MODEL: "fit one in the server's home",
+    Action.LEAVE_OUT_VECTORS: "leave out the vectors, or name those that GET /collections says",
+    Action.LIST_VECTORS: "the server's home lists them",
+    Action.MAKE_COLLECTION: "make one with POST /collections",
+    Action.NAME_ENCODING: "name the file's encoding, as encoding={encoding}",
+    Action.NAME_FIELD: "name the field that holds the {field} in {field}_field",
+    Action.OPEN_AGAIN: "send the request again for the new one",
+    Action.REFIT: "POST /collections/{collection}/refit",
+    Action.REGISTER_VECTORS: "add them to the server's home",
+}
+"""What clients can do about an error, by the routes and parameters of the server."""
+
+
 def message_for(error: Exception) -> str:
     """Return what a client is told of an error."""
-    return next((told for kind, told in _UNTOLD if isinstance(error, kind)), str(error))
+    untold = next((told for kind, told in _UNTOLD if isinstance(error, kind)), None)
+    if untold is not None or not isinstance(error, errors.GemIndexError):
+        return untold or str(error)
+    return error.told(_ROUTES)
 
 
 def status_of(error: Exception) -> int:

@@ -14,7 +14,7 @@ from gem_index.errors import GemIndexError
 from gem_index.progress import Progress
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import message_for, status_of
-from gem_index.server.guard import REQUEST_ID, note_failure, note_refusal
+from gem_index.server.guard import REQUEST_ID, log_server_error, note_failure
 from gem_index.server.responses import JsonResponse, to_json
 
 __all__ = ["EVENTS", "answer_with_events"]
@@ -85,7 +85,7 @@ async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIter
     try:
         yield _event("done", running.result())
     except GemIndexError as error:
-        note_refusal(error, request_id)
+        log_server_error(error, request_id)
         yield _event("error", {"message": message_for(error), "status": status_of(error)})
     except Exception as error:  # noqa: BLE001 - the answer has begun: its end is an event
         note_failure(error, request_id)

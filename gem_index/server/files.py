@@ -15,14 +15,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from gem_index.collection import Collection
-from gem_index.collection.results import IngestReport
+from gem_index.collection.results import UpsertReport
 from gem_index.converting import ARCHIVES, KINDS, kind_of
 from gem_index.documents import Document
 from gem_index.errors import DiskError, InputError
 from gem_index.home import Home
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted
-from gem_index.reading import DocumentReader, FolderReader
+from gem_index.readers import DocumentReader, FolderReader
 from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
@@ -205,14 +205,14 @@ def _store(
     path: Path,
     choices: Mapping[str, Any],
     progress: Progress,
-) -> IngestReport:
+) -> UpsertReport:
     new = not collection.count()
     if kind_of(path.name) in (None, "text"):
         reader = _records(collection, path, choices, "auto" if new else "text")
         with reader.naming_duplicates():
             if new:
                 return home.build(collection.name, reader, progress=progress)
-            return collection.ingest(reader, progress=progress)
+            return collection.upsert(reader, progress=progress)
     if not choices.keys() <= {"encoding"}:
         raise InputError(
             f"found id_field or text_field and {quoted(path.name)}; expected them with a file of records"
@@ -221,7 +221,7 @@ def _store(
     documents = counted(_documents(path, choices.get("encoding")), "read", progress)
     if new:
         return home.build(collection.name, documents, progress=progress)
-    return collection.ingest(documents, progress=progress)
+    return collection.upsert(documents, progress=progress)
 
 
 def _records(

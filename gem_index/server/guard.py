@@ -21,7 +21,7 @@ from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
 from gem_index.server.settings import Limits
 
-__all__ = ["ACCESS", "REQUEST_ID", "Guard", "note_failure", "note_refusal"]
+__all__ = ["ACCESS", "REQUEST_ID", "Guard", "log_server_error", "note_failure"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -137,7 +137,7 @@ class Guard:
         if self._hosts is not None and _name_in(host) not in self._hosts:
             raise _RefusedError(
                 403,
-                f"the header Host is {quoted(host)}; expected a name of this server: --name adds one",
+                f"the header Host is {quoted(host)}; expected a name of this server: start it with this name too",
             )
         origin = headers.get(b"origin")
         if origin is None:
@@ -242,7 +242,7 @@ class _Exchange:
             raise _RefusedError(503, str(error)) from error
 
 
-def note_refusal(error: GemIndexError, request_id: str) -> None:
+def log_server_error(error: GemIndexError, request_id: str) -> None:
     """Log an error that is no fault of a request, with what clients are not told; not one of load, which they are."""
     if status_of(error) < 500 or isinstance(error, MemoryFullError):
         return

@@ -68,7 +68,7 @@ async def colours(
     """
 
     def work(collection: Collection) -> Mapping[str, Any]:
-        found = collection.map_colours(_map_of(collection), field)
+        found = collection.map_colors(_map_of(collection), field)
         return {
             "names": found.names,
             "counts": found.counts,

@@ -68,7 +68,9 @@ class ServedModels:
             try:
                 self.get(name)
             except UnknownNameError as error:
-                raise ConfigError(f"the alias {quoted(alias)}: {error}") from error
+                wrong = ConfigError(f"the alias {quoted(alias)}: {error}")
+                wrong.advice = error.advice
+                raise wrong from error
 
     def list(self) -> list[ModelCard]:
         """Return the models."""

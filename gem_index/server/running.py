@@ -21,6 +21,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.supervisors import Multiprocess
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
@@ -128,8 +129,8 @@ def serve(
     if options.key_required and not options.keys and not home.keys.list():
         reached = options.names[0] if options.local else options.host
         raise ConfigError(
-            f"{quoted(reached)} is reached from other machines, and there is no key; expected one: make it with gem-index "
-            "keys add NAME, or say --insecure"
+            f"{quoted(reached)} is reached from other machines, and there is no key; expected one",
+            Advice(Action.MAKE_KEY_OR_NONE),
         )
     # what is wrong with the options is said here, once
     built = (build or application_of)(options, home)

@@ -83,7 +83,7 @@ class ExplainBody(StrictBody):
     other: str | None = Field(default=None, alias="with")
 
 
-class NeighboursBody(StrictBody):
+class SimilarBody(StrictBody):
     """The body of a request for the documents nearest to one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "1", "k": 5}]})
@@ -143,14 +143,15 @@ def _shortened(hit: SearchResult, pairs: int | None) -> SearchResult:
     return replace(hit, why=replace(hit.why, pairs=hit.why.pairs[:pairs]))
 
 
-@router.post("/neighbours", dependencies=READ)
-async def neighbours(asked: NeighboursBody, name: str, context: Context) -> JsonResponse:
+@router.post("/similar", dependencies=READ)
+@router.post("/neighbours", dependencies=READ, include_in_schema=False)
+async def similar(asked: SimilarBody, name: str, context: Context) -> JsonResponse:
     """Return the documents nearest in meaning to one, without itself."""
 
     def work(collection: Collection) -> SearchResults:
         if not collection.get([asked.id]):
             raise MissingDocumentError(name, asked.id)
-        return collection.neighbours(asked.id, asked.k, asked.where)
+        return collection.similar(asked.id, asked.k, asked.where)
 
     hits = await context.ask(name, work)
     return JsonResponse({"id": asked.id, "results": [hit.to_dict() for hit in hits]})

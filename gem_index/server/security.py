@@ -56,7 +56,7 @@ class KeyRing:
         digest = digest_of(key)
         found = [allowed for each, allowed in known.items() if hmac.compare_digest(each, digest)]
         if not found:
-            raise UnauthorizedError("found an unknown key; expected one of gem-index keys list")
+            raise UnauthorizedError("found an unknown key; expected one of this server's")
         return found[0]
 
     def _keys(self) -> dict[bytes, Permission]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, or_, select
 
 from gem_index.documents import Document
 from gem_index.store.schema import documents
-from gem_index.written_forms import found_in_any_form, written_forms
+from gem_index.text.written_forms import found_in_any_form, written_forms
 
 __all__ = ["ContentIds", "Stored"]
 

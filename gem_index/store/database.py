@@ -6,7 +6,6 @@ import atexit
 import errno
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import as_file, files
@@ -16,10 +15,10 @@ from typing import Any
 from weakref import WeakSet
 
 import filelock  # noqa: F401 - registers its fork handler before ours: handlers run in reverse, so our gate is first
-from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DatabaseError
-from sqlalchemy.pool import NullPool
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import (
     CommitError,
     CorruptionError,
@@ -30,12 +29,16 @@ from gem_index.errors import (
     HomeNotWritableError,
 )
 from gem_index.forking import ForkGate
+from gem_index.store.engine import (
+    has_shared_memory,
+    is_writable,
+    open_engine,
+    open_read_only_engine,
+)
 from gem_index.store.schema import HEAD_REVISION
 
 __all__ = ["FORK_GATE", "Database"]
 
-_CACHE_KIB = 64 * 1024
-_KEPT_OPEN = 8  # connections, with a cache each; a thread more opens one for each of its searches, in a millisecond
 _OPEN: WeakSet[Database] = WeakSet()
 # the second comes while rows are read from the driver's own cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
@@ -76,11 +79,11 @@ class Database:
         self.path = path
         self._make_private(path)
         self._file = self._identity()
-        self.read_only = path.is_file() and not _is_writable(path)
+        self.read_only = path.is_file() and not is_writable(path)
         self._engine = (
-            _read_only_engine(path, busy_timeout)
+            open_read_only_engine(path, busy_timeout)
             if self.read_only
-            else _engine(path, busy_timeout, synchronous)
+            else open_engine(path, busy_timeout, synchronous)
         )
         self._in_use: dict[Any, int] = {}  # SQLite's connections, and the threads that use them
         event.listen(self._engine, "checkout", self._note_checkout)
@@ -154,7 +157,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading_slowly(self) -> Iterator[Connection]:
+    def reading_in_steps(self) -> Iterator[Connection]:
         """Open a transaction like :meth:`reading` for an iteration that may pause; its user passes :data:`FORK_GATE`."""
         before = self._state()
         try:
@@ -203,7 +206,8 @@ class Database:
                 self.close()
                 raise CommitError(
                     f"the disk failed while {self.path} was being written ({_cause(error)}): whether the last step was kept "
-                    "shows when the home is opened again; check it with gem-index verify"
+                    "shows when the home is opened again",
+                    Advice(Action.CHECK_HOME),
                 ) from error
             raise explained from error
         self._check_unchanged(before)
@@ -214,7 +218,7 @@ class Database:
 
     def _state(self) -> tuple[int, int] | None:
         """Return the file's time and size before a read without locks; None if locks protect the read."""
-        if not self.read_only or _has_shared_memory(self.path):
+        if not self.read_only or has_shared_memory(self.path):
             return None
         return self._time_and_size()
 
@@ -228,7 +232,7 @@ class Database:
             return HomeBusyError(f"{self.path} is being written by another process; try again")
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return HomeNotWritableError(
-                f"cannot write {self.path}; expected a writable home: choose another with GEM_INDEX_HOME"
+                f"cannot write {self.path}; expected a writable home", Advice(Action.CHOOSE_HOME)
             )
         if code == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR:
             return DiskError(
@@ -327,99 +331,3 @@ def _code(error: DatabaseError | sqlite3.DatabaseError) -> int:
     """Return SQLite's code of an error without its extension."""
     code: int = getattr(_cause(error), "sqlite_errorcode", 0)
     return code & 0xFF
-
-
-def _is_writable(path: Path) -> bool:
-    """Tell whether SQLite can write a file, and its log beside it."""
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-
-
-def _log(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _has_shared_memory(path: Path) -> bool:
-    """Tell whether a process has the database open: readers and writers then share a file beside it."""
-    return path.with_name(f"{path.name}-shm").is_file() and _log(path).is_file()
-
-
-def _read_only_address(path: Path) -> str:
-    """Return the URI for opening a database that this process cannot write.
-
-    Raises
-    ------
-    HomeNotWritableError
-        If its log holds changes, which only a process that can write the database can read.
-    """
-    if _has_shared_memory(path):
-        return f"{path.absolute().as_uri()}?mode=ro"
-    if _log(path).is_file() and _log(path).stat().st_size:
-        raise HomeNotWritableError(
-            f"{_log(path)} holds changes that are not in the database yet, and cannot be written; expected a writable "
-            "home: open it once where it can be written, or copy it"
-        )
-    return f"{path.absolute().as_uri()}?immutable=1"
-
-
-def _read_only_engine(path: Path, busy_timeout: float) -> Engine:
-    """Return an engine for a database that this process cannot write, but other processes may.
-
-    Each transaction opens its own connection, because the URI depends on whether another process has the database open.
-    """
-
-    def connect() -> sqlite3.Connection:
-        return sqlite3.connect(
-            _read_only_address(path),
-            uri=True,
-            timeout=busy_timeout,
-            check_same_thread=False,
-            isolation_level=None,
-        )
-
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _use_log(cursor: sqlite3.Cursor, timeout: float) -> None:
-    """Switch to a write-ahead log, with retries: while another connection switches, SQLite fails without waiting."""
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() >= deadline:
-                raise
-            time.sleep(0.005)
-        else:
-            return
-
-
-def _engine(path: Path, busy_timeout: float, synchronous: str) -> Engine:
-    # not a URL as text: the path may contain ? % #
-    url = URL.create("sqlite", database=str(path.absolute()))
-    # no limit on connections: each thread and each unfinished iteration holds one, and none may wait for another
-    engine = create_engine(
-        url, connect_args={"timeout": busy_timeout}, pool_size=_KEPT_OPEN, max_overflow=-1
-    )
-    event.listen(engine, "begin", _begin)
-
-    @event.listens_for(engine, "connect")
-    def _configure(connection: Any, _record: object) -> None:
-        # The driver's implicit transactions exclude DDL; _begin starts ours.
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        _use_log(cursor, busy_timeout)
-        cursor.execute(f"PRAGMA synchronous = {synchronous}")
-        cursor.execute("PRAGMA secure_delete = ON")  # overwrite deleted content
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        cursor.close()
-
-    return engine

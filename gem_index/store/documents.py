@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import OperationalError
 
-from gem_index.cutting import Cutting
 from gem_index.documents import Document, content_hash
 from gem_index.errors import FilterError
 from gem_index.forking import cached_property
@@ -34,8 +33,9 @@ from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
 from gem_index.store.where import compile_where, fields_of
-from gem_index.text import WeightedText
-from gem_index.written_forms import found_in_any_form, written_forms
+from gem_index.text.chunking import Chunking
+from gem_index.text.tokens import WeightedText
+from gem_index.text.written_forms import found_in_any_form, written_forms
 
 __all__ = ["DocumentRepository"]
 
@@ -74,10 +74,10 @@ class DocumentRepository:
     # ----------------------------------------------------------------- writing
 
     def upserting(
-        self, on_existing: OnExisting = "replace", cutting: Cutting | None = None
+        self, on_existing: OnExisting = "replace", chunking: Chunking | None = None
     ) -> Upsert:
         """Return an upsert that takes documents from several sources, and counts the pieces that they are cut into."""
-        return Upsert(self._connection, self._collection_id, on_existing, cutting or Cutting())
+        return Upsert(self._connection, self._collection_id, on_existing, chunking or Chunking())
 
     def next_seq(self) -> int:
         """Return the seq of the next document that is written, of any collection; later ones follow without gaps."""
@@ -206,7 +206,9 @@ class DocumentRepository:
                 "many values of one field go into $in"
             ) from error
 
-    def judged(self, where: Mapping[str, Any], metadata: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def accepted_mask(
+        self, where: Mapping[str, Any], metadata: Sequence[str]
+    ) -> npt.NDArray[np.bool_]:
         """Tell which metadata (n), objects as JSON, a filter accepts: bool (n,)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))

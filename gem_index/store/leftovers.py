@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gem_index.store.names import CollectionRepository, SourceRepository
+from gem_index.store.names import CollectionRepository, WordVectorRepository
 from gem_index.store.records import CollectionRecord
 
 __all__ = ["find_leftovers", "remove_leftovers"]
@@ -30,7 +30,7 @@ def find_leftovers(connection: Connection, root: Path) -> list[Path]:
     These are word vectors and collections that were removed or never stored, replaced snapshots, partial folders of killed
     processes, maps of an earlier fit, and checkpoints of an unfinished refit whose documents have changed since.
     """
-    sources = {record.location for record in SourceRepository(connection).all()}
+    sources = {record.location for record in WordVectorRepository(connection).all()}
     found = [path for path in _folders(root / "vectors", _SOURCE) if path.name not in sources]
     collections = {str(record.id): record for record in CollectionRepository(connection).all()}
     for folder in _folders(root / "collections", _COLLECTION):

@@ -29,7 +29,7 @@ from gem_index.store.schema import (
     vector_sources,
 )
 
-__all__ = ["CollectionRepository", "ModelRepository", "SourceRepository"]
+__all__ = ["CollectionRepository", "ModelRepository", "WordVectorRepository"]
 
 _SOURCE_COLUMNS = [column for column in vector_sources.c if column.name != "id"]
 _PART_COLUMNS = [column for column in model_parts.c if column.name not in ("id", "model_id")]
@@ -52,7 +52,7 @@ _COLLECTION = select(
 _COLLECTION_BY_NAME = _COLLECTION.where(collections.c.name == bindparam("wanted"))
 
 
-class SourceRepository:
+class WordVectorRepository:
     """Registered word vectors."""
 
     def __init__(self, connection: Connection) -> None:
@@ -145,7 +145,7 @@ class CollectionRepository:
         model_id: int,
         index_kind: str,
         reading: str = "{}",
-        cutting: str = "{}",
+        chunking: str = "{}",
     ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
@@ -156,7 +156,7 @@ class CollectionRepository:
             "fitted_documents": 0,
             "created_at": now(),
             "reading": reading,
-            "cutting": cutting,
+            "cutting": chunking,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -179,10 +179,10 @@ class CollectionRepository:
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
 
-    def use_cutting(self, collection_id: int, cutting: str) -> None:
+    def use_chunking(self, collection_id: int, chunking: str) -> None:
         """Set how long texts are cut."""
         self._connection.execute(
-            update(collections).where(collections.c.id == collection_id).values(cutting=cutting)
+            update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
         )
 
     def use_model(

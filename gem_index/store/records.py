@@ -6,7 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
-from gem_index.cutting import Cutting
+from gem_index.text.chunking import Chunking
 
 __all__ = [
     "CollectionRecord",
@@ -80,7 +80,7 @@ class CollectionRecord:
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
     the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection;
-    ``cutting`` too: how long texts are cut.
+    ``cutting`` too: how long texts are cut into pieces.
     """
 
     id: int
@@ -102,9 +102,9 @@ class CollectionRecord:
         return f"map-{self.fitted_seq}-{self.fitted_documents}"
 
     @property
-    def cuts(self) -> Cutting:
+    def chunking(self) -> Chunking:
         """How long texts are cut."""
-        return Cutting.of(json.loads(self.cutting))
+        return Chunking.of(json.loads(self.cutting))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import DuplicateIdError, ExistingIdError, InputError
 from gem_index.store.content_ids import ContentIds
 from gem_index.store.schema import documents, tombstones
-from gem_index.written_forms import composed
+from gem_index.text.chunking import Chunking
+from gem_index.text.written_forms import composed
 
 __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury"]
 
@@ -57,7 +57,7 @@ class Upsert:
     connection : Connection
     collection_id : int
     on_existing : {"replace", "keep", "refuse"}
-    cutting : Cutting
+    chunking : Chunking
         How the texts are cut, to count the pieces.
 
     Attributes
@@ -70,9 +70,9 @@ class Upsert:
         connection: Connection,
         collection_id: int,
         on_existing: OnExisting,
-        cutting: Cutting,
+        chunking: Chunking,
     ) -> None:
-        self._cutting = cutting
+        self._chunking = chunking
         self._connection = connection
         self._collection_id = collection_id
         self._on_existing = on_existing
@@ -146,7 +146,7 @@ class Upsert:
             else:
                 self.counts.updated += 1
                 replaced.append(stored.seq)
-            self.counts.pieces += len(self._cutting.pieces(document.text))
+            self.counts.pieces += len(self._chunking.pieces(document.text))
             rows.append(
                 (
                     self._collection_id,

@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import (
     CommitError,
     ConfigError,
@@ -24,12 +25,13 @@ from gem_index.errors import (
     HomeNotWritableError,
     InputError,
 )
-from gem_index.files import make_directory, publish_directory
+from gem_index.files.inputs import make_directory
+from gem_index.files.publishing import publish_directory
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import DATABASE, Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
-from gem_index.store.names import CollectionRepository, SourceRepository
+from gem_index.store.names import CollectionRepository, WordVectorRepository
 
 __all__ = ["Workspace", "check_name", "has_database", "is_name"]
 
@@ -255,7 +257,7 @@ class Workspace:
     def _used_folders(self) -> list[Path]:
         """Return the folders that rows of the database name."""
         with self.database.reading() as connection:
-            sources = SourceRepository(connection).all()
+            sources = WordVectorRepository(connection).all()
             collections = CollectionRepository(connection).all()
         folders = [self.vectors_folder / source.location for source in sources]
         folders += [
@@ -268,6 +270,6 @@ class Workspace:
     def _not_writable(self, error: OSError) -> HomeNotWritableError:
         reason = (error.strerror or os.strerror(error.errno or 0)).lower()
         return HomeNotWritableError(
-            f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder: "
-            "choose another with GEM_INDEX_HOME"
+            f"cannot write to the home {quoted_path(self.root)}: {reason}; expected a writable folder",
+            Advice(Action.CHOOSE_HOME),
         )

@@ -1,13 +1,13 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
-from gem_index.files import publish_file
+from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest
 from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
 from gem_index.targets.protocol import (
     JsonTarget,
-    Neighbour,
+    Neighbor,
     Target,
     TargetDocument,
     TargetSchema,
@@ -24,7 +24,7 @@ __all__ = [
     "Generation",
     "JsonObjects",
     "JsonTarget",
-    "Neighbour",
+    "Neighbor",
     "SqlDatabase",
     "SqlTable",
     "SqlTarget",

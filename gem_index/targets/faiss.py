@@ -13,11 +13,11 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import ConfigError
-from gem_index.files import create_file
+from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted
 from gem_index.targets.folder import FolderTarget, create_manifest
 from gem_index.targets.parquet import ParquetTable, require_pyarrow
-from gem_index.targets.protocol import Neighbour, TargetSchema
+from gem_index.targets.protocol import Neighbor, TargetSchema
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["FaissTable", "FaissTarget"]
@@ -47,7 +47,7 @@ class FaissTable(ParquetTable):
         """Return the names of the index and of its ids."""
         return {"index": self._index}
 
-    def query(self, vector: F32, k: int) -> list[Neighbour]:
+    def query(self, vector: F32, k: int) -> list[Neighbor]:
         """Return the k nearest documents: from the index, or by a scan in the midst of a push."""
         if self._index.get("of") != sorted(self._files) or k < 1 or not self.count():
             return super().query(vector, k)
@@ -59,7 +59,7 @@ class FaissTable(ParquetTable):
         index, ids = self._loaded
         scores, rows = index.search(np.ascontiguousarray(vector[None], np.float32), k)
         return [
-            Neighbour(ids[row], float(score))
+            Neighbor(ids[row], float(score))
             for row, score in zip(rows[0], scores[0], strict=True)
             if row >= 0
         ]

@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from gem_index.errors import ConfigError
-from gem_index.files import publish_file, user_path
+from gem_index.files.inputs import user_path
+from gem_index.files.publishing import publish_file
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
@@ -96,7 +97,7 @@ class FolderTable:
             changed = True
         if changed:
             return ConfigError(
-                f"another program has written to {folder}; expected one at a time; run the command again when it is done"
+                f"another program has written to {folder}; expected one at a time; run it again when it is done"
             )
         return ConfigError(
             f"the file {name} of {folder} is damaged or missing: {problem}; expected what a push wrote; push in full again"
@@ -204,7 +205,7 @@ def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, An
         if (folder / _MANIFEST).exists():
             raise ConfigError(
                 f"another program has created {quoted_path(folder)}; expected one at a time; "
-                "run the command again when it is done"
+                "run it again when it is done"
             )
         _write(folder, schema, content)
 
@@ -248,5 +249,5 @@ def _locked(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise ConfigError(
             f"another program writes to {quoted_path(folder)}; expected one at a time; "
-            "run the command again when it is done"
+            "run it again when it is done"
         ) from error

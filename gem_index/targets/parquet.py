@@ -12,12 +12,12 @@ import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.errors import MissingExtraError
-from gem_index.files import create_file
+from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
 from gem_index.targets.metadata import JsonObjects
-from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
@@ -62,10 +62,10 @@ class ParquetTable(FolderTable):
         """Return the number of documents."""
         return sum(self._files.values())
 
-    def query(self, vector: F32, k: int) -> list[Neighbour]:
+    def query(self, vector: F32, k: int) -> list[Neighbor]:
         """Return the k nearest documents, by a scan of all files."""
         found = [
-            Neighbour(identifier, score)
+            Neighbor(identifier, score)
             for ids, vectors in self.vectors()
             for identifier, score in zip(ids, (vectors @ vector).tolist(), strict=True)
         ]

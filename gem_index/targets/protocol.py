@@ -12,7 +12,7 @@ from gem_index.targets.url import TargetUrl
 
 __all__ = [
     "JsonTarget",
-    "Neighbour",
+    "Neighbor",
     "Target",
     "TargetDocument",
     "TargetSchema",
@@ -87,7 +87,7 @@ class TargetDocument:
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbor:
     """A document near a query vector, and the cosine similarity that the database computed."""
 
     id: str
@@ -117,7 +117,7 @@ class TargetTable(Protocol):
         """Return the number of documents."""
         ...
 
-    def query(self, vector: F32, k: int) -> list[Neighbour]:
+    def query(self, vector: F32, k: int) -> list[Neighbor]:
         """Return the k nearest documents by cosine similarity, best first."""
         ...
 

@@ -20,7 +20,7 @@ from gem_index.arrays import F32
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
-from gem_index.targets.protocol import Neighbour, TargetDocument, TargetSchema
+from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["SqlDatabase", "SqlTable", "SqlTarget", "check_table_name"]
@@ -95,7 +95,7 @@ class SqlTable(ABC):
         """Insert or replace documents, in one transaction."""
 
     @abstractmethod
-    def query(self, vector: F32, k: int) -> list[Neighbour]:
+    def query(self, vector: F32, k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gem_index.gem.combined import Encoder
 from gem_index.home.opening import open_provider
-from gem_index.text import tokenize
+from gem_index.text.tokens import tokenize
 
 __all__ = ["cosine_ranking", "documentation_sentences", "fit_model", "write_word_vectors"]
 

@@ -28,7 +28,6 @@ import pytest
 from gem_index.collection.collection import Collection
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
-from gem_index.cutting import Cutting
 from gem_index.documents import Document
 from gem_index.errors import FingerprintMismatchError, GemIndexError, TargetChangedError
 from gem_index.home.home import Home
@@ -36,6 +35,7 @@ from gem_index.home.opening import open_provider
 from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.testing.samples import documentation_sentences, write_word_vectors
+from gem_index.text.chunking import Chunking
 
 __all__ = ["TargetContract"]
 
@@ -136,7 +136,7 @@ class TargetContract:
         self.assert_in_step(faq, url)
         again = faq.push(url)
         assert (again.added, again.updated, again.deleted, again.unchanged) == (0, 0, 0, 60)
-        faq.ingest([Document(id="d3", text="the tea is new"), *_documents(5, begin=60)])
+        faq.upsert([Document(id="d3", text="the tea is new"), *_documents(5, begin=60)])
         faq.delete(["d1", "d2"])
         dry = faq.push(url, dry_run=True)
         assert (dry.added, dry.updated, dry.deleted, dry.unchanged) == (5, 1, 2, 57)
@@ -198,7 +198,7 @@ class TargetContract:
             raise KeyboardInterrupt
 
         for added in ([], _documents(3, begin=60)):
-            faq.ingest(added)
+            faq.upsert(added)
             with monkeypatch.context() as patch:
                 patch.setattr(kind, "upsert", cut)
                 with pytest.raises(KeyboardInterrupt):
@@ -214,7 +214,7 @@ class TargetContract:
         """Readers see the old vectors until the switch; a killed replacement goes on."""
         faq.push(url)
         old = faq.encoder.fingerprint
-        faq.ingest(_documents(20, begin=100))
+        faq.upsert(_documents(20, begin=100))
         faq.refit()
         target = open_target(url)
         kind = type(target) if method == "switch" else type(_live(target))
@@ -275,7 +275,7 @@ class TargetContract:
                 id="path/../to", text="a\nb\t\\n 'c' \"d\" %s {e}", metadata={"k": "v'\"\n数"}
             ),
         ]
-        faq.ingest(odd)
+        faq.upsert(odd)
         faq.push(url)
         self.assert_in_step(faq, url)
         faq.delete([document.id for document in odd])
@@ -290,7 +290,7 @@ class TargetContract:
     def test_unsupported_metadata(self, faq: Collection, url: str) -> None:
         """It is stored as it is, or refused by name, or left out when asked."""
         odd = {"deep": {"a": [1, {"b": None}]}, "nothing": None, "lang": "de"}
-        faq.ingest([Document(id="odd", text="a river", metadata=odd)])
+        faq.upsert([Document(id="odd", text="a river", metadata=odd)])
         try:
             faq.push(url)
         except GemIndexError as error:
@@ -330,7 +330,7 @@ class TargetContract:
     def test_metadata_by_id(self, faq: Collection, url: str) -> None:
         """Of the documents that are asked for, as far as there are any."""
         odd = "ünï 'quoted\" ; -- 数#1"
-        faq.ingest([Document(id=odd, text="a river", metadata=METADATA)])
+        faq.upsert([Document(id=odd, text="a river", metadata=METADATA)])
         faq.push(url)
         table, fields = self.table(url), {d.id: dict(d.metadata) for d in faq.documents()}
         asked = [*(f"d{i}" for i in range(40, 1000)), odd, "d3", "d3#1", "D3"]
@@ -349,12 +349,12 @@ class TargetContract:
                 faq.encoder,
                 [document, *_documents(2)],
                 PushOptions(batch=2),
-                cutting=Cutting(20),
+                chunking=Chunking(20),
             )
             assert (report.documents, report.deleted) == (3, 0)
             assert (report.added, report.updated) == ((3, 0) if count == 40 else (0, 3))
             found = {row.id: row for row in self.table(url).documents()}
-            pieces = Cutting(20).pieces(document.text)
+            pieces = Chunking(20).pieces(document.text)
             expected = {f"long#{n}": piece for n, piece in enumerate(pieces, 1)}
             assert set(found) == {"d0", "d1"} | (set(expected) if count > 1 else {"long"})
             for name, piece in expected.items() if count > 1 else ():
@@ -383,7 +383,7 @@ class TargetContract:
                 process.wait()
         assert docs.push(url).documents == self.sentences
         self.assert_finds(docs, url, queries)
-        docs.ingest([Document(id=f"s{i + part}", text=sentences[i]) for i in range(part)])
+        docs.upsert([Document(id=f"s{i + part}", text=sentences[i]) for i in range(part)])
         docs.delete([f"s{i}" for i in range(part)])
         report = docs.push(url)
         assert (report.added, report.updated, report.deleted) == (0, part, part)
@@ -430,7 +430,7 @@ class TargetContract:
 @contextmanager
 def _pushing(collection: Collection, url: str, batch: int) -> Iterator[subprocess.Popen[str]]:
     """Start a process that pushes a collection and prints each batch that the database has acknowledged."""
-    arguments = [str(collection._access.workspace.root), collection.name, url, str(batch)]
+    arguments = [str(collection.access.workspace.root), collection.name, url, str(batch)]
     with subprocess.Popen(  # noqa: S603 - the test's own script
         [sys.executable, "-c", _PUSH, *arguments],
         stdout=subprocess.PIPE,

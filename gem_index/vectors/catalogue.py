@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gem_index.errors import MissingExtraError
-from gem_index.npy import map_array
+from gem_index.files.npy import map_array
 from gem_index.vectors.formats.arrays import of_arrays
 from gem_index.vectors.formats.base import VectorFile
 

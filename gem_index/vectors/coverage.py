@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem_index.errors import InputError
-from gem_index.text import tokenize
+from gem_index.text.tokens import tokenize
 from gem_index.vectors.base import VectorSource
 
 __all__ = ["Coverage", "measure_coverage", "word_counts"]

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gem_index.checks import check_number
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
@@ -146,8 +147,8 @@ def check_factor(name: str, value: float) -> None:
     ConfigError
         If it is not a number from 1e-9 to 1e9.
     """
-    if not (isinstance(value, int | float) and SMALLEST_FACTOR <= value <= LARGEST_FACTOR):
-        raise ConfigError(f"{name} is {quoted(value)}; expected a number from 1e-9 to 1e9")
+    bounds = "a number from 1e-9 to 1e9"
+    check_number(value, name, SMALLEST_FACTOR, LARGEST_FACTOR, expected=bounds)
 
 
 def row_of_unknown(word: str, rows: int) -> int:

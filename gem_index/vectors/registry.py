@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import UnknownNameError, VectorFormatError
 from gem_index.forking import ForkSafeLock
 from gem_index.quoting import quoted
@@ -81,9 +82,8 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
     if part in installed:
         return _open_plugin(installed[part])
     if part in CATALOGUE:
-        raise UnknownNameError(
-            "vectors", part, (), f"fetch them with: gem-index vectors add {part}"
-        )
+        advice = Advice(Action.FETCH_VECTORS, {"vectors": part})
+        raise UnknownNameError("vectors", part, (), advice)
     if "/" in part:
         raise UnknownNameError(
             "vectors", part, (), "expected the path of an existing file or folder"
@@ -92,7 +92,7 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
         "vectors",
         part,
         {*registered, *BUNDLED, *installed, *CATALOGUE},
-        "register a file with: gem-index vectors add NAME FILE, or name an existing file",
+        Advice(Action.REGISTER_VECTORS),
     )
 
 

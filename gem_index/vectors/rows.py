@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.npy import NpyWriter, map_array
+from gem_index.files.npy import NpyWriter, map_array
 from gem_index.vectors.base import FloatArray
 
 __all__ = ["Loss", "RowWriter", "Rows", "quantised"]

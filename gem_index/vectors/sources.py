@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
-from gem_index.files import COMPRESSED, sha256_of_file, user_path
+from gem_index.files.inputs import COMPRESSED, sha256_of_file, user_path
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
 from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
@@ -171,8 +172,8 @@ def _find_remote(name: str, registered: Registered) -> CatalogueEntry:
         return CatalogueEntry((RemoteFile(address, _file_name(name)),), "unknown", "")
     if name in plugins():
         raise ConfigError(
-            f"{name} is provided by an installed package and used directly; expected a file or name "
-            "to copy: cut it to words with gem-index vectors fit-vocabulary"
+            f"{name} is provided by an installed package and used directly; expected a file or name to copy",
+            Advice(Action.CUT_TO_WORDS),
         )
     if name in CATALOGUE:
         return CATALOGUE[name]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError, VectorFormatError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
@@ -153,7 +154,8 @@ class SubwordVectors:
         if self.options.unit or self.options.contractions != "word":
             raise ConfigError(
                 f"{origin} has the options unit or contractions, which its pieces cannot carry; "
-                "expected the original source, or words: gem-index vectors fit-vocabulary"
+                "expected the original source, or words",
+                Advice(Action.CUT_TO_WORDS),
             )
         half = self.rows.matrix.dtype == np.float16 and self.options.scale == 1
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)

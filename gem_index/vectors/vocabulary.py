@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.npy import map_array
+from gem_index.files.npy import map_array
 
 __all__ = ["Vocabulary"]
 

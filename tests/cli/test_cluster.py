@@ -17,7 +17,7 @@ from cluster_processes import wait_for
 from gem_index import open_provider
 from gem_index.distributed import connected, fit
 from gem_index.documents import text_id
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 
 @pytest.fixture

@@ -342,10 +342,10 @@ def test_vectors(gem, vectors_folder, tmp_path):
     assert set(listed) == {"wordllama-gem", "wordllama", "tiny"}
     assert listed["tiny"] == added
     assert gem("vectors", "show", "tiny", "--json").json == added
-    near = gem("vectors", "neighbours", "river", "--vectors", "tiny", "-k", 3, "--json").json
+    near = gem("vectors", "neighbors", "river", "--vectors", "tiny", "-k", 3, "--json").json
     assert [set(entry) for entry in near] == [{"word", "score"}] * 3
     words = {
-        entry["word"] for entry in gem("vectors", "neighbours", "river", "-k", 8, "--json").json
+        entry["word"] for entry in gem("vectors", "neighbors", "river", "-k", 8, "--json").json
     }
     assert words & {"rivers", "lake", "creek", "stream", "valley"}
     glove = tmp_path / "g.txt"

@@ -1,4 +1,4 @@
-"""Commands on documents: show, list, count, delete, neighbours."""
+"""Commands on documents: show, list, count, delete, similar."""
 
 import json
 
@@ -68,7 +68,7 @@ def test_a_field_that_no_document_has(gem, notes):
         ["list", "notes"],
         ["delete", "notes"],
         ["search", "notes", "visa"],
-        ["neighbours", "notes", "visa"],
+        ["similar", "notes", "visa"],
     ):
         answer = gem(*command, "--where", '{"yaer": 2020}')
         assert answer.status == 2
@@ -90,13 +90,13 @@ def test_delete_by_filter(gem, notes):
     assert gem("count", "notes").out == "3\n"
 
 
-def test_neighbours(gem, notes):
-    found = gem("neighbours", "notes", "visa", "-k", "2", "--json").json
+def test_similar(gem, notes):
+    found = gem("similar", "notes", "visa", "-k", "2", "--json").json
     assert found[0]["id"] == "work"
     assert {hit["id"] for hit in found} < {"work", "tea", "odd"}
     assert len(found) == 2
-    assert "a work visa" in gem("neighbours", "notes", "visa").out
-    only = gem("neighbours", "notes", "visa", "--where", '{"author": {"$exists": true}}', "--jsonl")
+    assert "a work visa" in gem("similar", "notes", "visa").out
+    only = gem("similar", "notes", "visa", "--where", '{"author": {"$exists": true}}', "--jsonl")
     assert [json.loads(line)["id"] for line in only.out.splitlines()] == ["tea"]
-    assert gem("neighbours", "notes", "none").status == 2
-    assert gem("neighbours", "notes", "visa", "-k", "0").status == 2
+    assert gem("similar", "notes", "none").status == 2
+    assert gem("similar", "notes", "visa", "-k", "0").status == 2

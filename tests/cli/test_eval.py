@@ -124,61 +124,9 @@ def test_several_encoders(gem, pairs, tmp_path):
         answer = gem("eval", "sts", pairs, "--config", config, *extra)
         assert (answer.status, answer.err.count("\n")) == (2, 1)
         assert problem in answer.err
-    refused = gem("eval", "speed", pairs, "--config", config)
+    refused = gem("eval", "tune", pairs, "-o", tmp_path / "best.json", "--config", config)
     assert refused.status == 2
     assert "found 2 encoders side by side; expected one for this command" in refused.err
-
-
-def test_sweeps_examples_and_speed(gem, pairs, tmp_path):
-    ablation = gem("eval", "ablation", pairs, "--json").json
-    assert len(ablation["rows"]) == 7
-    plot = tmp_path / "plot.png"
-    points = gem("eval", "sensitivity", pairs, "--plot", plot, "--json").json["points"]
-    assert gem("eval", "sensitivity", pairs, "--json").json["points"] == points
-    assert {point["setting"] for point in points} == {"window", "components", "removed", "power"}
-    assert plot.read_bytes()[:4] == b"\x89PNG"
-    assert len(gem("eval", "examples", "--corpus", pairs, "--json").json["robustness"]) == 4
-    speed = gem("eval", "speed", pairs, "--json").json
-    assert speed["sentences"] == 6
-    assert speed["batch"]["seconds"] > 0
-
-
-@pytest.fixture
-def subj(tmp_path):
-    """SentEval's folder with one task, whose two classes share no word."""
-    folder = tmp_path / "senteval" / "SUBJ"
-    folder.mkdir(parents=True)
-    for name, word in (("objective", "river"), ("subjective", "bank")):
-        lines = "".join(f"the {word} number {i}\n" for i in range(20))
-        (folder / f"subj.{name}").write_text(lines)
-    return folder.parent
-
-
-def test_transfer(gem, subj):
-    found = gem("eval", "transfer", subj, "--tasks", "SUBJ", "--baselines", "mean", "--json").json
-    assert found["config"]["removal"] == "none"
-    assert found["results"]["SUBJ"] == {"dev": 100, "test": 100}
-    assert found["baselines"] == {"mean": {"SUBJ": {"dev": 100, "test": 100}}}
-    table = gem("eval", "transfer", subj, "--tasks", "SUBJ", "--markdown").out
-    assert "| GEM | 100.0 |" in table
-    assert "| GEM + L.F.P. (paper) | 93.8 |" in table
-    own = gem("eval", "transfer", subj, "--tasks", "SUBJ", "--preset", "sts", "--json").json
-    assert own["config"].get("removal", "sdr") == "sdr"
-    refused = gem("eval", "transfer", subj, "--tasks", "SUBJ", "--baselines", "TF-IDF")
-    assert refused.status == 2
-    assert "TF-IDF makes no vectors; expected mean, SIF, uSIF or p-mean" in refused.err
-
-
-def test_ablation_with_a_supervised_task(gem, pairs, subj):
-    rows = gem("eval", "ablation", pairs, "--senteval", subj, "--json").json["rows"]
-    assert [row["subj"] for row in rows if row.get("subj") is not None] == [100, 100, 100]
-
-
-def test_a_fitted_encoder_is_not_ablated(gem, pairs):
-    for command in ("ablation", "sensitivity"):
-        answer = gem("eval", command, pairs, "--model", "m")
-        assert (answer.status, answer.err.count("\n")) == (2, 1)
-        assert "found --model or --collection; expected --vectors: this command fits" in answer.err
 
 
 def test_a_place_that_cannot_be_written_after_all(gem, pairs, tmp_path, monkeypatch):
@@ -187,7 +135,7 @@ def test_a_place_that_cannot_be_written_after_all(gem, pairs, tmp_path, monkeypa
 
     monkeypatch.setattr("gem_index.evaluate.tune.GRID", {})  # seconds, not a minute
     monkeypatch.setattr("gem_index.evaluate.tune.FACTORS", ())
-    monkeypatch.setattr("gem_index.files.os.fsync", full)
+    monkeypatch.setattr("gem_index.files.inputs.os.fsync", full)
     answer = gem("eval", "tune", pairs, "-o", tmp_path / "best.json")
     assert (answer.status, answer.out) == (2, "")
     assert "best.json: no space left on device; expected a writable file" in answer.err
@@ -198,7 +146,6 @@ def test_missing_data_says_where_it_comes_from(gem, tmp_path):
     for arguments, message in (
         (("sts", tmp_path / "none.csv"), "stswiki"),
         (("retrieval", tmp_path), "BEIR's layout"),
-        (("transfer", tmp_path, "--tasks", "MR"), "SentEval"),
     ):
         answer = gem("eval", *arguments)
         assert answer.status == 2, arguments
@@ -207,20 +154,10 @@ def test_missing_data_says_where_it_comes_from(gem, tmp_path):
 
 
 def test_targets_are_checked_first(gem, pairs, tmp_path):
-    for arguments in (
-        ("tune", pairs, "-o", tmp_path / "none" / "x.json"),
-        ("sensitivity", pairs, "--plot", tmp_path),
-        ("sensitivity", pairs, "--plot", tmp_path / "plot.foo"),
-    ):
+    for arguments in (("tune", pairs, "-o", tmp_path / "none" / "x.json"),):
         answer = gem("eval", *arguments)
         assert answer.status == 2
         assert answer.err.count("\n") == 1
-
-
-def test_tables_keep_their_first_column_however_many_follow(gem, pairs):
-    out = gem("eval", "ablation", pairs).out
-    assert "GEM weights + SDR" in out
-    assert "alpha_n, alpha_s, alpha_u + SDR" in out
 
 
 def test_suite(gem, pairs, tmp_path):
@@ -242,3 +179,13 @@ def test_suite(gem, pairs, tmp_path):
         bad = gem("eval", "suite", tmp_path / "bad.toml")
         assert (bad.status, bad.err.count("\n")) == (2, 1)
     assert gem("build", "c", pairs, "--share", "1.5").status == 2
+
+
+@pytest.mark.parametrize("name", ["ablation", "examples", "sensitivity", "speed", "transfer"])
+def test_a_command_of_the_papers_package_says_what_to_install(gem, name):
+    answer = gem("eval", name, "x", "--json")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        f"Error: eval {name} makes one of the paper's tables, and its package is not installed; expected it: "
+        "pip install gem-index-paper\n"
+    )

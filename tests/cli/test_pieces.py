@@ -84,8 +84,11 @@ def test_embed_cuts_as_build_does(gem, records, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--chunk", "5"), "are to have 5 words; expected auto, none, or a whole number from 10"),
-        (("--chunk", "long"), "are to have 'long' words; expected auto, none"),
+        (
+            ("--chunk", "5"),
+            "number of words of a piece is 5; expected auto, none, or a whole number from 10",
+        ),
+        (("--chunk", "long"), "number of words of a piece is 'long'; expected auto, none"),
         (("--overlap", "5"), "found --overlap or --headings without --chunk; expected all of them"),
         (
             ("--chunk", "20", "--overlap", "15"),

@@ -33,7 +33,7 @@ def test_a_new_collection_has_types_and_add_uses_them(gem, table, tmp_path):
     answer = gem("build", "c", table, "--duplicates", "first")
     assert answer.err.splitlines() == [
         "Note: types of columns: 'year' number, 'open' boolean; the others are text.",
-        "Note: 1 of 3 texts look like HTML and are taken as they are; cleaning by html would strip them to their text.",
+        "Note: 1 of 3 texts look like HTML and are taken as they are: strip them to their text with --clean auto",
         "Note: 1 records share their id with another; the first of each id counts.",
     ]
     assert metadata(gem, "c")["1"] == {
@@ -269,7 +269,7 @@ def test_skipped_files_of_a_folder_are_reported_with_records(gem, bad, tmp_path)
     assert len(rows) == 1008
     files = [row for row in rows if row["line"] is None]
     assert {row["source"] for row in files} == {str(folder / f"{n}.md") for n in range(7)}
-    assert "Skipped: … and 2 more like it: byte 4 is not UTF-8" in answer.err
+    assert "Skipped: … and 3 more like it: byte 6 is not UTF-8" in answer.err
     assert answer.err.endswith(f"Note: 1,008 bad records are reported in {report}.\n")
 
 
@@ -308,7 +308,7 @@ def test_the_last_of_standard_input(gem, monkeypatch):
 
 
 def test_a_file_that_changes_stores_nothing(gem, faq, state, table, monkeypatch):
-    from gem_index.reading import records
+    from gem_index.readers import records
 
     real = records.FORMATS["csv"]
 

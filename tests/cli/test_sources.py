@@ -196,11 +196,11 @@ def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_pat
         (("{notes}", "--since", "a"), "found --since and no input that takes it; expected sql:URL"),
         (
             ("{records}", "--prune"),
-            "found --prune with an input that is neither a folder nor a database",
+            "found prune with an input that is neither a folder nor a database",
         ),
         (("{notes}/none.md",), "there is no folder or file"),
         (("",), "found an input without a name; expected a file, a folder or sql:URL"),
-        (("{notes}", "--glob", "!"), "--glob is '!'; expected a pattern as in .gitignore"),
+        (("{notes}", "--glob", "!"), "glob is '!'; expected a pattern as in .gitignore"),
         (("{notes}", "--format", "csv"), "--format is 'csv', and no input is a file of records"),
         (("{notes}", "--types", "auto"), "--types is 'auto', and no input is a file of records"),
         (
@@ -211,7 +211,10 @@ def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_pat
             ("sql:sqlite:////none/none.sqlite", "--query", "select 1"),
             "cannot be read: there is no such file; expected a database that exists",
         ),
-        (("sql:sqlite://",), "the collection knows no query of sql:sqlite://; expected --query"),
+        (
+            ("sql:sqlite://",),
+            "the collection knows no query of sql:sqlite://; expected a SELECT statement: give it with --query",
+        ),
         (("{notes}", "--on-error", "explode"), "--on-error is 'explode'; expected stop or skip"),
         (("{notes}", "--encoding", "nonsense"), "the encoding is 'nonsense'"),
     ],

@@ -18,7 +18,7 @@ except SystemExit as end:
     assert not end.code, end.code
 assert "gem_index.kernels.library" in sys.modules
 assert not {"numpy.testing", "pycparser", "scipy.linalg"} & set(sys.modules)
-writing = {"gem_index.collection.write.writing", "gem_index.reading", "gem_index.vectors.download"}
+writing = {"gem_index.collection.write.writing", "gem_index.readers", "gem_index.vectors.download"}
 assert not writing & set(sys.modules)
 from gem_index import Home
 Home(sys.argv[2]).collection("c").refit()
@@ -27,7 +27,7 @@ Home(sys.argv[2]).collection("c").refit()
 
 def test_a_search_loads_nothing_that_only_building_or_writing_needs(tmp_path) -> None:
     made = Home(tmp_path).create_collection("c")
-    made.ingest([("1", "renew a passport"), ("2", "open a bank account")])
+    made.upsert([("1", "renew a passport"), ("2", "open a bank account")])
     made.refit()
     arguments = ["--home", str(tmp_path), "search", "c", "a new passport", "-k", "1", "--json"]
     done = subprocess.run(

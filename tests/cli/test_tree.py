@@ -24,7 +24,7 @@ def test_the_table_names_what_a_module_adds(module):
     [
         (["search", "faq", "build"], ("search",)),
         (["--home", "build", "search", "faq"], ("search",)),
-        (["--home=x", "eval", "speed"], ("evaluate",)),
+        (["--home=x", "eval", "sts"], ("evaluate",)),
         (["serch", "faq"], tuple(MODULES)),
         (["--help", "search"], tuple(MODULES)),
         (["--version"], tuple(MODULES)),

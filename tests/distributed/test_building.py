@@ -11,7 +11,7 @@ import pytest
 from cluster_inputs import sentences, write_inputs
 from cluster_processes import killing, wait_for
 from distributed import Client, LocalCluster
-from gem_index import Collection, Cutting, Document, GemEncoder
+from gem_index import Chunking, Collection, Document, GemEncoder
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed import PartitionOptions, build_shards, connected, sharding
 from gem_index.distributed.document_parts import DocumentPart
@@ -30,7 +30,7 @@ from gem_index.errors import (
     SchedulerUnavailableError,
 )
 from gem_index.index.dense import DenseIndex
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 from stored import snapshot_of
 
 SMALL = PartitionOptions(partition_bytes=1024)
@@ -52,21 +52,21 @@ def check_alike(one: Collection, other: Collection):
     assert one.verify() == []
 
 
-@pytest.mark.parametrize("cutting", [None, Cutting(10, 2)])
-def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, cutting):
+@pytest.mark.parametrize("chunking", [None, Chunking(10, 2)])
+def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, chunking):
     reader = DocumentReader(inputs, text_fields=("text*2",))
-    local = home.build("local", reader, cutting=cutting)
+    local = home.build("local", reader, chunking=chunking)
     told = []
     with monkeypatch.context() as patch:
         patch.setattr(PieceEncoder, "rows", lambda *_: fail())  # nothing is encoded in this process
         report = build_shards(
-            client, home, "cluster", reader, cutting=cutting, options=SMALL,
+            client, home, "cluster", reader, chunking=chunking, options=SMALL,
             progress=lambda stage, done, total: told.append(stage),
         )  # fmt: skip
-    assert (report.ingest.added, report.ingest.pieces) == (local.added, local.pieces)
-    assert (report.ingest.documents, report.skipped) == (local.documents, 0)
+    assert (report.upsert.added, report.upsert.pieces) == (local.added, local.pieces)
+    assert (report.upsert.documents, report.skipped) == (local.documents, 0)
     found = home.collection("cluster")
-    assert report.ingest.fingerprint == found.encoder.fingerprint
+    assert report.upsert.fingerprint == found.encoder.fingerprint
     assert found.reading == home.collection("local").reading == {"text_fields": ["text*2"]}
     assert {"fit", "encode", "store", "index words"} <= set(told)
     assert [path.name for path in (home.root / "parts").iterdir()] == ["cluster~lock"]
@@ -79,7 +79,7 @@ def test_it_behaves_like_any_other(client, inputs, home):
     one, other = home.collection("cluster"), home.collection("local")
     check_alike(one, other)
     for each in (one, other):
-        each.ingest([Document(id="new", text="a cup of tea", metadata={"year": 3})])
+        each.upsert([Document(id="new", text="a cup of tea", metadata={"year": 3})])
         each.delete(["b1", text_id(sentences(900)[2])])
         each.refit()
     check_alike(one, other)
@@ -181,7 +181,7 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
     }
     home.build("local", DocumentReader(inputs))
     check_alike(home.collection("faq"), home.collection("local"))
-    assert report.ingest.documents == len(home.collection("local"))
+    assert report.upsert.documents == len(home.collection("local"))
     assert not parts.exists()
     assert not parts.with_name("shared~fit").exists()
 
@@ -234,7 +234,9 @@ def test_a_build_that_was_killed_before_it_was_published(client, inputs, home, m
         with pytest.raises(NotIndexedError):
             build_shards(client, home, "faq", inputs)
     assert (home.root / "parts" / "faq").exists()
-    with pytest.raises(InputError, match="fit and index its documents: gem-index refit faq"):
+    with pytest.raises(
+        InputError, match=r"fitted and indexed: call home\.collection\('faq'\)\.refit\(\)"
+    ):
         build_shards(client, home, "faq", inputs)
     assert not (home.root / "parts" / "faq").exists()
     home.collection("faq").refit()
@@ -335,7 +337,7 @@ def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
 
 def test_an_index_that_fails_leaves_the_documents(client, inputs, home, monkeypatch):
     monkeypatch.setattr("gem_index.collection.adopting.publish", lambda *_, **__: fail())
-    with pytest.raises(NotIndexedError, match="run: gem-index refit faq"):
+    with pytest.raises(NotIndexedError, match=r"call home\.collection\('faq'\)\.refit\(\)"):
         build_shards(client, home, "faq", inputs)
     monkeypatch.undo()
     home.collection("faq").refit()
@@ -349,7 +351,7 @@ def fail():
 class TestAdopting:
     def test_a_collection_that_holds_documents(self, home):
         found = home.create_collection("faq", vectors="wordllama")
-        found.ingest([Document(id="1", text="a cup of tea")])
+        found.upsert([Document(id="1", text="a cup of tea")])
         encoder = found.encoder.unfitted().fit(["two ducks"])
         with pytest.raises(InputError, match="holds 1 documents; expected an empty one"):
             found.adopt(encoder, [], lambda _: fail())

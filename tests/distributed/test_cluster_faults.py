@@ -28,9 +28,10 @@ from cluster_processes import (
 )
 from distributed import Client, LocalCluster
 from gem_index.distributed import PartitionOptions, connected, encode, fit
-from gem_index.distributed.cluster import Cluster, Task
+from gem_index.distributed.cluster import Cluster
+from gem_index.distributed.tasks import Task
 from gem_index.errors import PartitionError, SchedulerUnavailableError, WorkerMismatchError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=4096)
 

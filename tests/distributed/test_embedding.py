@@ -11,12 +11,12 @@ import pytest
 import shared_target
 from cluster_processes import killing
 from distributed import Client, LocalCluster
-from gem_index import Cutting, Document
+from gem_index import Chunking, Document
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.distributed import PartitionOptions, embed
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 from gem_index.targets import open_target
 
 SMALL = PartitionOptions(partition_bytes=1024)
@@ -50,16 +50,16 @@ def held(path):
     return rows
 
 
-@pytest.mark.parametrize("cutting", [Cutting(None), Cutting(10)])
-def test_a_database_holds_what_one_machine_writes(own, inputs, encoder, tmp_path, cutting):
+@pytest.mark.parametrize("chunking", [Chunking(None), Chunking(10)])
+def test_a_database_holds_what_one_machine_writes(own, inputs, encoder, tmp_path, chunking):
     local, cluster = tmp_path / "local.db", tmp_path / "cluster.db"
     options = PushOptions(batch=50)
     expected = embed_into(
-        f"shared://{local}", encoder, DocumentReader(inputs), options, cutting=cutting
+        f"shared://{local}", encoder, DocumentReader(inputs), options, chunking=chunking
     )
     seen = []
     report = embed(
-        own, encoder, inputs, f"shared://{cluster}", cutting=cutting, push=options, options=SMALL,
+        own, encoder, inputs, f"shared://{cluster}", chunking=chunking, push=options, options=SMALL,
         progress=lambda *told: seen.append(told),
     )  # fmt: skip
     assert held(cluster) == held(local)

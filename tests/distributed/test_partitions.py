@@ -16,7 +16,7 @@ from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.planning import plan
 from gem_index.documents import text_id
 from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 
 def rows_of(partitions):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cluster_inputs import sentences, stopped_fit
-from gem_index import CombinedEncoder, GemConfig, GemEncoder, SourceOptions, open_vectors
+from gem_index import CombinedEncoder, GemConfig, GemEncoder, open_vectors
 from gem_index.distributed import PartitionOptions, encode, fit, manifest
 from gem_index.errors import (
     ConfigError,
@@ -23,7 +23,8 @@ from gem_index.errors import (
     RecordError,
     WorkerMismatchError,
 )
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
+from gem_index.vectors import SourceOptions
 from gem_index.vectors.combined import CombinedVectors
 
 SMALL = PartitionOptions(partition_bytes=1024)

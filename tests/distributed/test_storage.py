@@ -15,7 +15,7 @@ from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder
 from gem_index.distributed.planning import plan
 from gem_index.errors import InputError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 
 @pytest.fixture(scope="module")

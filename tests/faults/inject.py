@@ -26,8 +26,8 @@ def documents(begin, end):
 
 
 STEPS = {
-    "ingest": lambda home: home.collection("c").ingest(documents(20, 60)),
-    "ingest past the tail": lambda home: home.collection("c").ingest(documents(20, 120)),
+    "ingest": lambda home: home.collection("c").upsert(documents(20, 60)),
+    "ingest past the tail": lambda home: home.collection("c").upsert(documents(20, 120)),
     "delete": lambda home: home.collection("c").delete([f"d{i}" for i in range(10)]),
     "build": lambda home: home.build("c", documents(20, 60)),
     "build a new one": lambda home: home.build("new", documents(0, 30), vectors="tiny-24d"),

@@ -53,7 +53,7 @@ def test_readers_never_see_a_mix_nor_an_older_state(tmp_path, monkeypatch):
     monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 50)
     home = Home(tmp_path / "home")
     collection = home.create_collection("c")
-    collection.ingest(batch(0))
+    collection.upsert(batch(0))
     readers = [
         subprocess.Popen(
             [sys.executable, "-c", READER, str(home.root), str(ROUNDS)],
@@ -64,7 +64,7 @@ def test_readers_never_see_a_mix_nor_an_older_state(tmp_path, monkeypatch):
     for reader in readers:
         assert reader.stdout.readline() == "ready\n"
     for number in range(1, ROUNDS + 1):
-        collection.ingest(batch(number))
+        collection.upsert(batch(number))
         if number % 8 == 0:
             collection.refit()
         time.sleep(0.02)
@@ -80,12 +80,12 @@ def test_readers_never_see_a_mix_nor_an_older_state(tmp_path, monkeypatch):
 
 def test_a_second_writer_is_told_who_writes(tmp_path, monkeypatch):
     home = Home(tmp_path / "home")
-    home.create_collection("c").ingest(batch(0))
+    home.create_collection("c").upsert(batch(0))
     code = (
         "import sys, time; from gem_index import Home, Document; home = Home(sys.argv[1])\n"
         "def slowly():\n"
         "    print('writing', flush=True); time.sleep(60); yield Document(id='x', text='y')\n"
-        "home.collection('c').ingest(slowly())"
+        "home.collection('c').upsert(slowly())"
     )
     writer = subprocess.Popen(
         [sys.executable, "-c", code, str(home.root)], stdout=subprocess.PIPE, text=True
@@ -94,11 +94,11 @@ def test_a_second_writer_is_told_who_writes(tmp_path, monkeypatch):
         assert writer.stdout.readline() == "writing\n"
         monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.2")
         with pytest.raises(HomeBusyError, match=rf"process {writer.pid} \(.*\) has been writing"):
-            Home(home.root).collection("c").ingest(batch(1))
+            Home(home.root).collection("c").upsert(batch(1))
         assert len(Home(home.root).collection("c").search("bank", k=50)) == 30
     finally:
         writer.kill()
         writer.wait()
         writer.stdout.close()
-    Home(home.root).collection("c").ingest(batch(1))
+    Home(home.root).collection("c").upsert(batch(1))
     assert not (home.root / "write.lock.json").exists()

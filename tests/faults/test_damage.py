@@ -175,7 +175,7 @@ class TestCopies:
             batch = [
                 Document(id=f"n{number}-{i}", text=f"{TEXTS[i]} batch {number}") for i in range(20)
             ]
-            home.collection("c").ingest(batch)
+            home.collection("c").upsert(batch)
             written.append(number)
             number += 1
 
@@ -235,7 +235,7 @@ def test_the_clock_may_jump(built, monkeypatch):
         monkeypatch.setattr("gem_index.store.records.now", lambda time=time: time)
         monkeypatch.setattr("gem_index.store.names.now", lambda time=time: time)
         monkeypatch.setattr("time.time", lambda: -1.0)
-        built.collection("c").ingest([Document(id=time, text=f"{TEXTS[0]} {time}")])
+        built.collection("c").upsert([Document(id=time, text=f"{TEXTS[0]} {time}")])
         built.collection("c").refit()
         assert built.collection("c").search(f"{TEXTS[0]} {time}", k=1, mode="dense")[
             0

@@ -59,9 +59,9 @@ def template(tmp_path_factory):
     ]
     home.build("c", documents, vectors=str(vectors))
     home.vectors.add("spare", vectors)
-    home.collection("c").ingest([Document(id="late", text="two ducks")])
+    home.collection("c").upsert([Document(id="late", text="two ducks")])
     home.collection("c").export(folder / "c.jsonl")
-    home._workspace.database.close()
+    home.workspace.database.close()
     return folder
 
 
@@ -110,7 +110,7 @@ def check(root, step, answer, before, after):
     home = Home(root)
     assert all(problem.fixed for problem in home.verify(fix=True)), said
     assert home.verify() == [], said
-    with home._workspace.database.reading() as connection:
+    with home.workspace.database.reading() as connection:
         assert find_leftovers(connection, root) == [], said
     folders = {path.name for path in (root / "collections").glob("*/*") if path.is_dir()}
     assert len(folders - {"unfinished"}) <= len(home.collections()), said

@@ -11,7 +11,7 @@ from types import ModuleType
 from gem_index import Document, Home
 from gem_index.collection.state import texts as collection_texts
 from gem_index.collection.write import writing
-from gem_index.index import checkpoint, snapshot
+from gem_index.index import checkpoint, snapshot_writing
 
 WORDS = [
     "how",
@@ -64,7 +64,7 @@ def main() -> None:
     home, seed = Home(sys.argv[1]), int(sys.argv[2])
     _replace(writing, _TAIL_LIMIT=40)  # so that snapshots come often
     _replace(collection_texts, _BLOCK=30)
-    _replace(snapshot, _LEAST_DOCUMENTS=1)  # files of fields
+    _replace(snapshot_writing, _LEAST_DOCUMENTS=1)  # files of fields
     _replace(checkpoint, _EVERY=0, _SHARE=0)  # a checkpoint after each block
     rng = random.Random(seed)
     names = [status.name for status in home.collections()]
@@ -74,7 +74,7 @@ def main() -> None:
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
         if step["kind"] == "ingest":
-            made.ingest(
+            made.upsert(
                 Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
             )
         elif step["kind"] == "delete":

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from gem_index import Components, Document, GemConfig, GemEncoder, open_vectors
+from gem_index import Document, GemConfig, GemEncoder, open_vectors
+from gem_index.gem import Components
 
 pytestmark = pytest.mark.shared_data
 

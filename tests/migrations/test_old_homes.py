@@ -40,7 +40,7 @@ def test_a_home_of_revision_0001(old):
     )
     info = home.vectors.describe("tiny")
     assert (info.licence, info.options, info.findings.duplicates) == ("CC0", {}, 0)
-    home.collection("empty").ingest([Document(id="1", text="a river")])
+    home.collection("empty").upsert([Document(id="1", text="a river")])
     assert home.verify() == []
     assert home.collection("faq").search("account", mode="lexical")[0].id in ("q1", "q5")
 

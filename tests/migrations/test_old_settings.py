@@ -5,8 +5,9 @@ from hashlib import sha256
 
 import pytest
 
-from gem_index import GemConfig, SourceOptions, open_provider
+from gem_index import GemConfig, open_provider
 from gem_index.errors import ConfigError
+from gem_index.vectors import SourceOptions
 
 TRAINED = {
     "window": 10,

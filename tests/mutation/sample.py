@@ -21,11 +21,11 @@ from cosmic_ray.work_item import MutationSpec, WorkerOutcome, WorkResult
 
 PARTS = {
     "gem": ("gem_index/gem/",),
-    "kernels": ("gem_index/kernels/", "gem_index/text.py"),
+    "kernels": ("gem_index/kernels/", "gem_index/text/tokens.py"),
     "collection": ("gem_index/collection/",),
     "index": ("gem_index/index/",),
     "store": ("gem_index/store/", "gem_index/home/"),
-    "vectors": ("gem_index/vectors/", "gem_index/npy.py"),
+    "vectors": ("gem_index/vectors/", "gem_index/files/npy.py"),
     "command line": ("cli/",),
     "files, input, re-ranking": ("gem_index/",),  # what no line above names
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.reading.cleaning import CLEANINGS, is_html, strip_html
+from gem_index.readers.cleaning import CLEANINGS, is_html, strip_html
 
 WORDS = st.text("abc <>&;'\"=/!-\n\t.x1\u00e9", max_size=40)
 PLAIN = st.text("abc \n.,x1\u00e9\u6771", max_size=40)

@@ -20,7 +20,7 @@ import pytest
 from gem_index import Document, Home
 from gem_index.errors import CorruptionError, InputError
 from gem_index.index.kinds import KINDS, check_kind
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 CASES = int(os.environ.get("GEM_TEST_FUZZ", "600")) // 6
 EXTREMES = [

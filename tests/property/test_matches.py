@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from conftest import WORDS
 from gem_index import CombinedEncoder, GemConfig, GemEncoder
-from gem_index.text import normalized_token, token_spans, tokenize
+from gem_index.text.tokens import normalized_token, token_spans, tokenize
 from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [" ".join(WORDS[i : i + 7]) for i in range(0, len(WORDS) - 7, 3)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.index.components import near_components
+from gem_index.index.near_groups import near_components
 from gem_index.kernels.near_pairs import TILE
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from gem_index.reading.patterns import Patterns
+from gem_index.readers.patterns import Patterns
 
 PARTS = ["a", "b", "ab", "*", "**", "?", "[ab]", "[!a]", "[*]", "\\*", "/", "/**/", "**/", ".", "-"]
 NAMES = (

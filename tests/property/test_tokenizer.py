@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index.gem.batches import TokenBatch
-from gem_index.text import search_tokens, tokenize
+from gem_index.text.tokens import search_tokens, tokenize
 
 
 def tokens_of_nltk(text):

@@ -38,7 +38,7 @@ def served_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
         "mine", ["renew a passport", "open a bank account", "a river bank", "two ducks"]
     )
     faq = home.create_collection("faq")
-    faq.ingest([(str(place), text) for place, text in enumerate(DOCUMENTS)])
+    faq.upsert([(str(place), text) for place, text in enumerate(DOCUMENTS)])
     faq.refit()
     return home
 

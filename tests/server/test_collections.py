@@ -46,7 +46,7 @@ class TestCreate:
     def test_a_collection_made_again_is_another(self, client, home, faq):
         assert client.post(f"{faq}/search", json={"query": "passport"}).json()["results"]
         home.drop("faq")
-        home.create_collection("faq").ingest([("9", "a passport")])
+        home.create_collection("faq").upsert([("9", "a passport")])
         [hit] = client.post(f"{faq}/search", json={"query": "passport"}).json()["results"]
         assert hit["id"] == "9"
 
@@ -276,10 +276,10 @@ class TestSearch:
         assert answer.status_code == status, answer.text
         assert told in answer.json()["error"]["message"]
 
-    def test_neighbours_rerank_explain(self, client, faq, home):
+    def test_similar_rerank_explain(self, client, faq, home):
         faq_itself = home.collection("faq")
-        near = client.post(f"{faq}/neighbours", json={"id": "2", "k": 1}).json()
-        assert [hit["id"] for hit in near["results"]] == [faq_itself.neighbours("2", 1)[0].id]
+        near = client.post(f"{faq}/similar", json={"id": "2", "k": 1}).json()
+        assert [hit["id"] for hit in near["results"]] == [faq_itself.similar("2", 1)[0].id]
         asked = {"query": "bank", "candidates": ["ducks", "a bank", "a passport"], "top_n": 2}
         ranked = client.post(f"{faq}/rerank", json=asked).json()["results"]
         expected = faq_itself.rerank("bank", asked["candidates"], 2)
@@ -337,7 +337,7 @@ class TestCare:
         assert [sorted(group["ids"]) for group in groups] == [["1", "6"]]
 
     def test_push_goes_to_named_targets_only(self, home, tmp_path):
-        home.create_collection("faq").ingest([("1", "renew a passport")])
+        home.create_collection("faq").upsert([("1", "renew a passport")])
         url = f"parquet://{tmp_path}/pushed"
         with TestClient(create_app(home, targets={"lake": url})) as client:
             report = client.post("/collections/faq/push", json={"target": "lake"}).json()
@@ -351,7 +351,7 @@ class TestCare:
 
 def test_a_home_is_shared_with_the_command_line(client, faq, home: Home):
     """What another process stores is found by the next search."""
-    home.collection("faq").ingest([("z", "a zebra crossing")])
+    home.collection("faq").upsert([("z", "a zebra crossing")])
     [hit] = client.post(f"{faq}/search", json={"query": "zebra", "k": 1}).json()["results"]
     assert hit["id"] == "z"
 

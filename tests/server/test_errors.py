@@ -92,7 +92,7 @@ each_encoding_route = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = Home(tmp_path_factory.mktemp("errors") / "home")
-    home.create_collection("faq").ingest([("1", "renew a passport", {"lang": "en"})])
+    home.create_collection("faq").upsert([("1", "renew a passport", {"lang": "en"})])
     return home
 
 
@@ -344,7 +344,7 @@ REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/collections/faq/search", {"query": "a", "where": {"x": 1}}, 400, "'x'"),
     ("POST", "/collections/faq/search", {"query": "a", "k": 2**63}, 422, "k: found"),
     ("POST", "/collections/faq/search", {"query": "a", "mode": "magic"}, 400, "'magic'"),
-    ("POST", "/collections/faq/neighbours", {"id": "7"}, 404, "no document '7'"),
+    ("POST", "/collections/faq/similar", {"id": "7"}, 404, "no document '7'"),
     ("POST", "/collections/faq/duplicates", {"threshold": 2}, 400, "the threshold is 2"),
     ("POST", "/collections/faq/documents/delete", {}, 400, "ids"),
     ("GET", "/collections/faq/documents?limit=0", None, 422, "limit: found '0'"),

@@ -289,7 +289,7 @@ class TestLimits:
         asyncio.run(many())
 
     def test_a_search_does_not_wait_for_what_reads_all(self, home: Home):
-        home.create_collection("faq").ingest([("1", "a river bank")])
+        home.create_collection("faq").upsert([("1", "a river bank")])
 
         async def both():
             context = ServerContext(home, Limits(), 1, {}, {})

@@ -147,7 +147,7 @@ def texts() -> Iterator[Request]:
         yield post(f"{faq}/documents/stream", id=text, text=text, metadata={text: text})
         yield post(f"{faq}/documents/delete", ids=[text])
         yield post(f"{faq}/documents/delete", where={text: text})
-        yield post(f"{faq}/neighbours", id=text)
+        yield post(f"{faq}/similar", id=text)
         yield post(f"{faq}/explain", **{"text": text, "with": text})
         yield post(f"{faq}/rerank", query=text, candidates=[text])
         yield post(f"{faq}/push", target=text)
@@ -170,7 +170,7 @@ def bodies() -> Iterator[Request]:
         "documents/stream",
         "documents/delete",
         "search",
-        "neighbours",
+        "similar",
         "explain",
         "duplicates",
         "push",
@@ -214,8 +214,8 @@ _ACTIONS = [
     ("documents/delete", b'{"where":{"lang":%s}}'),
     ("duplicates", b'{"threshold":%s}'),
     ("duplicates", b'{"where":{"lang":%s}}'),
-    ("neighbours", b'{"id":"1","k":%s}'),
-    ("neighbours", b'{"id":"1","where":%s}'),
+    ("similar", b'{"id":"1","k":%s}'),
+    ("similar", b'{"id":"1","where":%s}'),
     ("rerank", b'{"query":"a","candidates":["a"],"top_n":%s}'),
 ]
 _FIELDS = [
@@ -293,7 +293,7 @@ def factories() -> Iterator[Request]:
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     home = Home(tmp_path_factory.mktemp("hostile") / "home")
     faq = home.create_collection("faq")
-    faq.ingest(
+    faq.upsert(
         [("1", "renew a passport", {"lang": "en"}), ("a/b", "two ducks"), ("..", "a river bank")]
     )
     with ServerProcess(home.root) as started:

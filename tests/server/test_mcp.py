@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from assistant import MAIN, Assistant, command
 from gem_index import Document, Home
-from gem_index.cutting import Cutting
+from gem_index.text.chunking import Chunking
 from gem_index_cli.main import run
 from server_process import ServerProcess
 
@@ -42,7 +42,7 @@ def stored(tmp_path_factory):
     """A home with four collections."""
     home = Home(tmp_path_factory.mktemp("assistants") / "home")
     home.build("faq", FAQ)
-    home.build("manual", [Document(id="phone", text=MANUAL)], cutting=Cutting(chunk=40))
+    home.build("manual", [Document(id="phone", text=MANUAL)], chunking=Chunking(chunk=40))
     home.build("secret", [Document(id="s", text="the battery of the secret phone")])
     home.create_collection("notes")
     return home

@@ -106,7 +106,7 @@ class TestModels:
         faq = home.create_collection("faq")
         asked = {"input": "a river bank", "model": "collection:faq"}
         before = client.post("/v1/embeddings", json=asked).json()["data"]
-        faq.ingest(
+        faq.upsert(
             [(str(i), text) for i, text in enumerate(["a river bank", "a boat", "some water"])]
         )
         faq.refit()

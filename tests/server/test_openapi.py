@@ -46,7 +46,7 @@ OPERATIONS = [
     "GET /collections/{name}/map",
     "GET /collections/{name}/map/colours",
     "POST /collections/{name}/map",
-    "POST /collections/{name}/neighbours",
+    "POST /collections/{name}/similar",
     "POST /collections/{name}/rerank",
     "POST /collections/{name}/explain",
     "GET /health",

@@ -57,7 +57,7 @@ ROUTES = [
     ("GET", "/collections/faq/documents/1", None, "read"),
     ("GET", "/collections/faq/drift", None, "read"),
     ("POST", "/collections/faq/search", {"query": "a"}, "read"),
-    ("POST", "/collections/faq/neighbours", {"id": "1"}, "read"),
+    ("POST", "/collections/faq/similar", {"id": "1"}, "read"),
     ("POST", "/collections/faq/rerank", {"query": "a", "candidates": ["b"]}, "read"),
     ("POST", "/collections/faq/explain", {"text": "a"}, "read"),
     ("POST", "/collections/faq/duplicates", {}, "read"),
@@ -89,7 +89,7 @@ OPEN = ["/health", "/health/live", "/health/ready", "/openapi.json"]
 
 class TestRights:
     def test_each_route_asks_for_its_right(self, home, keys):
-        home.create_collection("faq").ingest([("1", "a b")])
+        home.create_collection("faq").upsert([("1", "a b")])
         order = ["read", "write", "admin"]
         with TestClient(create_app(home)) as client:
             for method, path, body, needed in ROUTES:

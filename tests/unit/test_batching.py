@@ -40,7 +40,7 @@ def pool():
 
 def wait_until_waiting(batcher, count):
     deadline = time.monotonic() + 30
-    while len(batcher._waiting) < count:
+    while len(batcher._queue) < count:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 
@@ -83,7 +83,7 @@ def test_an_error_reaches_only_the_caller_whose_request_it_is_of(pool):
     assert batcher.answer(7, work) == -7
 
 
-def test_an_interrupted_leader_leaves_nobody_waiting(pool):
+def test_an_interrupted_caller_leaves_nobody_waiting(pool):
     batcher, work = Batcher(1), Work()
     held, (interrupted, *others) = occupied(batcher, work, pool, ["interrupt", 1, 2])
     work.released.set()
@@ -130,14 +130,14 @@ def test_a_caller_that_is_interrupted(pool, moment, monkeypatch):
         interrupted.interrupt.set()
         with pytest.raises(KeyboardInterrupt):
             gone.result(30)
-        assert len(batcher._waiting) == 2
+        assert len(batcher._queue) == 2
     work.released.set()
     assert held.result(30) == 0
     with pytest.raises(KeyboardInterrupt):
         gone.result(30)
     assert {answer.result(30) for answer in answers} == {-1, -2, -3} - {-max(locks)}
     assert batcher.answer(7, work) == -7
-    assert not batcher._taken
+    assert not batcher._working
 
 
 def test_a_forked_child_does_not_wait_for_threads_that_it_lacks(pool):
@@ -166,12 +166,12 @@ def test_many_callers_get_their_own_answers_of_the_newest_state(home, vectors_fo
         vectors=str(vectors_folder),
     )
     collection = home.collection("c")
-    collection._access.batcher._seats = 1
+    collection.access.batcher._workers = 1
 
     def work(number):
         for step in range(5):
             text = f"visa {1000 + number} bank {2000 + step}"
-            collection.ingest([Document(id=f"own{number}", text=text)])
+            collection.upsert([Document(id=f"own{number}", text=text)])
             [found] = collection.search(text, k=1)
             assert (found.id, found.text) == (f"own{number}", text)
             [other] = collection.search(f"account {100 + number}", k=1, mode="lexical")
@@ -191,7 +191,7 @@ def test_plain_searches_wait_and_those_that_may_take_long_do_not(
     documents = (Document(id=text, text=text, metadata={"n": 1}) for text in texts)
     home.build("c", documents, vectors=str(vectors_folder))
     collection = home.collection("c")
-    collection._access.batcher._seats = 1
+    collection.access.batcher._workers = 1
     batches = []
     begun, released = threading.Event(), threading.Event()
     answer_all = answering.answer_all
@@ -209,7 +209,7 @@ def test_plain_searches_wait_and_those_that_may_take_long_do_not(
     waiting = []
     for text in texts[:3]:
         waiting.append(pool.submit(collection.search, text, 1))
-        wait_until_waiting(collection._access.batcher, len(waiting))
+        wait_until_waiting(collection.access.batcher, len(waiting))
     for options in ({"where": {"n": 1}}, {"why": True}, {"k": 101}, {"k": None, "min_score": 0.5}):
         assert collection.search("bank", **options)[0].id == "bank"
     released.set()

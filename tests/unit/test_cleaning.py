@@ -3,7 +3,7 @@
 import pytest
 
 from gem_index.errors import ConfigError
-from gem_index.reading.cleaning import (
+from gem_index.readers.cleaning import (
     cleaning_of,
     is_html,
     strip_html,

@@ -25,7 +25,7 @@ from stored import execute, other_writer
 
 class TestIngestAndSearch:
     def test_finds_what_was_just_ingested_without_a_fit(self, faq):
-        report = faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
+        report = faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
         assert (report.added, report.updated, report.unchanged, report.documents) == (8, 0, 0, 8)
         assert report.fingerprint == faq.encoder.fingerprint
         assert faq.search("ducks in a river", k=1)[0].text == TEXTS[5]
@@ -33,7 +33,7 @@ class TestIngestAndSearch:
 
     def test_follows_every_change(self, faq):
         truth = {d.id: d for d in documents(300)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         assert_exact(faq, truth)
         faq.refit()
         assert_exact(faq, truth)
@@ -42,7 +42,7 @@ class TestIngestAndSearch:
             for d in documents(20)
         }
         fresh = {d.id: d for d in documents(30, begin=1000)}
-        report = faq.ingest([*changed.values(), *fresh.values(), truth["d100"]])
+        report = faq.upsert([*changed.values(), *fresh.values(), truth["d100"]])
         assert (report.added, report.updated, report.unchanged) == (30, 20, 1)
         truth |= changed | fresh
         assert_exact(faq, truth)
@@ -59,7 +59,7 @@ class TestIngestAndSearch:
     def test_a_second_reader_sees_changes_without_reopening(self, home, faq):
         reader = home.collection("faq")
         truth = {d.id: d for d in documents(50)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         assert_exact(reader, truth)
         faq.refit()
         assert_exact(reader, truth)
@@ -68,18 +68,18 @@ class TestIngestAndSearch:
         assert_exact(reader, truth, k=100)
 
     def test_changed_metadata_alone_is_an_update(self, faq):
-        faq.ingest([Document(id="1", text="the bank", metadata={"lang": "en"})])
-        report = faq.ingest([Document(id="1", text="the bank", metadata={"lang": "de"})])
+        faq.upsert([Document(id="1", text="the bank", metadata={"lang": "en"})])
+        report = faq.upsert([Document(id="1", text="the bank", metadata={"lang": "de"})])
         assert report.updated == 1
         assert faq.search("bank", where={"lang": "de"})[0].id == "1"
         assert faq.search("bank", where={"lang": "en"}) == []
 
     def test_filters_give_k_results_whenever_k_match(self, faq):
         truth = {d.id: d for d in documents(400)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         faq.refit()
         extra = {d.id: d for d in documents(40, begin=500)}
-        faq.ingest(extra.values())
+        faq.upsert(extra.values())
         truth |= extra
         for where, accept in [
             ({"even": True}, lambda d: d.metadata["even"]),
@@ -100,7 +100,7 @@ class TestIngestAndSearch:
             lambda self, where, after=0: read.append(after) or matching(self, where, after),
         )
         truth = {d.id: d for d in documents(400)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         faq.refit()
         where, accept = {"even": True}, lambda d: d.metadata["even"]
 
@@ -120,7 +120,7 @@ class TestIngestAndSearch:
         check()
         assert read == [0]
         newer = {d.id: d for d in documents(10, begin=500)}
-        faq.ingest(newer.values())
+        faq.upsert(newer.values())
         truth |= newer
         check()
         assert len(read) == 2
@@ -129,19 +129,19 @@ class TestIngestAndSearch:
         check()
         assert read[2:] == [0]
         faq.search("bank", where={"n": {"$gte": 3}})
-        assert len(faq._access.filters._entries) == 2
+        assert len(faq.access.filters._entries) == 2
         monkeypatch.setattr(filters, "_MOST_IDS", 200)
         faq.search("bank", where={"n": {"$gte": 2}})
-        assert not faq._access.filters._entries
+        assert not faq.access.filters._entries
         check()
 
     def test_a_long_tail_becomes_a_snapshot(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 100)
         truth = {d.id: d for d in documents(80)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         assert faq.status().index.tail == 80
         more = {d.id: d for d in documents(40, begin=80)}
-        faq.ingest(more.values())
+        faq.upsert(more.values())
         assert faq.status().index.tail == 0
         assert_exact(faq, truth | more)
         faq.delete([f"d{i}" for i in range(110)])
@@ -149,7 +149,7 @@ class TestIngestAndSearch:
         assert_exact(faq, {k: v for k, v in (truth | more).items() if int(k[1:]) >= 110}, k=20)
 
     def test_documents_without_words_are_kept_and_score_zero(self, faq):
-        faq.ingest([Document(id="empty", text="..."), Document(id="x", text="the bank")])
+        faq.upsert([Document(id="empty", text="..."), Document(id="x", text="the bank")])
         scores = {r.id: r.score for r in faq.search("bank")}
         assert scores["empty"] == 0.0
         assert faq.status().documents == 2
@@ -169,7 +169,7 @@ class TestIngestAndSearch:
             faq.refit()
 
     def test_rerank_uses_the_collections_model(self, faq):
-        faq.ingest(documents(100))
+        faq.upsert(documents(100))
         faq.refit()
         found = faq.rerank("open a bank account", ["the river", "a bank account"], top_n=1)
         assert found[0].text == "a bank account"
@@ -181,17 +181,17 @@ class TestIngestAndSearch:
 class TestAllOrNothing:
     @pytest.mark.parametrize("place", [1, 2500])
     def test_a_duplicate_id_anywhere_stores_nothing(self, faq, place):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         batch = [*documents(3000, begin=10)]
         with pytest.raises(DuplicateIdError, match="'d10' came twice"):
-            faq.ingest([*batch[:place], batch[0], *batch[place:]])
+            faq.upsert([*batch[:place], batch[0], *batch[place:]])
         assert faq.status().documents == 10
         assert len(faq.search("bank", k=100)) == 10
 
     def test_an_unchanged_document_counts_as_seen(self, faq):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         with pytest.raises(DuplicateIdError):
-            faq.ingest([*documents(10), *documents(1)])
+            faq.upsert([*documents(10), *documents(1)])
 
     def test_an_error_of_the_source_stores_nothing(self, faq):
         def broken():
@@ -199,7 +199,7 @@ class TestAllOrNothing:
             raise InputError("line 5001 is wrong")
 
         with pytest.raises(InputError, match="line 5001"):
-            faq.ingest(broken())
+            faq.upsert(broken())
         assert faq.status().documents == 0
         assert faq.search("bank") == []
 
@@ -215,7 +215,7 @@ class TestAllOrNothing:
         assert not list((home.root / "vectors").iterdir())
 
     def test_a_failed_build_into_an_existing_collection_leaves_it_as_it_was(self, home, faq):
-        faq.ingest(documents(5))
+        faq.upsert(documents(5))
         before = faq.status()
         with pytest.raises(DuplicateIdError):
             home.build("faq", [*documents(1, begin=70), *documents(1, begin=70)])
@@ -266,7 +266,7 @@ class TestBuild:
         assert home.collection("own").status().preset == "cqa"
 
     def test_refuses_to_mix_vectors_or_configurations(self, home, faq):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         with pytest.raises(
             FingerprintMismatchError, match="the collection faq was made with vectors"
         ):
@@ -279,7 +279,7 @@ class TestBuild:
     def test_vectors_that_changed_under_their_name_are_refused(
         self, home, faq, vectors_folder, tmp_path
     ):
-        faq.ingest(documents(5))
+        faq.upsert(documents(5))
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         home.vectors.add("other", vectors_folder)
         execute(home, "UPDATE vector_sources SET name = 'old' WHERE name = 'tiny'")
@@ -294,9 +294,9 @@ class TestConcurrency:
             monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.2")
             waiting = Home(home.root).collection("faq")
             with pytest.raises(HomeBusyError, match=f"process {other.pid} .* has been writing"):
-                waiting.ingest(documents(1))
+                waiting.upsert(documents(1))
             assert waiting.search("bank") == []
-        assert waiting.ingest(documents(1)).added == 1
+        assert waiting.upsert(documents(1)).added == 1
 
     def test_readers_see_whole_batches_while_a_writer_works(self, home, faq):
         stop = threading.Event()
@@ -312,7 +312,7 @@ class TestConcurrency:
         with ThreadPoolExecutor(3) as pool:
             readers = [pool.submit(read) for _ in range(3)]
             for round_ in range(8):
-                faq.ingest(documents(50, begin=50 * round_))
+                faq.upsert(documents(50, begin=50 * round_))
                 if round_ % 3 == 2:
                     faq.refit()
             stop.set()

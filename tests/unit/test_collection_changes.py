@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.collection.state import view
+from gem_index.collection.state import view_cache
 from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
 from gem_index.errors import FilterError, GemIndexError
-from gem_index.index import snapshot
+from gem_index.index import snapshot_writing
 from gem_index.index.lexical import LexicalIndex
 from gem_index.store.documents import DocumentRepository
 
@@ -40,10 +40,10 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
     home, made, monkeypatch
 ):
     collection = made()
-    collection.ingest(documents(20))
+    collection.upsert(documents(20))
     collection.search("visa")
     inside, go_on = threading.Event(), threading.Event()
-    at = view.ViewCache.at
+    at = view_cache.ViewCache.at
 
     def slow(self, connection, record):
         if threading.current_thread().name == "slow" and not go_on.is_set():
@@ -51,14 +51,14 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
             go_on.wait(10)
         return at(self, connection, record)
 
-    monkeypatch.setattr(view.ViewCache, "at", slow)
+    monkeypatch.setattr(view_cache.ViewCache, "at", slow)
     found = []
     thread = threading.Thread(
         name="slow", target=lambda: found.extend(collection.search("ducks phone", k=1))
     )
     thread.start()
     assert inside.wait(10)
-    Home(home.root).collection("c").ingest([Document(id="new", text="ducks phone")])
+    Home(home.root).collection("c").upsert([Document(id="new", text="ducks phone")])
     assert collection.search("ducks phone", k=1)[0].id == "new"
     go_on.set()
     thread.join()
@@ -71,9 +71,9 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
 def test_lists_whose_length_changes_are_built_again(made, monkeypatch, caplog):
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made("ivf")
-    collection.ingest(documents(1000))
+    collection.upsert(documents(1000))
     assert collection.status().index.kind == "ivf"
-    collection.ingest(documents(300, begin=1000))
+    collection.upsert(documents(300, begin=1000))
     assert collection.status().index.kind == "ivf"
     assert "flat one serves" not in caplog.text
 
@@ -81,10 +81,10 @@ def test_lists_whose_length_changes_are_built_again(made, monkeypatch, caplog):
 def test_a_kind_learns_from_the_new_documents_too(made, monkeypatch, caplog):
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made("PQ4x4")
-    collection.ingest(documents(2))
+    collection.upsert(documents(2))
     collection.compact()
     assert collection.status().index.kind == "flat"
-    collection.ingest(documents(500, begin=2))
+    collection.upsert(documents(500, begin=2))
     assert collection.status().index.kind == "PQ4x4"
     assert collection.verify() == []
 
@@ -96,7 +96,7 @@ def test_a_disk_that_refuses_the_index_of_words_costs_no_document(made, monkeypa
     collection = made()
     monkeypatch.setattr(module, "_TAIL_LIMIT", 5)
     monkeypatch.setattr(LexicalIndex, "_write", staticmethod(full))
-    assert collection.ingest(documents(20)).documents == 20
+    assert collection.upsert(documents(20)).documents == 20
     assert "not brought up to date" in caplog.text
     with pytest.raises(GemIndexError, match="cannot write the index of words: .* make room"):
         collection.refit()
@@ -110,7 +110,7 @@ def test_a_disk_that_refuses_the_kept_model_costs_no_refit(made, monkeypatch, ca
         raise OSError(28, "No space left on device")
 
     collection = made()
-    collection.ingest(documents(20))
+    collection.upsert(documents(20))
     monkeypatch.setattr(safetensors.numpy, "save_file", full)
     with caplog.at_level("INFO"):
         collection.refit()
@@ -120,9 +120,9 @@ def test_a_disk_that_refuses_the_kept_model_costs_no_refit(made, monkeypatch, ca
 
 def test_another_kind_is_made_by_the_next_build_though_the_first_was_cut(home, made):
     collection = made()
-    collection.ingest(documents(20))
+    collection.upsert(documents(20))
     collection.refit()
-    use_index(collection._access, "sq8")  # and then the process dies
+    use_index(collection.access, "sq8")  # and then the process dies
     home.build("c", documents(20), index="sq8")
     assert home.collection("c").status().index.kind == "sq8"
 
@@ -147,7 +147,7 @@ def test_filters_that_only_their_owner_could_tell_apart(made):
     collection = made()
     with pytest.raises(FilterError):
         collection.search("visa", where={"$near": 1})  # refused though nothing could match
-    collection.ingest(documents(70))
+    collection.upsert(documents(70))
     for n in range(7):
         hits = collection.search("visa", k=100, where=Where(n))
         assert {hit.metadata["n"] for hit in hits} == {n}
@@ -156,7 +156,7 @@ def test_filters_that_only_their_owner_could_tell_apart(made):
 
 def test_a_stray_file_is_left_alone(home, made):
     collection = made()
-    collection.ingest(documents(20))
+    collection.upsert(documents(20))
     folder = home.root / "collections" / "1"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "note.txt").write_text("x")
@@ -183,14 +183,14 @@ def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
 
 
 def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
-    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made()
-    collection.ingest(documents(100))
+    collection.upsert(documents(100))
     collection.delete(["d3", "d4"])
-    collection.ingest(documents(60, begin=100))
+    collection.upsert(documents(60, begin=100))
     collection.delete(["d5"])
-    collection.ingest(documents(10, begin=160))
+    collection.upsert(documents(10, begin=160))
     read = []
     matching = DocumentRepository.matching
 
@@ -209,9 +209,9 @@ def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
 
 
 def test_damaged_fields_are_noticed_and_rebuilt(home, made, monkeypatch, caplog):
-    monkeypatch.setattr(snapshot, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
     collection = made()
-    collection.ingest(documents(100))
+    collection.upsert(documents(100))
     collection.refit()
     [header] = home.root.rglob("fields.json")
     header.write_bytes(b"x" * header.stat().st_size)

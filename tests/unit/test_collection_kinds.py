@@ -27,7 +27,7 @@ class TestKinds:
         for begin in range(400, 640, 60):
             fresh = {document.id: document for document in documents(60, begin)}
             truth |= fresh
-            collection.ingest(fresh.values())
+            collection.upsert(fresh.values())
             gone = list(truth)[begin % 7 :: 9]
             collection.delete(gone)
             for identifier in gone:
@@ -46,7 +46,7 @@ class TestKinds:
 
     def test_a_snapshot_grows_without_encoding_what_it_holds(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
-        faq.ingest(documents(100))
+        faq.upsert(documents(100))
         before = faq.status().index.snapshot
         from gem_index.gem.encoder import GemEncoder
 
@@ -55,7 +55,7 @@ class TestKinds:
         monkeypatch.setattr(
             GemEncoder, "encode", lambda self, texts: seen.extend(texts) or encode(self, texts)
         )
-        faq.ingest(documents(40, 100))
+        faq.upsert(documents(40, 100))
         assert faq.status().index.snapshot != before
         assert len(seen) == 40
         monkeypatch.undo()
@@ -68,22 +68,22 @@ class TestKinds:
     def test_an_index_of_another_kind_is_made_of_all_texts(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         truth = {document.id: document for document in documents(140)}
-        assert use_index(faq._access, "sq8")
-        faq.ingest(list(truth.values())[:100])
+        assert use_index(faq.access, "sq8")
+        faq.upsert(list(truth.values())[:100])
         assert faq.status().index.kind == "sq8"
-        assert use_index(faq._access, "flat")
-        faq.ingest(list(truth.values())[100:])
+        assert use_index(faq.access, "flat")
+        faq.upsert(list(truth.values())[100:])
         assert (faq.status().index.kind, faq.status().index.tail) == ("flat", 0)
         assert_exact(faq, truth, k=140)  # what the rounded vectors of before would not give
 
     def test_a_damaged_snapshot_is_not_built_upon(self, home, faq, monkeypatch, caplog):
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
-        faq.ingest(documents(100))
+        faq.upsert(documents(100))
         index = next(home.root.rglob("vectors.faiss"))
         content = index.read_bytes()
         codes = 100 * 24 * 4
         index.write_bytes(content[:-codes] + bytes(codes))  # a size that opens, and no vector of it
-        faq.ingest(documents(40, 100))
+        faq.upsert(documents(40, 100))
         assert faq.status().index.tail == 0
         assert "rebuilding the index from the texts" in caplog.text
         assert home.verify() == []
@@ -110,12 +110,12 @@ class TestKinds:
 
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 30)
         monkeypatch.setattr(DenseIndex, "write", full)
-        assert faq.ingest(documents(100)).added == 100
+        assert faq.upsert(documents(100)).added == 100
         assert "was not brought up to date" in caplog.text
         assert_exact(faq, {document.id: document for document in documents(100)})
 
     def test_another_kind_is_taken_from_the_next_build_on(self, home, faq):
-        faq.ingest(documents(50))
+        faq.upsert(documents(50))
         home.build("faq", documents(60), index="sq8")
         assert home.collection("faq").status().index.kind == "sq8"
         with pytest.raises(ConfigError, match="expected auto, flat"):
@@ -127,7 +127,7 @@ class TestKinds:
 class TestModes:
     @pytest.fixture
     def texts(self, faq):
-        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
+        faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
         return faq
 
     def test_lexical_finds_words_in_any_form(self, texts):
@@ -143,7 +143,7 @@ class TestModes:
         after = texts.search("bank phone river", mode="lexical")
         assert [hit.id for hit in after] == [hit.id for hit in before]
         assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
-        texts.ingest([Document(id="9", text="a river phone")])
+        texts.upsert([Document(id="9", text="a river phone")])
         texts.delete(["5"])
         found = [hit.id for hit in texts.search("river", mode="lexical")]
         assert found == ["9"]
@@ -159,7 +159,7 @@ class TestModes:
 
     def test_min_score(self, faq):
         truth = {document.id: document for document in documents(300)}
-        faq.ingest(truth.values())
+        faq.upsert(truth.values())
         query = "open a bank account by phone"
         _, scores = exact(faq, truth, query, 300)
         for least in (0.3, 0.0, -1.0, 0.99):
@@ -173,7 +173,7 @@ class TestModes:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"mode": "both"}, "the mode is 'both'; expected dense, lexical, hybrid"),
+            ({"mode": "both"}, "the mode is 'both'; expected one of dense, lexical, hybrid"),
             ({"mode": "hybrid", "fusion": "x"}, "the fusion is 'x'; expected weighted or rrf"),
             ({"k": None}, "found neither k nor min_score"),
             ({"min_score": "high"}, "min_score is 'high'; expected a finite number"),

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemConfig, GemEncoder, Home
-from gem_index.cutting import Cutting
 from gem_index.errors import (
     CollectionReplacedError,
     ConfigError,
@@ -24,6 +23,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.testing import call_in_child, in_forked_child
+from gem_index.text.chunking import Chunking
 
 DOCUMENTS = [
     Document(id="visa", text="how do I renew my visa", metadata={"lang": "en", "n": 1}),
@@ -35,12 +35,12 @@ DOCUMENTS = [
 def _drop_and_make_again(folder, name):
     other = Home(folder)
     other.drop(name)
-    other.create_collection(name, vectors="tiny").ingest([DOCUMENTS[0]])
+    other.create_collection(name, vectors="tiny").upsert([DOCUMENTS[0]])
 
 
 @pytest.fixture
 def faq(faq):
-    faq.ingest(DOCUMENTS)
+    faq.upsert(DOCUMENTS)
     return faq
 
 
@@ -51,7 +51,7 @@ class TestDocuments:
 
     def test_a_changed_document_is_read_as_it_is_now(self, faq):
         new = Document(id="visa", text="a visa is a stamp", metadata={"lang": "en"})
-        faq.ingest([new])
+        faq.upsert([new])
         assert faq.get(["visa"]) == [new]
         assert list(faq.documents()) == [DOCUMENTS[1], DOCUMENTS[2], new]
 
@@ -67,7 +67,7 @@ class TestDocuments:
 
     def test_many_documents_come_in_order(self, faq):
         many = [Document(id=str(i), text=f"river number {i}") for i in range(4500)]
-        faq.ingest(many)
+        faq.upsert(many)
         assert [document.id for document in faq.documents()][3:] == [d.id for d in many]
         assert faq.get([str(i) for i in range(4499, -1, -1)]) == many[::-1]
 
@@ -75,7 +75,7 @@ class TestDocuments:
         iterator = faq.documents()
         first = next(iterator)
         faq.delete(["tea"])
-        faq.ingest([Document(id="new", text="a new one")])
+        faq.upsert([Document(id="new", text="a new one")])
         assert [first, *iterator] == DOCUMENTS
         assert [document.id for document in faq.documents()] == ["visa", "bank", "new"]
 
@@ -97,7 +97,7 @@ class TestDocuments:
             faq.count,
             lambda: faq.get(["visa"]),
             lambda: faq.search("a visa"),
-            lambda: faq.ingest(["a new text"]),
+            lambda: faq.upsert(["a new text"]),
             lambda: faq.delete(["visa"]),
             faq.refit,
             faq.status,
@@ -105,7 +105,7 @@ class TestDocuments:
             with pytest.raises(
                 CollectionReplacedError,
                 match="'faq' was dropped after it was opened, and another one was made under its name; expected .*: "
-                r"open the new one, as by home\.collection\('faq'\)$",
+                r"open the new one with home\.collection\('faq'\)$",
             ) as caught:
                 ask()
         error = pickle.loads(pickle.dumps(caught.value))
@@ -113,7 +113,7 @@ class TestDocuments:
         assert home.collection("faq").count() == 1
 
     def test_ids_are_a_list(self, faq):
-        faq.ingest([Document(id=5, text="a number for an id")])
+        faq.upsert([Document(id=5, text="a number for an id")])
         assert [document.id for document in faq.get([5])] == ["5"]
         for read in (faq.get, faq.delete):
             with pytest.raises(InputError, match="found one string 'tea'"):
@@ -122,7 +122,7 @@ class TestDocuments:
                 read([None])
         assert faq.delete([5, "nobody"]).missing == ("nobody",)
         with pytest.raises(InputError, match="found 7; expected a Document"):
-            faq.ingest([7])
+            faq.upsert([7])
 
     def test_filters_of_any_size_and_of_none(self, faq):
         many = {"n": {"$in": [None, True, "x", 2.0, *range(3, 40_000), 2**70, float("inf")]}}
@@ -146,7 +146,7 @@ class TestDocuments:
     def test_iterations_that_are_left_block_nobody(self, faq):
         left = [faq.documents() for _ in range(40)]
         assert {next(iterator).id for iterator in left} == {"visa"}
-        faq.ingest([Document(id="new", text="a new one")])
+        faq.upsert([Document(id="new", text="a new one")])
         assert faq.count() == 4
         in_forked_child(lambda: faq.search("tea"))
         assert [document.id for document in left[0]] == ["bank", "tea"]
@@ -159,24 +159,24 @@ class TestExistingIds:
     )
 
     def test_kept(self, faq):
-        report = faq.ingest(self.NEW, on_existing="keep")
+        report = faq.upsert(self.NEW, on_existing="keep")
         assert (report.added, report.updated, report.unchanged) == (1, 0, 1)
         assert faq.get(["visa", "fresh"]) == [DOCUMENTS[0], self.NEW[1]]
 
     def test_refused_and_nothing_is_stored(self, faq):
         with pytest.raises(ExistingIdError, match="'visa' is stored already") as caught:
-            faq.ingest(self.NEW[::-1], on_existing="refuse")
+            faq.upsert(self.NEW[::-1], on_existing="refuse")
         assert caught.value.document_id == "visa"
         assert list(faq.documents()) == DOCUMENTS
-        assert faq.ingest(self.NEW[1:], on_existing="refuse").added == 1
+        assert faq.upsert(self.NEW[1:], on_existing="refuse").added == 1
 
     def test_replaced(self, faq):
-        assert faq.ingest(self.NEW).updated == 1
+        assert faq.upsert(self.NEW).updated == 1
         assert faq.get(["visa"]) == [self.NEW[0]]
 
     def test_another_word_is_refused(self, faq):
         with pytest.raises(ConfigError, match="'ignore'; expected one of replace, keep, refuse"):
-            faq.ingest(self.NEW, on_existing="ignore")
+            faq.upsert(self.NEW, on_existing="ignore")
         assert faq.count() == 3
 
 
@@ -225,7 +225,7 @@ def _search(collection, query):
 
 
 def _write(collection, identifier):
-    collection.ingest([Document(id=identifier, text="a text of a child")])
+    collection.upsert([Document(id=identifier, text="a text of a child")])
     return os.getpid()
 
 
@@ -265,10 +265,10 @@ class TestProcesses:
         rng = np.random.default_rng(3)
         words = " ".join(document.text for document in DOCUMENTS).split()
         texts = [" ".join(rng.choice(words, 6)) for _ in range(16_000)]
-        other.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts[:8000]))
+        other.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts[:8000]))
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
             rest = [Document(id=f"c{i}", text=text) for i, text in enumerate(texts[8000:])]
-            assert pool.submit(other.ingest, rest).result(120).added == 8000
+            assert pool.submit(other.upsert, rest).result(120).added == 8000
         assert other.status().index.tail == 0
         assert len(other.search("a bank", k=5)) == 5
 
@@ -285,7 +285,7 @@ class TestProcesses:
             for i in itertools.count():
                 if stop.wait(0.001):
                     return
-                home.collection("other").ingest([Document(id=str(i), text=f"river {i}")])
+                home.collection("other").upsert([Document(id=str(i), text=f"river {i}")])
 
         home.create_collection("other", vectors="tiny")
         threads = [threading.Thread(target=work) for work in (search, search, write)]
@@ -323,29 +323,27 @@ class TestAgreement:
     """A collection that may exist already."""
 
     def test_an_existing_one_is_returned_where_it_agrees(self, home, faq):
-        same = home.create_collection("faq", exist_ok=True)
+        same = home.get_or_create_collection("faq")
         assert list(same.documents()) == DOCUMENTS
         config = GemConfig(n_components=12, n_removed=5)
-        assert (
-            home.create_collection("faq", vectors="tiny", config=config, exist_ok=True).count() == 3
-        )
-        assert home.create_collection("new", vectors="tiny", exist_ok=True).count() == 0
+        assert home.get_or_create_collection("faq", vectors="tiny", config=config).count() == 3
+        assert home.get_or_create_collection("new", vectors="tiny").count() == 0
 
     def test_other_vectors_or_settings_are_refused(self, home, faq):
         with pytest.raises(FingerprintMismatchError, match="the collection faq"):
-            home.create_collection("faq", vectors="wordllama", exist_ok=True)
+            home.get_or_create_collection("faq", vectors="wordllama")
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
-            home.create_collection("faq", config=GemConfig.cqa(), exist_ok=True)
+            home.get_or_create_collection("faq", config=GemConfig.cqa())
         own = GemConfig(n_components=12, n_removed=5, prior=7)
         with pytest.raises(ConfigError, match="the collection faq has the configuration"):
-            home.create_collection("faq", config=own, exist_ok=True)
+            home.get_or_create_collection("faq", config=own)
         with pytest.raises(ConfigError, match="expected auto, flat"):
-            home.create_collection("faq", index="nonsense", exist_ok=True)
+            home.get_or_create_collection("faq", index="nonsense")
         with pytest.raises(
             ConfigError, match=r"the collection faq is cut with .*, found \{'chunk': 40\}; expected"
         ):
-            home.create_collection("faq", cutting=Cutting(40), exist_ok=True)
-        own = home.collection("faq").cutting
-        assert home.create_collection("faq", cutting=own, exist_ok=True).cutting == own
+            home.get_or_create_collection("faq", chunking=Chunking(40))
+        own = home.collection("faq").chunking
+        assert home.get_or_create_collection("faq", chunking=own).chunking == own
         with pytest.raises(NameTakenError, match="faq exists already"):
             home.create_collection("faq")

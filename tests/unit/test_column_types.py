@@ -3,7 +3,7 @@
 import pytest
 
 from gem_index.errors import ConfigError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 
 def table(path, *rows):
@@ -90,7 +90,9 @@ def test_ids_and_texts_stay_text(tmp_path):
     )
     (document,) = reader
     assert (document.id, document.text, document.metadata) == ("1", "2\n\n3", {"year": 4})
-    assert notes == ["types of columns: 'year' number; the others are text."]
+    assert [str(each) for each in notes] == [
+        "types of columns: 'year' number; the others are text."
+    ]
 
 
 def test_later_values_that_do_not_fit_stay_text_and_are_counted(tmp_path):
@@ -99,7 +101,7 @@ def test_later_values_that_do_not_fit_stay_text_and_are_counted(tmp_path):
     notes = []
     reader = DocumentReader([path], types="auto", on_end=notes.extend)
     assert [d.metadata["n"] for d in reader][-4:] == [999, "many", "007", 7]
-    assert notes[1] == "values that do not fit the type of their column stay text: 'n' 2."
+    assert str(notes[1]) == "values that do not fit the type of their column stay text: 'n' 2."
 
 
 def test_the_sample_is_bounded(tmp_path):
@@ -127,7 +129,9 @@ def test_what_was_decided_is_kept(tmp_path):
         {"year": "x", "code": "9", "new": "1"},
     ]
     assert again.choices == reader.choices
-    assert notes == ["values that do not fit the type of their column stay text: 'year' 1."]
+    assert [str(each) for each in notes] == [
+        "values that do not fit the type of their column stay text: 'year' 1."
+    ]
     both = DocumentReader([first, second], types="auto")
     assert [d.metadata.get("code") for d in both] == ["007", "8", "9"]
     assert both.choices["types"]["new"] == "number"

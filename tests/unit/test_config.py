@@ -67,7 +67,7 @@ def test_alphas_are_a_set():
         ({"power": float("nan")}, "power is nan"),
         ({"prior": -1}, "prior is -1; expected a number of at least 0"),
         ({"removal": "all"}, "removal is 'all'; expected one of sdr, sir, none"),
-        ({"ranking": "best"}, "ranking is 'best'; expected one of singular, plain"),
+        ({"ranking": "best"}, "ranking is 'best'; expected singular or plain"),
         ({"share": 1.01}, "share is 1.01; expected a number from 0 to 1"),
         ({"share": -0.1}, "share is -0.1"),
         ({"share": float("nan")}, "share is nan"),

@@ -385,7 +385,8 @@ class TestEncodings:
             "cp1252"
         )
         with pytest.raises(
-            InputError, match=r"byte \d+ is not UTF-8; expected UTF-8 text: name the encoding"
+            InputError,
+            match=r"byte \d+ is not UTF-8; expected UTF-8 text: name the file's encoding, as encoding='auto'",
         ):
             page_of(tmp_path, "a.txt", text)
         assert "Straße führt" in page_of(tmp_path, "a.txt", text, "cp1252").text

@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from gem_index.errors import InputError
-from gem_index.reading import documents_from
+from gem_index.readers import documents_from
 
 ROWS = [
     {"id": "1", "text": "a visa", "year": 2020, "day": datetime.date(2024, 5, 1)},
@@ -24,7 +24,7 @@ def test_a_data_set_of_hugging_face(home, vectors_folder, format, streaming):
     source = data_set()
     source = (source.to_iterable_dataset() if streaming else source).with_format(format)
     faq = home.create_collection("faq", vectors=str(vectors_folder))
-    assert faq.ingest(source).added == 2
+    assert faq.upsert(source).added == 2
     found = [(each.id, each.text, each.metadata["year"]) for each in faq.documents()]
     assert found == [("1", "a visa", 2020), ("2", "a bank", 2021)]
     assert faq.get(["1"])[0].metadata["day"].startswith("2024-05-01")

@@ -29,7 +29,7 @@ def things(home: Home):
             if i % 4 == 0:
                 metadata["rare"] = ["list", i % 8]
             rows.append(Document(id=f"{subject} {i}", text=text, metadata=metadata))
-    made.ingest(rows)
+    made.upsert(rows)
     made.refit()
     return made
 
@@ -56,7 +56,7 @@ class TestPlaces:
         texts = [f"text {i % 20} about {'banks' if i % 2 else 'ducks'}" for i in range(60)]
         for name in ("a", "b"):
             made = home.create_collection(name)
-            made.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts))
+            made.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts))
         first, second = (home.collection(name).make_map() for name in ("a", "b"))
         np.testing.assert_array_equal(first.places, second.places)
         np.testing.assert_array_equal(first.places[0], first.places[20])
@@ -65,7 +65,7 @@ class TestPlaces:
     def test_few_documents(self, home, count):
         made = home.create_collection("few")
         words = ["bank", "duck", "visa", "loan", "tea", "milk", "road", "tree", "moon"]
-        made.ingest(Document(id=str(i), text=words[i]) for i in range(count))
+        made.upsert(Document(id=str(i), text=words[i]) for i in range(count))
         places = made.make_map().places
         assert places.shape == (count, 2)
         assert np.isfinite(places).all()
@@ -73,12 +73,12 @@ class TestPlaces:
     @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
     def test_texts_of_the_same_vector(self, home):
         made = home.create_collection("same")
-        made.ingest(Document(id=str(i), text="a bank" + " " * i) for i in range(30))
+        made.upsert(Document(id=str(i), text="a bank" + " " * i) for i in range(30))
         assert np.isfinite(made.make_map().places).all()
 
     def test_a_collection_without_words(self, home):
         made = home.create_collection("none")
-        made.ingest([Document(id="1", text="?!")])
+        made.upsert([Document(id="1", text="?!")])
         with pytest.raises(InputError, match="holds no text with a word"):
             made.make_map()
 
@@ -98,7 +98,7 @@ class TestKept:
         assert kept.ids == made.ids
         np.testing.assert_array_equal(kept.places, made.places)
         things.delete(["food 0"])
-        things.ingest([Document(id="new", text="cheese soup")])
+        things.upsert([Document(id="new", text="cheese soup")])
         later = things.document_map()
         assert later.ids == tuple(name for name in made.ids if name != "food 0")
         assert later.documents == 96
@@ -168,7 +168,7 @@ class TestKept:
     def test_a_refit_meanwhile(self, things):
         def interfere(stage, done, _total):
             if (stage, done) == ("place", 750):
-                things.ingest([Document(id="new", text="cheese soup")])
+                things.upsert([Document(id="new", text="cheese soup")])
                 things.refit()
 
         with pytest.raises(InputError, match="was refitted meanwhile"):
@@ -178,20 +178,20 @@ class TestKept:
 class TestColours:
     def test_values(self, things):
         made = things.make_map()
-        found = things.map_colours(made, "subject")
+        found = things.map_colors(made, "subject")
         assert dict(zip(found.names, found.counts, strict=True)) == dict.fromkeys(THINGS, 32)
         assert [found.names[code] for code in found.codes] == [n.split()[0] for n in made.ids]
         assert not found.ordered
-        found = things.map_colours(made, "open")
+        found = things.map_colors(made, "open")
         assert dict(zip(found.names, found.counts, strict=True)) == {"true": 48, "false": 48}
-        found = things.map_colours(made, "rare")
+        found = things.map_colors(made, "rare")
         assert found.names == ('["list", 0]', '["list", 4]', "none")
         assert found.counts == (12, 12, 72)
-        assert things.map_colours(made, "nothing").names == ("none",)
+        assert things.map_colors(made, "nothing").names == ("none",)
 
     def test_ranges_of_numbers(self, things):
         made = things.make_map()
-        found = things.map_colours(made, "number")
+        found = things.map_colors(made, "number")
         assert found.ordered
         assert found.names[0] == "0 to 3"
         assert sum(found.counts) == 96
@@ -201,7 +201,7 @@ class TestColours:
 
     def test_large_numbers_keep_their_digits(self, home):
         made = home.create_collection("large")
-        made.ingest(
+        made.upsert(
             Document(
                 id=str(i),
                 text=f"text {i}",
@@ -215,23 +215,23 @@ class TestColours:
             for i in range(40)
         )
         drawn = made.make_map()
-        names = made.map_colours(drawn, "when").names
+        names = made.map_colors(drawn, "when").names
         assert names[0] == "1700000000 to 1700000004"
         assert len(set(names)) == len(names)
-        assert made.map_colours(drawn, "share").names[0] == "0 to 0.5714"
-        near = made.map_colours(drawn, "near").names
+        assert made.map_colors(drawn, "share").names[0] == "0 to 0.5714"
+        near = made.map_colors(drawn, "near").names
         assert near[0] == "1.0 to 1.000000004"
-        found = made.map_colours(drawn, "huge")  # beyond what a float can hold: values
+        found = made.map_colors(drawn, "huge")  # beyond what a float can hold: values
         assert not found.ordered
         assert found.names[-1] == "other"
 
     def test_many_values(self, home):
         made = home.create_collection("many")
-        made.ingest(
+        made.upsert(
             Document(id=str(i), text=f"text {i}", metadata={"author": f"a{min(i, 20)}"})
             for i in range(40)
         )
-        found = made.map_colours(made.make_map(), "author")
+        found = made.map_colors(made.make_map(), "author")
         assert found.names[0] == "a20"
         assert found.names[-1] == "other"
         assert len(found.names) == 10

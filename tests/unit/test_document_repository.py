@@ -13,14 +13,14 @@ from gem_index.store.documents import DocumentRepository
 def other(home):
     """Another collection of the same home: nothing of it may be seen or touched."""
     other = home.create_collection("other", vectors="wordllama")
-    other.ingest(document(f"o{i}") for i in range(3))
+    other.upsert(document(f"o{i}") for i in range(3))
     return other
 
 
 @pytest.fixture
 def rows(other, home, faq):
-    with home._workspace.database.writing() as connection:
-        yield DocumentRepository(connection, faq._access.id)
+    with home.workspace.database.writing() as connection:
+        yield DocumentRepository(connection, faq.access.id)
 
 
 def document(identifier, text="the bank"):
@@ -34,8 +34,8 @@ def numbered(count):
 class TestColumns:
     def test_documents_without_gaps_are_those_of_the_collection(self, rows, other):
         rows.upsert(numbered(3))
-        with other._access.workspace.database.reading() as connection:
-            strangers = DocumentRepository(connection, other._access.id).seqs().tolist()
+        with other.access.workspace.database.reading() as connection:
+            strangers = DocumentRepository(connection, other.access.id).seqs().tolist()
         first, second, third = rows.seqs().tolist()
         assert rows.columns([first, second, third])[:2] == ([first, second, third], ["0", "1", "2"])
         assert rows.columns(strangers)[0] == []
@@ -100,7 +100,7 @@ class TestTombstones:
         assert [rows.buried(seq) for seq in (0, first, second, third)] == [0, 1, 2, 3]
 
     def test_those_of_another_collection_stay(self, rows, other):
-        theirs = DocumentRepository(rows._connection, other._access.id)
+        theirs = DocumentRepository(rows._connection, other.access.id)
         theirs.delete(["o1"])
         seqs, last = theirs.tombstones_after(0)
         rows.upsert(numbered(2))

@@ -22,22 +22,22 @@ def home(copied_home, small_vectors_folder):
 
 
 def test_neighbours(faq):
-    everything = faq.neighbours("a", 10)
+    everything = faq.similar("a", 10)
     assert {hit.id for hit in everything} == {"b", "c", "empty"}
-    [nearest] = faq.neighbours("a", 1)
+    [nearest] = faq.similar("a", 1)
     assert nearest == everything[0]
     first, second = faq.encoder.encode(["the river bank", nearest.text])
     assert nearest.score == pytest.approx(float(first @ second), abs=1e-6)
-    assert [hit.id for hit in faq.neighbours("a", where={"n": {"$lte": 2}})] == ["b"]
+    assert [hit.id for hit in faq.similar("a", where={"n": {"$lte": 2}})] == ["b"]
 
 
 def test_neighbours_of_nothing(faq):
     with pytest.raises(InputError, match="has no document 'zz'; expected an id that it holds"):
-        faq.neighbours("zz")
+        faq.similar("zz")
     with pytest.raises(InputError, match="the document 'empty' holds no word"):
-        faq.neighbours("empty")
+        faq.similar("empty")
     with pytest.raises(InputError, match="k is 0"):
-        faq.neighbours("a", 0)
+        faq.similar("a", 0)
 
 
 def test_deletion_by_filter(faq):
@@ -63,14 +63,14 @@ def test_a_field_that_no_document_has(faq):
         lambda where: list(faq.documents(where)),
         faq.count,
         lambda where: faq.delete(where=where),
-        lambda where: faq.neighbours("a", where=where),
+        lambda where: faq.similar("a", where=where),
     ):
         with pytest.raises(FilterError, match="no document has the field 'tagz' .* 'tags'"):
             work({"tagz": "x"})
     with pytest.raises(FilterError, match="has the field 'zzz' .*: the fields are 'n', 'tags'"):
         faq.count({"n": 1, "$not": {"zzz": None}})
     nested = {"author": {"name": "Ada", "born": {"year": 1815}}, "notes": [{"page": 1}]}
-    faq.ingest([Document(id="nested", text="a river", metadata=nested)])
+    faq.upsert([Document(id="nested", text="a river", metadata=nested)])
     for wrong, right in (("author.nam", "author.name"), ("author.born.yaer", "author.born.year")):
         with pytest.raises(FilterError, match=f"'{wrong}' .*: did you mean '{right}'"):
             faq.count({wrong: "x"})

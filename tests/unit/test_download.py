@@ -562,7 +562,7 @@ def test_the_catalogue_is_whole():
 def test_glove_from_its_package(home):
     info = home.vectors.add("glove.6B.50d")
     assert (info.words, info.dimension, info.licence) == (400_000, 50, "PDDL 1.0")
-    from gem_index.vectors.neighbours import solve_analogy
+    from gem_index.vectors.neighbors import solve_analogy
 
     source = home.vectors.open("glove.6B.50d")
     assert "queen" in dict(solve_analogy(source, "man", "king", "woman", 3))

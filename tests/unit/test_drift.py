@@ -26,7 +26,12 @@ PLANE = {"a": [1.0, 0, 0], "b": [0, 1.0, 0]}
 def test_the_same_encoder_has_not_moved():
     encoder = Encoder(PLANE, np.eye(3)[:2])
     found = measure_drift(encoder, encoder, ["a", "b"], 7, 3)
-    assert (found.documents, found.since_fit, found.score_change, found.refit) == (7, 3, 0.0, False)
+    assert (found.documents, found.since_fit, found.score_change, found.refit_recommended) == (
+        7,
+        3,
+        0.0,
+        False,
+    )
     assert found.angles == pytest.approx((0, 0), abs=1e-6)
 
 
@@ -47,5 +52,5 @@ def test_the_mean_change_of_a_cosine_decides(change, refit):
     near = {"a": [1.0, 0, 0], "b": [change, np.sqrt(1 - change**2), 0]}
     found = measure_drift(Encoder(PLANE, np.eye(3)), Encoder(near, np.eye(3)), ["a", "b"], 2, 0)
     assert found.score_change == pytest.approx(change / 2, rel=0.1)
-    assert found.refit is refit
+    assert found.refit_recommended is refit
     assert drift._CHANGE == 0.02

@@ -19,7 +19,7 @@ TEXTS = {
 
 
 def fill(collection, texts=TEXTS):
-    collection.ingest(
+    collection.upsert(
         Document(id=name, text=text, metadata={"topic": name.split()[0]})
         for name, text in texts.items()
     )
@@ -74,9 +74,9 @@ def test_all_pairs_are_compared_in_every_kind_of_index_and_its_tail(home, vector
     home.vectors.add("tiny", vectors_folder)
     home.build("many", documents(400), vectors="tiny", index=index)
     many = home.collection("many")
-    many.ingest(documents(100, 400))
+    many.upsert(documents(100, 400))
     many.delete([f"d{i}" for i in range(0, 500, 7)])
-    many.ingest([Document(id="d3", text="the school is closed today")])
+    many.upsert([Document(id="d3", text="the school is closed today")])
     for threshold in (0.6, 0.8, 0.95):
         found = many.duplicates(threshold)
         assert {frozenset(group.ids) for group in found} == naive_groups(many, threshold)

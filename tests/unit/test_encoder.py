@@ -201,10 +201,10 @@ class TestFit:
     def test_parts_merge_into_the_whole(self, small_vectors):
         texts = random_texts(400)
         encoder = GemEncoder(small_vectors)
-        whole = encoder.summarise(texts)
+        whole = encoder.corpus_statistics(texts)
         merged = CorpusStatistics(24)
         for begin in range(0, 400, 4):
-            merged.merge(encoder.summarise(texts[begin : begin + 4]))
+            merged.merge(encoder.corpus_statistics(texts[begin : begin + 4]))
         np.testing.assert_allclose(merged.moment, whole.moment, rtol=1e-9)
         assert merged.sentences == whole.sentences
 
@@ -277,7 +277,7 @@ class TestBackground:
 
     def test_a_prior_adds_that_many_pseudo_sentences(self, small_vectors):
         plain = GemEncoder(small_vectors)
-        own, background = plain.summarise(CORPUS), plain._background()
+        own, background = plain.corpus_statistics(CORPUS), plain._background()
         config = GemConfig(prior=500)
         mixed = GemEncoder(small_vectors, config).fit(CORPUS).components
         values = np.linalg.eigvalsh(own.moment + 500 / 5000 * background.moment)[::-1]

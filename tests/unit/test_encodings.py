@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from gem_index.errors import InputError, RecordError
-from gem_index.reading import DocumentReader
-from gem_index.reading.encodings import as_utf8
+from gem_index.readers import DocumentReader
+from gem_index.readers.encodings import as_utf8
 
 TEXTS = {
     "cp1252": "Où est le café? L'été, les élèves étudient à l'école; ça coûte trop cher.",
@@ -43,7 +43,9 @@ def test_auto(tmp_path, encoding, packed):
     if encoding in ("utf-8", "utf-8-sig", "ascii"):
         assert notes == []
     else:
-        assert notes == [f"{path} is read as {told}, as which it was detected."]
+        assert [str(each) for each in notes] == [
+            f"{path} is read as {told}, as which it was detected."
+        ]
 
 
 def test_what_decodes_alike_is_the_common_encoding(tmp_path):
@@ -51,7 +53,7 @@ def test_what_decodes_alike_is_the_common_encoding(tmp_path):
     path = write(tmp_path / "x.txt", text.encode("cp1250"))
     notes = []
     assert [d.text for d in DocumentReader([path], encoding="auto", on_end=notes.extend)] == [text]
-    assert "is read as cp1252" in notes[0]
+    assert "is read as cp1252" in str(notes[0])
 
 
 def test_the_most_likely_ones_are_named(tmp_path):
@@ -66,7 +68,7 @@ def test_the_most_likely_ones_are_named(tmp_path):
 def test_low_confidence_is_an_error(tmp_path, content):
     path = write(tmp_path / "x.txt", content)
     with pytest.raises(
-        InputError, match=r"cannot be told with confidence.*; expected .*: name its enc"
+        InputError, match=r"cannot be told with confidence.*; expected .*: name the file's enc"
     ):
         list(DocumentReader([path], encoding="auto"))
 
@@ -95,10 +97,26 @@ def test_auto_on_standard_input_is_read_once(monkeypatch):
 @pytest.mark.parametrize(
     ("mark", "encoding", "problem"),
     [
-        ("utf-16", None, "mark of UTF-16; expected UTF-8 text: name the encoding utf-16"),
-        ("utf-32", None, "mark of UTF-32; expected UTF-8 text: name the encoding utf-32"),
-        ("utf-8-sig", "cp1252", "mark of UTF-8; expected cp1252 text: name the encoding utf-8"),
-        ("utf-16", "latin-1", "mark of UTF-16; expected latin-1 text: name the encoding utf-16"),
+        (
+            "utf-16",
+            None,
+            "mark of UTF-16; expected UTF-8 text: name the file's encoding, as encoding='utf-16'",
+        ),
+        (
+            "utf-32",
+            None,
+            "mark of UTF-32; expected UTF-8 text: name the file's encoding, as encoding='utf-32'",
+        ),
+        (
+            "utf-8-sig",
+            "cp1252",
+            "mark of UTF-8; expected cp1252 text: name the file's encoding, as encoding='utf-8'",
+        ),
+        (
+            "utf-16",
+            "latin-1",
+            "mark of UTF-16; expected latin-1 text: name the file's encoding, as encoding='utf-16'",
+        ),
     ],
 )
 def test_the_mark_of_another_encoding(tmp_path, mark, encoding, problem):

@@ -10,14 +10,8 @@ import pytest
 
 from gem_index import files
 from gem_index.errors import InputError
-from gem_index.files import (
-    create_file,
-    make_directory,
-    open_input,
-    publish_directory,
-    publish_file,
-    sync_tree,
-)
+from gem_index.files.inputs import make_directory, open_input
+from gem_index.files.publishing import create_file, publish_directory, publish_file, sync_tree
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ ACCEPTED = [
 
 def filled(home, metadata=METADATA):
     made = home.create_collection("c")
-    made.ingest(
+    made.upsert(
         Document(id=i, text=f"a bank {i}", metadata=fields) for i, fields in enumerate(metadata)
     )
     return made
@@ -77,7 +77,7 @@ def template(request, tmp_path_factory):
     """A home that each test has a copy of."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "the rows":
-            patch.setattr("gem_index.index.snapshot._LEAST_DOCUMENTS", 1)
+            patch.setattr("gem_index.index.snapshot_writing._LEAST_DOCUMENTS", 1)
         home = Home(tmp_path_factory.mktemp("template") / "home")
         filled(home).refit()
         stored = {path.name for path in home.root.glob("collections/*/*/*")}
@@ -97,7 +97,7 @@ def test_refused(collection, where, message):
         lambda: collection.count(where),
         lambda: list(collection.documents(where)),
         lambda: collection.delete(where=where),
-        lambda: collection.neighbours("1", where=where),
+        lambda: collection.similar("1", where=where),
     ]
     for ask in asked:
         for _ in range(2):  # an answer may be kept
@@ -117,7 +117,7 @@ def test_what_comes_and_goes_counts(collection):
     where = {"year": {"$gt": "2020"}}
     with pytest.raises(FilterError):
         collection.search("bank", where=where)
-    collection.ingest([Document(id="new", text="a bank", metadata={"year": "2021/22"})])
+    collection.upsert([Document(id="new", text="a bank", metadata={"year": "2021/22"})])
     assert [hit.id for hit in collection.search("bank", where=where)] == ["new"]
     collection.delete(["new"])
     with pytest.raises(FilterError):

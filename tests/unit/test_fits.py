@@ -45,7 +45,7 @@ class TestFingerprint:
         corpus = texts(700)
         found = {GemEncoder(vectors, CONFIG, threads=n).fit(corpus).fingerprint for n in (1, 2, 5)}
         encoder = GemEncoder(vectors, CONFIG)
-        parts = [encoder.summarise(corpus[begin::3]) for begin in (2, 0, 1)]
+        parts = [encoder.corpus_statistics(corpus[begin::3]) for begin in (2, 0, 1)]
         merged = parts[0].merge(parts[1]).merge(parts[2])
         sent = CorpusStatistics.from_arrays(merged.to_arrays())
         found.add(encoder.fit_statistics(sent).fingerprint)
@@ -154,8 +154,8 @@ class TestParts:
         count = -(-len(words) // 25)
         cuts = [len(words) * part // count for part in range(count + 1)]
         pieces = [" ".join(words[a:b]) for a, b in itertools.pairwise(cuts)]
-        whole = GemEncoder(vectors, CONFIG).summarise([long])
-        apart = GemEncoder(vectors, CONFIG).summarise(pieces)
+        whole = GemEncoder(vectors, CONFIG).corpus_statistics([long])
+        apart = GemEncoder(vectors, CONFIG).corpus_statistics(pieces)
         assert whole.moment.tobytes() == apart.moment.tobytes()
         assert (whole.sentences, apart.sentences) == (1, count)
 

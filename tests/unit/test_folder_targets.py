@@ -8,9 +8,9 @@ import pyarrow.parquet
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, TargetDocument, TargetSchema
+from gem_index import Document
 from gem_index.errors import ConfigError
-from gem_index.targets import folder, open_target
+from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
 
 
 def build_faq(home, vectors_folder):
@@ -46,7 +46,7 @@ def test_a_file_is_not_a_folder(faq, tmp_path):
 
 def test_files_are_readable_by_anybody(faq, url, tmp_path):
     faq.push(url, batch=7)
-    faq.ingest([Document(id="d3", text="the river", metadata={"lang": "en"})])
+    faq.upsert([Document(id="d3", text="the river", metadata={"lang": "en"})])
     faq.push(url)
     rows = pyarrow.parquet.read_table(tmp_path / "table/live").to_pylist()
     assert sorted(row["id"] for row in rows) == sorted(f"d{i}" for i in range(20))
@@ -69,9 +69,7 @@ class TestTwoProgramsInOneFolder:
             lambda: other.upsert([TargetDocument("b", vector, "b", {})]),
             lambda: other.delete(["a"]),
         ):
-            with pytest.raises(
-                ConfigError, match="another program has written to .*run the command again"
-            ):
+            with pytest.raises(ConfigError, match="another program has written to .*run it again"):
                 work()
         one.upsert([TargetDocument("c", vector, "c", {})])
         one.finish()
@@ -101,9 +99,7 @@ class TestTwoProgramsInOneFolder:
         one.upsert([TargetDocument("a", vector, "a", {}), TargetDocument("b", vector, "b", {})])
         reader = target.live()
         one.delete(["b"])
-        with pytest.raises(
-            ConfigError, match="another program has written to .*run the command ag"
-        ):
+        with pytest.raises(ConfigError, match="another program has written to .*run it again"):
             list(reader.documents()) if method == "documents" else reader.delete(["a"])
         assert [document.id for document in target.live().documents()] == ["a"]
 
@@ -145,7 +141,7 @@ class TestFaiss:
 
     def test_the_index_and_its_ids(self, faq, tmp_path):
         faq.push(f"faiss://{tmp_path}/index")
-        faq.ingest([Document(id="d3", text="the river")])
+        faq.upsert([Document(id="d3", text="the river")])
         faq.delete(["d7"])
         faq.push(f"faiss://{tmp_path}/index")
         live = tmp_path / "index/live"
@@ -180,10 +176,10 @@ class TestFaiss:
         faq.push(url)
         assert kind() is faiss.IndexFlatIP
         assert faq.push(f"{url}?factory=HNSW32").unchanged == 20
-        faq.ingest([Document(id="new", text="the river")])
+        faq.upsert([Document(id="new", text="the river")])
         faq.push(f"{url}?factory=HNSW32")
         assert kind() is faiss.IndexHNSWFlat
-        faq.ingest([Document(id="newer", text="a bank")])
+        faq.upsert([Document(id="newer", text="a bank")])
         faq.push(url)  # the factory of the last push
         assert kind() is faiss.IndexHNSWFlat
 

@@ -7,7 +7,8 @@ import pytest
 from gem_index import Document
 from gem_index.converting import ConversionError
 from gem_index.errors import ConfigError, InputError, MissingExtraError, UnreadableFileError
-from gem_index.reading import DocumentReader, FolderReader, Inputs
+from gem_index.readers import DocumentReader, FolderReader
+from gem_index.readers.inputs import Inputs
 from tests.folder_files import WRITERS, pdf_of
 
 
@@ -142,7 +143,7 @@ class TestHostile:
 
     @pytest.mark.parametrize(("option", "pattern"), [("glob", "!"), ("exclude", "a\\")])
     def test_patterns_that_are_none(self, folder, option, pattern):
-        with pytest.raises(ConfigError, match=rf"--{option} is .*; expected a pattern as in"):
+        with pytest.raises(ConfigError, match=rf"{option} is .*; expected a pattern as in"):
             self.paths(folder, **{option: [pattern]})
 
     def test_links_in_a_circle_and_pipes_that_are_named(self, tmp_path):
@@ -183,13 +184,13 @@ class TestArchives:
             ("http://a/3", "text/html; charset=no-such", self.HTML),
             ("http://a/4", "text/html", b"<!-- a comment alone -->"),
         )
-        assert faq.ingest(FolderReader(path)).added == 3
+        assert faq.upsert(FolderReader(path)).added == 3
         monkeypatch.setenv("GEM_INDEX_MAX_RECORD_BYTES", "1024")
         with pytest.raises(UnreadableFileError, match=r"a.warc#http://a/2 was not read: its text"):
             list(FolderReader(path))
         problems = []
         os.utime(path, (1, 1))
-        report = faq.ingest(FolderReader(path, on_problem=problems.append), prune=True)
+        report = faq.upsert(FolderReader(path, on_problem=problems.append), prune=True)
         assert [problem.source for problem in problems] == [f"{path}#http://a/2"]
         # what cannot be read any more is not gone
         assert (report.deleted, len(faq)) == (0, 3)
@@ -226,7 +227,7 @@ class TestArchives:
 
         monkeypatch.setattr(FolderReader, "_pages", failing)
         problems = []
-        assert faq.ingest(FolderReader(box, on_problem=problems.append)).added == 1
+        assert faq.upsert(FolderReader(box, on_problem=problems.append)).added == 1
         assert ids(faq) == ["b.md"]
         assert len(problems) == 1
 
@@ -271,52 +272,52 @@ class TestDocuments:
 
 class TestAgain:
     def test_only_what_changed_is_read(self, faq, folder, conversions):
-        assert counts(faq.ingest(FolderReader(folder))) == (3, 0, 0, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (3, 0, 0, 0)
         assert len(conversions) == 3
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 3, 0)
         assert len(conversions) == 3
         (folder / "parcels.md").write_text("# Parcels\n\nSomething else entirely.")
         (folder / "new.txt").write_text("new")
-        assert counts(faq.ingest(FolderReader(folder))) == (1, 1, 2, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (1, 1, 2, 0)
         assert sorted(conversions[3:]) == ["new.txt", "parcels.md"]
         assert faq.get(["parcels.md"])[0].text == "# Parcels\n\nSomething else entirely."
 
     def test_a_change_of_the_same_size_and_time_is_found_by_checksum(self, faq, folder):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         path = folder / "law" / "visa.txt"
         before = path.stat()
         path.write_text(path.read_text().replace("visa", "wisa"))
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 3, 0)
-        assert counts(faq.ingest(FolderReader(folder, checksum=True))) == (0, 1, 2, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(folder, checksum=True))) == (0, 1, 2, 0)
         assert "wisa" in faq.get(["law/visa.txt"])[0].text
 
     def test_a_new_time_alone_is_noted_by_checksum(self, faq, folder, conversions):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         os.utime(folder / "parcels.md", (1, 1))
-        assert counts(faq.ingest(FolderReader(folder, checksum=True))) == (0, 0, 3, 0)
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(folder, checksum=True))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 3, 0)
         assert len(conversions) == 3
 
     def test_what_is_gone_stays_until_it_is_pruned(self, faq, folder):
-        faq.ingest([Document(id="own", text="not from the folder")])
-        faq.ingest(FolderReader(folder))
+        faq.upsert([Document(id="own", text="not from the folder")])
+        faq.upsert(FolderReader(folder))
         (folder / "parcels.md").unlink()
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 2, 0)
-        assert counts(faq.ingest(FolderReader(folder), prune=True)) == (0, 0, 2, 1)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 2, 0)
+        assert counts(faq.upsert(FolderReader(folder), prune=True)) == (0, 0, 2, 1)
         assert ids(faq) == ["bank.rst", "law/visa.txt", "own"]
 
     def test_a_document_that_was_deleted_comes_back(self, faq, folder):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         faq.delete(["bank.rst"])
-        assert counts(faq.ingest(FolderReader(folder))) == (1, 0, 2, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (1, 0, 2, 0)
 
     def test_a_file_that_lost_its_text_loses_its_document(self, faq, folder, conversions):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         (folder / "parcels.md").write_text("")
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 2, 1)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 2, 1)
         read = len(conversions)
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         assert len(conversions) == read
 
     def test_entries_that_an_archive_lost_are_deleted(self, faq, tmp_path):
@@ -324,41 +325,41 @@ class TestAgain:
         box.mkdir()
         WRITERS["a.mbox"](box / "a.mbox", "the text")
         (box / "a.mbox#1@example.org.md").write_text("not an entry")
-        faq.ingest(FolderReader(box))
+        faq.upsert(FolderReader(box))
         assert len(faq) == 3
         (box / "a.mbox").write_bytes((box / "a.mbox").read_bytes().partition(b"\nFrom ")[0])
-        assert faq.ingest(FolderReader(box)).deleted == 1
+        assert faq.upsert(FolderReader(box)).deleted == 1
         assert ids(faq) == ["a.mbox#1@example.org", "a.mbox#1@example.org.md"]
         (box / "a.mbox").unlink()
-        assert counts(faq.ingest(FolderReader(box), prune=True)) == (0, 0, 1, 1)
+        assert counts(faq.upsert(FolderReader(box), prune=True)) == (0, 0, 1, 1)
         assert ids(faq) == ["a.mbox#1@example.org.md"]
 
     def test_files_are_read_again_by_a_newer_reader(self, faq, folder, conversions, monkeypatch):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         monkeypatch.setattr("gem_index.collection.write.intake.READING_VERSION", 999)
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 3, 0)
         assert len(conversions) == 6
 
     def test_how_it_was_read_is_remembered(self, faq, folder):
-        faq.ingest(FolderReader(folder, glob=("*.md", "*.txt")))
+        faq.upsert(FolderReader(folder, glob=("*.md", "*.txt")))
         assert faq.sources == {str(folder): {"glob": ["*.md", "*.txt"]}}
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 0, 2, 0)
-        assert counts(faq.ingest(FolderReader(folder, glob=("*.rst",)))) == (1, 0, 0, 0)
-        assert counts(faq.ingest(FolderReader(folder), prune=True)) == (0, 0, 1, 2)
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 0, 2, 0)
+        assert counts(faq.upsert(FolderReader(folder, glob=("*.rst",)))) == (1, 0, 0, 0)
+        assert counts(faq.upsert(FolderReader(folder), prune=True)) == (0, 0, 1, 2)
 
     def test_it_is_remembered_after_a_restart_and_in_a_backup(
         self, faq, home, folder, tmp_path, conversions
     ):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         home.backup(tmp_path / "copy")
         copy = type(home)(tmp_path / "copy").collection("faq")
-        assert counts(copy.ingest(FolderReader(folder))) == (0, 0, 3, 0)
+        assert counts(copy.upsert(FolderReader(folder))) == (0, 0, 3, 0)
         assert len(conversions) == 3
 
 
 class TestSeveral:
     def test_a_document_of_another_folder_is_not_replaced(self, faq, folder, tmp_path):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         other = tmp_path / "other"
         other.mkdir()
         (other / "bank.rst").write_text("another bank")
@@ -366,43 +367,43 @@ class TestSeveral:
             InputError,
             match=r"the id 'bank.rst' of .*other is that of a document of .*notes; expected",
         ):
-            faq.ingest(FolderReader(other))
+            faq.upsert(FolderReader(other))
         assert str(other) not in faq.sources
 
     @pytest.mark.parametrize("first", ["folder", "file"])
     def test_a_file_that_is_named_and_lies_in_its_folder(self, faq, folder, first):
         readers = [FolderReader(folder), FolderReader(folder / "bank.rst")]
         for reader in readers if first == "folder" else readers[::-1]:
-            faq.ingest(reader)
+            faq.upsert(reader)
         assert ids(faq) == ["bank.rst", "law/visa.txt", "parcels.md"]
 
     def test_a_folder_in_a_folder_is_another_source(self, faq, folder):
         (folder / "law" / "bank.rst").write_text("a bank of law")
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         with pytest.raises(InputError, match=r"the id 'bank.rst' of .*/law is that of a document"):
-            faq.ingest(FolderReader(folder / "law"))
+            faq.upsert(FolderReader(folder / "law"))
 
     def test_a_folder_that_was_moved_takes_its_documents_along(self, faq, folder, tmp_path):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         moved = folder.rename(tmp_path / "moved")
-        assert counts(faq.ingest(FolderReader(moved))) == (0, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(moved))) == (0, 0, 3, 0)
         (moved / "bank.rst").unlink()
-        assert counts(faq.ingest(FolderReader(moved), prune=True)) == (0, 0, 2, 1)
+        assert counts(faq.upsert(FolderReader(moved), prune=True)) == (0, 0, 2, 1)
 
     def test_with_files_of_records(self, faq, folder, tmp_path):
         records = tmp_path / "r.jsonl"
         records.write_text('{"id": "r", "text": "a record"}\n')
-        report = faq.ingest(Inputs([DocumentReader([str(records)]), FolderReader(folder)]))
+        report = faq.upsert(Inputs([DocumentReader([str(records)]), FolderReader(folder)]))
         assert counts(report) == (4, 0, 0, 0)
         with pytest.raises(
-            ConfigError, match="found --prune with an input that is neither a folder nor a database"
+            ConfigError, match="found prune with an input that is neither a folder nor a database"
         ):
-            faq.ingest(DocumentReader([str(records)]), prune=True)
+            faq.upsert(DocumentReader([str(records)]), prune=True)
 
     def test_a_document_of_no_folder_is_taken_over(self, faq, folder):
-        faq.ingest(FolderReader(folder))
-        faq.ingest([Document(id="bank.rst", text="by hand")])
-        assert counts(faq.ingest(FolderReader(folder))) == (0, 1, 2, 0)
+        faq.upsert(FolderReader(folder))
+        faq.upsert([Document(id="bank.rst", text="by hand")])
+        assert counts(faq.upsert(FolderReader(folder))) == (0, 1, 2, 0)
         assert faq.get(["bank.rst"])[0].text.startswith("# Bank")
 
     def test_build_of_a_new_collection(self, home, folder, vectors_folder):
@@ -427,28 +428,28 @@ class TestBadFiles:
             UnreadableFileError,
             match=r"notes/a.pdf was not read: it cannot be opened: .*; expected",
         ):
-            faq.ingest(FolderReader(damaged))
+            faq.upsert(FolderReader(damaged))
         assert (len(faq), faq.sources) == (0, {})
 
     def test_it_is_reported_and_tried_again(self, faq, damaged):
         problems = []
         reader = FolderReader(damaged, on_problem=problems.append)
-        assert counts(faq.ingest(reader)) == (3, 0, 0, 0)
+        assert counts(faq.upsert(reader)) == (3, 0, 0, 0)
         assert (reader.skipped, len(problems)) == (1, 1)
         assert problems[0].source.endswith("a.pdf")
         (damaged / "a.pdf").write_bytes(pdf_of("mended"))
-        assert counts(faq.ingest(FolderReader(damaged))) == (1, 0, 3, 0)
+        assert counts(faq.upsert(FolderReader(damaged))) == (1, 0, 3, 0)
 
     def test_one_that_became_bad_keeps_its_document(self, faq, folder):
         (folder / "a.pdf").write_bytes(pdf_of("as it was"))
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         (folder / "a.pdf").write_bytes(b"%PDF-1.4 broken")
-        report = faq.ingest(FolderReader(folder, on_problem=lambda _: None), prune=True)
+        report = faq.upsert(FolderReader(folder, on_problem=lambda _: None), prune=True)
         assert counts(report) == (0, 0, 3, 0)
         assert "as it was" in faq.get(["a.pdf"])[0].text
 
     def test_what_could_not_be_looked_at_is_not_pruned(self, faq, folder, monkeypatch):
-        faq.ingest(FolderReader(folder))
+        faq.upsert(FolderReader(folder))
         scandir = os.scandir
 
         def refused(path):
@@ -458,11 +459,11 @@ class TestBadFiles:
 
         monkeypatch.setattr(os, "scandir", refused)
         reader = FolderReader(folder, on_problem=lambda _: None)
-        assert counts(faq.ingest(reader, prune=True)) == (0, 0, 2, 0)
+        assert counts(faq.upsert(reader, prune=True)) == (0, 0, 2, 0)
         assert reader.unseen == ["law"]
         assert "law/visa.txt" in ids(faq)
         with pytest.raises(UnreadableFileError, match="law was not read: permission denied"):
-            faq.ingest(FolderReader(folder))
+            faq.upsert(FolderReader(folder))
 
     def test_a_name_that_is_not_utf_8(self, folder):
         with open(os.fsencode(folder) + b"/caf\xe9.txt", "w") as file:  # noqa: PTH123 - a name of bytes

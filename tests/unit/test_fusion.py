@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gem_index.index.fusion import fuse_ranks, fuse_scores
 from gem_index.index.hits import best_of
-from gem_index.index.lexical import counts_in_match, match_weights
-from gem_index.text import frequent_english
+from gem_index.index.terms import counts_in_match, match_weights
+from gem_index.text.tokens import frequent_english
 
 DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]
 MATCHING = [(3, 0.9), (4, 0.6)]
@@ -28,7 +28,11 @@ class Lists:
         self.missed = missed  # by an approximate index
         self.depths, self.asked = [], []
 
-    def dense(self, depth):
+    @property
+    def exact(self):
+        return not self.missed
+
+    def nearest(self, depth):
         self.depths.append(depth)
         cosines = [(s, c) for s, (c, _) in self.documents.items() if s not in self.missed]
         return best_of(cosines, depth)
@@ -45,8 +49,7 @@ class Lists:
         return {seq: self.documents[seq][1] for seq in seqs.tolist()}
 
     def fused(self, k):
-        exact = not self.missed
-        return fuse_scores(self.dense, self.matching, k, exact, self.cosines, self.matches)
+        return fuse_scores(self, k)
 
     def best(self, k):
         return best_of([(seq, score(*both)) for seq, both in self.documents.items()], k)

@@ -12,7 +12,7 @@ import pytest
 from gem_index.converting.converters import convert
 from gem_index.converting.markup import _without_tags
 from gem_index.errors import InputError, RecordError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 # by its file: with the folder of the checkout on the path, an installed package would not be what is tested
 _FILE = Path(__file__).parents[2] / "benchmarks" / "growth.py"

@@ -49,12 +49,12 @@ class TestHome:
         assert not list((home.root / "vectors").iterdir())
 
     def test_drop_removes_everything(self, home, faq):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         faq.refit()
         home.drop("faq")
         assert home.collections() == []
         assert not list((home.root / "collections").iterdir())
-        for use in (faq.status, lambda: faq.search("bank"), lambda: faq.ingest(documents(1))):
+        for use in (faq.status, lambda: faq.search("bank"), lambda: faq.upsert(documents(1))):
             with pytest.raises(UnknownNameError):
                 use()
         again = home.create_collection("faq", vectors="tiny")
@@ -99,7 +99,7 @@ class TestHome:
 class TestDamage:
     @pytest.fixture
     def built(self, home, faq):
-        faq.ingest(documents(100))
+        faq.upsert(documents(100))
         faq.refit()
         return home.root / "collections" / "1"
 

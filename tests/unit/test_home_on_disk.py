@@ -25,8 +25,8 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home import vector_library as home_module
-from gem_index.store.database import _read_only_address
 from gem_index.store.documents import DocumentRepository
+from gem_index.store.engine import read_only_address
 from stored import execute, other_writer
 
 
@@ -47,7 +47,7 @@ class TestLeftovers:
     @pytest.fixture
     def left(self, home, faq, vectors_folder):
         """Leftovers of killed processes, by the step that was killed."""
-        faq.ingest(documents(30))
+        faq.upsert(documents(30))
         faq.refit()
         folders = [
             "collections/7/0123456789ab/words",  # drop
@@ -83,13 +83,13 @@ class TestLeftovers:
         "write",
         [
             lambda home: home.collection("faq").delete(["d0"]),
-            lambda home: home.collection("faq").ingest([]),
+            lambda home: home.collection("faq").upsert([]),
             lambda home: home.compact("faq"),
             lambda home: home.create_collection("other"),
         ],
     )
     def test_the_next_write_removes_them(self, home, faq, left, write):
-        home.collection("faq").ingest(
+        home.collection("faq").upsert(
             list(documents(31))[30:]
         )  # sweeps already, and makes one to delete
         for path in left:
@@ -99,7 +99,7 @@ class TestLeftovers:
         assert home.verify() == []
 
     def test_foreign_folders_stay(self, home, faq, vectors_folder, tmp_path):
-        faq.ingest(documents(30))
+        faq.upsert(documents(30))
         (tmp_path / "elsewhere").mkdir()
         (tmp_path / "elsewhere" / "kept").write_text("precious")
         (home.root / "vectors" / "notes.txt").write_text("mine")
@@ -121,7 +121,7 @@ class TestLeftovers:
             assert (home.root / name).exists()
 
     def test_foreign_files_in_a_collections_folder_stay(self, home, faq):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         faq.refit()
         for number in (1, 555):
             (home.root / f"collections/{number}/mine").mkdir(parents=True)
@@ -135,10 +135,10 @@ class TestLeftovers:
             assert left == ["mine", "note.txt"]
 
     def test_a_refit_that_was_cut_is_kept_until_its_documents_change(self, home, faq):
-        faq.ingest(documents(30))
+        faq.upsert(documents(30))
         faq.refit()
-        with home._workspace.database.reading() as connection:
-            record = faq._access.rows(connection).record
+        with home.workspace.database.reading() as connection:
+            record = faq.access.rows(connection).record
         name = f"{record.last_seq}-{record.last_change}-{'0' * 32}"
         unfinished = home.root / "collections/1/unfinished" / name
         unfinished.mkdir(parents=True)
@@ -177,9 +177,9 @@ class TestLock:
 
     def test_files_being_written_stay_until_the_outermost_lock_is_released(self, home, faq):
         folder, note = home.root / "collections/7", home.root / "write.lock.json"
-        with home._workspace.write_lock():
+        with home.workspace.write_lock():
             folder.mkdir(parents=True)
-            with home._workspace.write_lock():
+            with home.workspace.write_lock():
                 pass
             assert folder.is_dir()
             assert note.is_file()
@@ -191,7 +191,7 @@ class TestLock:
         target.write_text("precious")
         note = home.root / "write.lock.json"
         note.symlink_to(target)
-        with home._workspace.write_lock():
+        with home.workspace.write_lock():
             assert json.loads(note.read_text())["process"] == os.getpid()
             assert not note.is_symlink()
             assert note.stat().st_mode & 0o777 == 0o600
@@ -215,7 +215,7 @@ class TestBackup:
         assert (tmp_path / "file").read_text() == "mine"
 
     def test_that_does_not_fit_is_one_line(self, home, faq, tmp_path):
-        faq.ingest(documents(3000))
+        faq.upsert(documents(3000))
         code = (
             "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
             "from gem_index_cli.main import main; main()"
@@ -275,7 +275,7 @@ class TestDroppedMeanwhile:
         assert "short-lived" not in {vectors.name for vectors in home.vectors.list()}
 
     def test_missing_word_vectors_do_not_look_like_a_dropped_collection(self, home, faq):
-        faq.ingest(documents(10))
+        faq.upsert(documents(10))
         faq.refit()
         next(home.root.rglob("ids.npy")).unlink()
         execute(home, "DELETE FROM vector_sources")
@@ -294,7 +294,7 @@ def test_stored_documents_are_acknowledged_without_the_word_vectors(home, faq, m
     for folder in (home.root / "vectors").iterdir():
         shutil.rmtree(folder)
     other = Home(home.root).collection("faq")
-    assert other.ingest(documents(30)).added == 30
+    assert other.upsert(documents(30)).added == 30
     assert other.delete(["d3", "d4"]).deleted == 2
     assert other.count() == 28
     assert "the index of faq was not brought up to date" in caplog.text
@@ -302,9 +302,9 @@ def test_stored_documents_are_acknowledged_without_the_word_vectors(home, faq, m
 
 class TestFilterCache:
     def test_filters_that_match_nothing_are_bounded_too(self, home, faq):
-        faq.ingest(documents(5))
-        with home._workspace.database.reading() as connection:
-            repository = DocumentRepository(connection, faq._access.id)
+        faq.upsert(documents(5))
+        with home.workspace.database.reading() as connection:
+            repository = DocumentRepository(connection, faq.access.id)
             cache = FilterCache()
             for i in range(3000):
                 assert len(cache.matching(repository, {"nothing": i}, None, 5)) == 0
@@ -316,9 +316,9 @@ class TestFilterCache:
 
     def test_ids_are_bounded(self, home, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.state.filter_cache._MOST_IDS", 12)
-        faq.ingest(documents(5))
-        with home._workspace.database.reading() as connection:
-            repository = DocumentRepository(connection, faq._access.id)
+        faq.upsert(documents(5))
+        with home.workspace.database.reading() as connection:
+            repository = DocumentRepository(connection, faq.access.id)
             cache = FilterCache()
             for i in range(9):
                 where = {"$not": {"nothing": i}}
@@ -332,7 +332,7 @@ class TestDatabase:
     @pytest.fixture
     def beside(self, home, faq):
         """A connection of another program."""
-        faq.ingest(documents(30))
+        faq.upsert(documents(30))
         with closing(sqlite3.connect(home.root / "gem-index.sqlite3", isolation_level=None)) as it:
             yield it
 
@@ -368,9 +368,9 @@ class TestDatabase:
 
     def test_a_damaged_page_is_reported_by_every_reader(self, home, beside):
         collection = home.collection("faq")
-        collection.ingest(documents(2500, 30))
+        collection.upsert(documents(2500, 30))
         home.compact()
-        home._workspace.database.close()
+        home.workspace.database.close()
         beside.close()
         path = home.root / "gem-index.sqlite3"
         content = path.read_bytes()
@@ -411,10 +411,10 @@ def closed(tmp_path):
 
 @pytest.fixture
 def read_only(home, faq, closed):
-    faq.ingest(documents(30))
+    faq.upsert(documents(30))
     faq.refit()
-    faq.ingest(list(documents(31))[30:])
-    home._workspace.database.close()
+    faq.upsert(list(documents(31))[30:])
+    home.workspace.database.close()
     return closed(home.root)
 
 
@@ -429,7 +429,7 @@ def test_a_home_that_can_only_be_read(read_only, tmp_path):
     assert faq.export(tmp_path / "faq.jsonl") == 31
     assert Home(tmp_path / "elsewhere").vectors.list()
     for write in (
-        lambda: faq.ingest(documents(2)),
+        lambda: faq.upsert(documents(2)),
         lambda: faq.refit(),
         lambda: home.drop("faq"),
         lambda: home.create_collection("new"),
@@ -448,10 +448,10 @@ def test_a_state_that_is_overwritten_while_it_is_read_is_not_answered_from(read_
         with transaction():
             writer = Home(read_only.parent / "home")
             writer.collection("faq").delete([writer.collection("faq").search("bank")[0].id])
-            writer._workspace.database.close()
+            writer.workspace.database.close()
 
-    database = home._workspace.database
-    for transaction in (database.reading, database.reading_slowly):
+    database = home.workspace.database
+    for transaction in (database.reading, database.reading_in_steps):
         with pytest.raises(HomeBusyError, match="was written while it was read; try again"):
             read(transaction)
     assert home.collection("faq").count() == 29
@@ -459,7 +459,7 @@ def test_a_state_that_is_overwritten_while_it_is_read_is_not_answered_from(read_
 
 def test_a_log_that_cannot_be_taken_in_is_told(home, faq, tmp_path, closed):
     """A copy of a home in use, without the file that its readers share: what its log holds is not in the database."""
-    faq.ingest(documents(30))
+    faq.upsert(documents(30))
     shutil.copytree(home.root, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
     assert (tmp_path / "copy/gem-index.sqlite3-wal").stat().st_size
     with pytest.raises(
@@ -479,12 +479,12 @@ def test_a_home_that_can_only_be_read_here_and_is_written_elsewhere(read_only, t
     writer = Home(read_only.parent / "home")
     for number in range(5):
         added = list(documents(40 + 10 * number))[30 + 10 * number :]
-        writer.collection("faq").ingest(added)
+        writer.collection("faq").upsert(added)
         assert faq.count() == 31 + 9 + 10 * number
         assert len(faq.search("bank", k=199)) == faq.count()
         if number % 2:
             writer.collection("faq").refit()
-            writer._workspace.database.close()  # its log goes into the database, and away
+            writer.workspace.database.close()  # its log goes into the database, and away
             assert len(faq.search("bank", k=199)) == faq.count() == 40 + 10 * number
     assert home.verify() == []
 
@@ -498,7 +498,7 @@ def test_shared_memory_is_used_where_there_is_some_and_a_log(tmp_path, beside, o
     path = tmp_path / "x.sqlite3"
     for suffix in ("", *beside):
         path.with_name(path.name + suffix).touch()
-    assert opened in _read_only_address(path)
+    assert opened in read_only_address(path)
 
 
 def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
@@ -508,13 +508,13 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
     monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "1")
     home, left = Home(tmp_path / "home"), []
 
-    def interrupted(access, **_):
+    def interrupted(access, *_):
         left.append(access.workspace.database.writing())
         left[0].__enter__()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.write.writing.upsert", interrupted)
+        patch.setattr("gem_index.collection.write.building.upsert", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             home.build("new", documents(3), vectors=str(vectors_folder))
     assert not getattr(caught.value, "__notes__", [])
@@ -525,24 +525,24 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
 
 class TestWhileItIsOpen:
     def test_nothing_is_written_to_a_home_that_is_gone(self, home, faq):
-        faq.ingest(documents(3))
+        faq.upsert(documents(3))
         home.root.rename(home.root.with_name("elsewhere"))
         with pytest.raises(HomeNotWritableError, match="removed or replaced while it was open"):
-            faq.ingest([("new", "a text")])
+            faq.upsert([("new", "a text")])
 
     def test_nothing_is_written_beside_a_restored_backup(self, home, faq, tmp_path):
-        faq.ingest(documents(3))
+        faq.upsert(documents(3))
         home.backup(tmp_path / "backup")
         home.root.rename(home.root.with_name("elsewhere"))
         (tmp_path / "backup").rename(home.root)
         with pytest.raises(HomeNotWritableError, match="start them again"):
-            faq.ingest([("new", "a text")])
-        assert Home(home.root).collection("faq").ingest([("new", "a text")]).added == 1
+            faq.upsert([("new", "a text")])
+        assert Home(home.root).collection("faq").upsert([("new", "a text")]).added == 1
 
     def test_a_full_disk_is_an_error_of_the_disk(self, home, faq):
         """Not of a commit: SQLite rolls back."""
-        faq.ingest(documents(3))
-        database = home._workspace.database
+        faq.upsert(documents(3))
+        database = home.workspace.database
 
         def fill(connection, _record):
             connection.execute("PRAGMA max_page_count = 1")  # that is, as many as there are
@@ -550,8 +550,8 @@ class TestWhileItIsOpen:
         database.close()
         event.listen(database._engine, "connect", fill)
         with pytest.raises(DiskError, match="is full.*make room") as caught:
-            faq.ingest([("new", "a text " * 10_000)])
+            faq.upsert([("new", "a text " * 10_000)])
         assert not isinstance(caught.value, CommitError)
         event.remove(database._engine, "connect", fill)
         database.close()
-        assert faq.ingest([("new", "a text")]).added == 1
+        assert faq.upsert([("new", "a text")]).added == 1

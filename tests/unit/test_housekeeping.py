@@ -57,12 +57,12 @@ class TestCompact:
     @pytest.mark.parametrize("one", [True, False])
     def test_no_byte_of_a_deleted_text_stays(self, built, one):
         collection = built.collection("c")
-        collection.ingest(
+        collection.upsert(
             [Document(id="secret", text=f"the {SECRET} of the bank", metadata={"k": SECRET * 2})]
         )
         collection.refit()
-        collection.ingest([Document(id="replaced", text=f"another {SECRET}")])
-        collection.ingest([Document(id="replaced", text="harmless")])
+        collection.upsert([Document(id="replaced", text=f"another {SECRET}")])
+        collection.upsert([Document(id="replaced", text="harmless")])
         assert holds(built.root, SECRET)
         collection.delete(["secret"])
         built.compact("c" if one else None)
@@ -85,7 +85,7 @@ class TestExport:
     @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
     def test_restores_bit_for_bit(self, built, tmp_path, ending):
         collection = built.collection("c")
-        collection.ingest([Document(id="late", text="a bank", metadata={})])
+        collection.upsert([Document(id="late", text="a bank", metadata={})])
         collection.delete(["\u00e97"])
         path = tmp_path / f"c{ending}"
         built.compact("c")
@@ -169,7 +169,7 @@ class TestExport:
             {"f": 1e308, "i": 2**70},
         ]
         collection = home.create_collection("c")
-        collection.ingest(
+        collection.upsert(
             Document(id=f"\n{i}", text="a\0b \u2028" * i, metadata=m)
             for i, m in enumerate(metadata)
         )
@@ -357,14 +357,14 @@ class TestDrift:
         home.build("c", texts(0, 300, 0), vectors=str(vectors_folder), prior=0)
         collection = home.collection("c")
         same = collection.drift()
-        assert (same.documents, same.since_fit, same.refit) == (300, 0, False)
+        assert (same.documents, same.since_fit, same.refit_recommended) == (300, 0, False)
         assert same.score_change == pytest.approx(0, abs=1e-5)
-        collection.ingest(texts(1, 600, 1000))
+        collection.upsert(texts(1, 600, 1000))
         moved = collection.drift()
-        assert (moved.since_fit, moved.refit) == (600, True)
+        assert (moved.since_fit, moved.refit_recommended) == (600, True)
         assert moved.angles == tuple(sorted(moved.angles))
         collection.refit()
-        assert not collection.drift().refit
+        assert not collection.drift().refit_recommended
 
     def test_nothing_changed_means_no_however_many_there_are(self, home, vectors_folder):
         rng = np.random.default_rng(0)
@@ -386,13 +386,13 @@ class TestDrift:
         home.build("c", documents, vectors=str(vectors_folder))
         collection = home.collection("c")
         found = collection.drift()
-        assert (found.since_fit, found.score_change, found.refit) == (0, 0, False)
+        assert (found.since_fit, found.score_change, found.refit_recommended) == (0, 0, False)
         assert max(found.angles) == pytest.approx(0, abs=1e-3)
-        collection.ingest([Document(id="more", text="a cup of tea")])
+        collection.upsert([Document(id="more", text="a cup of tea")])
         found = collection.drift()
         assert found.since_fit == 1
         assert 0 < found.score_change < 0.01  # the effect of a refit, not sampling noise
-        assert not found.refit
+        assert not found.refit_recommended
 
     def test_deleting_a_subject_is_a_drift(self, home, vectors_folder):
         rng = np.random.default_rng(0)
@@ -409,7 +409,7 @@ class TestDrift:
         collection.delete([str(i) for i in range(0, 400, 2)])
         assert collection.drift().since_fit == 0
         assert collection.drift().score_change > 0.02
-        assert collection.drift().refit
+        assert collection.drift().refit_recommended
 
     def test_of_nothing(self, home):
         with pytest.raises(InputError, match="holds no documents"):
@@ -428,7 +428,7 @@ def test_files_are_their_owners_alone(built):
 
 def test_the_faster_mode_is_a_choice(tmp_path, monkeypatch):
     def mode(home):
-        with home._workspace.database.reading() as connection:
+        with home.workspace.database.reading() as connection:
             return connection.exec_driver_sql("PRAGMA synchronous").scalar()
 
     monkeypatch.delenv("GEM_INDEX_SYNCHRONOUS")  # of conftest.py

@@ -1,6 +1,7 @@
 """The index compared with exact search, and errors for damaged index files."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
-from gem_index.index.lexical import LexicalIndex, LexicalTail, match_weights, terms_of
-from gem_index.index.snapshot import Snapshot, SnapshotInputs
+from gem_index.index.lexical import LexicalIndex
+from gem_index.index.lexical_tail import LexicalTail
+from gem_index.index.snapshot import Snapshot
+from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
+from gem_index.index.terms import match_weights, terms_of
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (
@@ -302,8 +306,19 @@ def generation(ids, vectors, kind=FLAT):
     def empty(kind):
         return DenseIndex.empty(16, kind, lambda: vectors)
 
-    new = SnapshotInputs(kind, 16, "f" * 64, blocks, encode, whole, empty, blocks)
-    return new, encoded
+    source = source_of(blocks, encode, empty)
+    return NewSnapshot(kind, 16, "f" * 64, source), encoded
+
+
+def source_of(blocks, rows, empty):
+    return SimpleNamespace(
+        texts=blocks,
+        metadata=blocks,
+        parts=whole,
+        rows=rows,
+        empty=empty,
+        report=lambda stage, last: None,
+    )
 
 
 def whole(texts):
@@ -314,7 +329,7 @@ def whole(texts):
 @pytest.fixture
 def written(tmp_path, vectors):
     ids = np.arange(1, 601, 2)
-    files = Snapshot.write(tmp_path / "c" / "gen", generation(ids, vectors)[0])
+    files = write_snapshot(tmp_path / "c" / "gen", generation(ids, vectors)[0])
     return tmp_path / "c" / "gen", files, ids
 
 
@@ -325,7 +340,7 @@ def test_a_snapshot_reuses_stored_documents(written, vectors):
     all_ids = np.concatenate([ids, np.arange(700, 750)])
     alive = np.delete(all_ids, [0, 10, 299])
     new, encoded = generation(all_ids, more)
-    files = Snapshot.write(directory.parent / "next", new, (directory, alive))
+    files = write_snapshot(directory.parent / "next", new, (directory, alive))
     snapshot = Snapshot.open(directory.parent / "next", files)
     np.testing.assert_array_equal(snapshot.ids, alive)
     assert len(encoded) == 50
@@ -340,10 +355,10 @@ def test_files_that_two_snapshots_share_are_hashed_once(written, vectors, monkey
     more = np.concatenate([vectors, vectors[:5]])
     read = []
     monkeypatch.setattr(
-        "gem_index.index.snapshot.sha256_of_file", lambda path: read.append(path) or "new"
+        "gem_index.index.snapshot_writing.sha256_of_file", lambda path: read.append(path) or "new"
     )
     new = generation(np.concatenate([ids, np.arange(700, 705)]), more)[0]
-    files = Snapshot.write(directory.parent / "next", new, (directory, ids), old)
+    files = write_snapshot(directory.parent / "next", new, (directory, ids), old)
     monkeypatch.undo()
     shared = {name for name in files if (directory.parent / "next" / name).stat().st_nlink > 1}
     assert shared
@@ -404,16 +419,12 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         yield np.array([1]), ["a"]
         raise OSError(28, "No space left on device")
 
-    new = SnapshotInputs(
-        FLAT,
-        4,
-        "f",
+    source = source_of(
         blocks,
         lambda t: (np.ones((len(t), 4), np.float32), np.ones(len(t), int)),
-        whole,
         lambda kind: DenseIndex.empty(4, kind, list),
-        blocks,
     )
+    new = NewSnapshot(FLAT, 4, "f", source)
     with pytest.raises(OSError, match="No space"):
-        Snapshot.write(tmp_path / "c" / "gen", new)
+        write_snapshot(tmp_path / "c" / "gen", new)
     assert not list((tmp_path / "c").iterdir())

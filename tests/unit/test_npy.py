@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from gem_index.npy import map_array, read_arrays
+from gem_index.files.npy import map_array, read_arrays
 
 
 class _Yielding:

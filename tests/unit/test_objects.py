@@ -11,8 +11,8 @@ import pytest
 
 from gem_index import Document
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
-from gem_index.reading import documents_from
-from gem_index.text import WeightedText
+from gem_index.readers import documents_from
+from gem_index.text.tokens import WeightedText
 
 ROWS = [
     {"id": "1", "text": "a visa", "year": 2020, "day": datetime.date(2024, 5, 1)},
@@ -129,7 +129,7 @@ def test_an_async_iterable_in_a_running_loop():
     async def call():
         return list(documents_from(later(ROWS)))
 
-    with pytest.raises(InputError, match=r"await asyncio.to_thread\(collection.ingest"):
+    with pytest.raises(InputError, match=r"await asyncio.to_thread\(collection.upsert"):
         asyncio.run(call())
 
     async def in_a_thread():
@@ -144,21 +144,21 @@ class TestCollection:
         home.build("faq", rows, id="n", text="body", vectors=str(vectors_folder), prior=0)
         faq = home.collection("faq")
         assert faq.reading == {"id_field": "n", "text_fields": ["body"]}
-        report = faq.ingest([{"n": 1, "body": "a visa", "year": 2020}, {"n": 2, "body": "a bank"}])
+        report = faq.upsert([{"n": 1, "body": "a visa", "year": 2020}, {"n": 2, "body": "a bank"}])
         assert (report.added, report.unchanged) == (1, 1)
-        other = faq.ingest([{"key": "k", "note": "the river"}], id="key", text="note")
+        other = faq.upsert([{"key": "k", "note": "the river"}], id="key", text="note")
         assert other.added == 1
 
     def test_frames_and_progress(self, home, vectors_folder):
         faq = home.create_collection("faq", vectors=str(vectors_folder))
         seen = []
-        faq.ingest(pandas.DataFrame(ROWS), progress=lambda *step: seen.append(step))
+        faq.upsert(pandas.DataFrame(ROWS), progress=lambda *step: seen.append(step))
         assert seen[-1] == ("store", 2, 2)
         assert list(faq.documents()) == EXPECTED
         with pytest.raises(DuplicateIdError):
-            faq.ingest([("1", "x"), ("1", "y")])
+            faq.upsert([("1", "x"), ("1", "y")])
         with pytest.raises(InputError):
-            faq.ingest(later([("9", "x"), 7]))
+            faq.upsert(later([("9", "x"), 7]))
         assert len(faq) == 2
 
     def test_a_frame_is_no_list_of_texts(self, home, vectors_folder):

@@ -6,15 +6,7 @@ import threading
 
 import pytest
 
-from gem_index import (
-    Document,
-    EncoderChoice,
-    GemConfig,
-    Home,
-    NamedProvider,
-    open_provider,
-    open_vectors,
-)
+from gem_index import Document, GemConfig, Home, open_provider, open_vectors
 from gem_index.errors import (
     ConfigError,
     CorruptionError,
@@ -22,6 +14,7 @@ from gem_index.errors import (
     InputError,
     UnknownNameError,
 )
+from gem_index.home import EncoderChoice, NamedProvider
 
 TEXTS = ["open a bank account", "the river bank", "renew my visa"]
 
@@ -241,9 +234,9 @@ def test_the_default_home_is_not_made_by_looking(tmp_path, monkeypatch, vectors_
 def test_a_prior_that_was_given_is_taken_also_where_it_is_zero(home, config, prior):
     collection = home.create_collection("c", config=config)
     assert collection.encoder.config.prior == prior
-    assert home.create_collection("c", config=config, exist_ok=True).name == "c"
+    assert home.get_or_create_collection("c", config=config).name == "c"
     with pytest.raises(ConfigError):
-        home.create_collection("c", config=config, prior=prior + 1, exist_ok=True)
+        home.get_or_create_collection("c", config=config, prior=prior + 1)
     assert home.create_collection("d", config=config, prior=0).encoder.config.prior == 0
 
 

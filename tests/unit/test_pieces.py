@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index import Cutting, Document, Home
+from gem_index import Chunking, Document, Home
 from gem_index.collection.push import embedding
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
-from gem_index.cutting import Piece
 from gem_index.errors import ConfigError
 from gem_index.home.pulling import pull
-from gem_index.sections import blocks
 from gem_index.targets import open_target
 from gem_index.targets.parquet import ParquetTable
+from gem_index.text.chunking import Piece
+from gem_index.text.sections import blocks
 from homes import leave_empty
 from stored import execute
 
@@ -29,38 +29,38 @@ def long_text(*parts):
     return "\n\n".join(part + FILLER * 4 for part in parts)
 
 
-class TestCutting:
+class TestChunking:
     def test_short_texts_are_whole(self):
-        for cutting in (Cutting(), Cutting("auto"), Cutting(20)):
-            assert cutting.pieces("a short text") == [Piece(0, 12)]
-            assert cutting.pieces("") == [Piece(0, 0)]
+        for chunking in (Chunking(), Chunking("auto"), Chunking(20)):
+            assert chunking.pieces("a short text") == [Piece(0, 12)]
+            assert chunking.pieces("") == [Piece(0, 0)]
 
     def test_auto_cuts_what_is_longer_than_250_words(self):
-        assert len(Cutting("auto").pieces("word " * 250)) == 1
-        pieces = Cutting("auto").pieces("word " * 251)
+        assert len(Chunking("auto").pieces("word " * 250)) == 1
+        pieces = Chunking("auto").pieces("word " * 251)
         assert len(pieces) == 2
-        assert len(Cutting().pieces("word " * 10_000)) == 1
+        assert len(Chunking().pieces("word " * 10_000)) == 1
 
     def test_headings(self):
         text = f"# Town\n\n{FILLER * 3}\n\n## Bank\n\n{BANK * 3}\n\n### Fees\n\n{BANK * 3}\n\n## Visa\n\n{VISA * 3}"
-        pieces = Cutting(30).pieces(text)
+        pieces = Chunking(30).pieces(text)
         found = {text[piece.start : piece.end].split("\n")[0]: piece.heading for piece in pieces}
         assert found["# Town"] == "Town"
         assert found["## Bank"] == "Town > Bank"
         assert found["### Fees"] == "Town > Bank > Fees"
         assert found["## Visa"] == "Town > Visa"
-        assert Cutting(30, headings=True).embedded(text, pieces[-1]).startswith("Town > Visa\n\n")
+        assert Chunking(30, headings=True).embedded(text, pieces[-1]).startswith("Town > Visa\n\n")
 
     def test_pages(self):
         text = f"{FILLER * 2}\n\n\f{BANK * 3}\n\n\f\f{VISA * 2}"
-        pages = {piece.page: text[piece.start : piece.end] for piece in Cutting(40).pieces(text)}
+        pages = {piece.page: text[piece.start : piece.end] for piece in Chunking(40).pieces(text)}
         assert list(pages) == [1, 2, 4]
         assert pages[4].startswith("How do I renew a visa?")
-        assert {piece.page for piece in Cutting(40).pieces(FILLER * 30)} == {None}
+        assert {piece.page for piece in Chunking(40).pieces(FILLER * 30)} == {None}
 
     def test_overlap(self):
         text = "One sentence of six words here. " * 40
-        pieces = Cutting(30, overlap=12).pieces(text)
+        pieces = Chunking(30, overlap=12).pieces(text)
         assert all(after.start < before.end for before, after in pairwise(pieces))
 
     @given(
@@ -68,11 +68,11 @@ class TestCutting:
             st.sampled_from(["wörd ", "# ", "\n\n", "a. ", "😀 ", "\n## x\n", "é", " "]),
             max_size=300,
         ),
-        st.sampled_from([Cutting(10), Cutting(10, 5), Cutting(25), Cutting("auto")]),
+        st.sampled_from([Chunking(10), Chunking(10, 5), Chunking(25), Chunking("auto")]),
     )
-    def test_pieces_hold_all_words_in_order(self, parts, cutting):
+    def test_pieces_hold_all_words_in_order(self, parts, chunking):
         text = "".join(parts)
-        pieces = cutting.pieces(text)
+        pieces = chunking.pieces(text)
         assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
         assert all(0 <= piece.start <= piece.end <= len(text) for piece in pieces)
         covered = np.zeros(len(text), bool)
@@ -87,15 +87,15 @@ class TestCutting:
             ),
             max_size=300,
         ),
-        st.sampled_from([Cutting(10), Cutting(10, 5), Cutting(25), Cutting("auto")]),
+        st.sampled_from([Chunking(10), Chunking(10, 5), Chunking(25), Chunking("auto")]),
         st.integers(12, 200),
     )
-    def test_pieces_hold_all_words_in_order_whatever_is_cut_at_once(self, parts, cutting, block):
+    def test_pieces_hold_all_words_in_order_whatever_is_cut_at_once(self, parts, chunking, block):
         text = "".join(parts)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gem_index.cutting._BLOCK", block)
-            patch.setattr("gem_index.cutting._BLOCK_WORDS", 0)
-            pieces = cutting.pieces(text)
+            patch.setattr("gem_index.text.chunking._BLOCK", block)
+            patch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
+            pieces = chunking.pieces(text)
         assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
         left = list(text)
         for piece in pieces:
@@ -104,7 +104,7 @@ class TestCutting:
 
     def test_a_piece_never_holds_a_part_of_one_section_and_the_beginning_of_the_next(self):
         text = f"# Town\n\n{FILLER}\n\n## Bank\n\n{BANK * 40}\n\n## Visa\n\n{VISA}\n\n## Fees\n\nTen.\n"
-        found = [(text[p.start : p.end], p.heading) for p in Cutting("auto").pieces(text)]
+        found = [(text[p.start : p.end], p.heading) for p in Chunking("auto").pieces(text)]
         assert [part.split() for part, _ in found[::len(found) - 1]] == [
             f"# Town {FILLER}".split(), f"## Visa {VISA} ## Fees Ten.".split()
         ]  # fmt: skip
@@ -114,13 +114,13 @@ class TestCutting:
     def test_short_sections_stand_under_their_common_heading(self):
         notes = "\n\n".join(f"## Note {i}\n\n### Text\n\n{BANK * 2}" for i in range(12))
         text = f"# All\n\n{notes}\n\n# More\n"
-        pieces = Cutting(80).pieces(text)
+        pieces = Chunking(80).pieces(text)
         assert [piece.heading for piece in pieces] == ["All"] * 6 + ["More"]
         assert text[pieces[0].start :].startswith("# All\n\n## Note 0")
 
     def test_a_line_of_code_is_not_a_heading(self):
         text = f"# Town\n\n{BANK * 20}\n\n```sh\n# a comment\nls\n```\n\n{BANK}"
-        assert {piece.heading for piece in Cutting(60).pieces(text)} == {"Town"}
+        assert {piece.heading for piece in Chunking(60).pieces(text)} == {"Town"}
 
     def test_the_heading_shown_is_that_of_the_words_found(self, home):
         boats = "Boats pass under the bridge every morning. " * 80
@@ -141,8 +141,8 @@ class TestCutting:
             lambda n: "word " * 300 + "河边有鸭子。" * n,
         ],
     )
-    @pytest.mark.parametrize("cutting", [Cutting("auto"), Cutting(20, 10), Cutting(1000)])
-    def test_the_splitter_never_sees_more_than_a_block(self, monkeypatch, of, cutting):
+    @pytest.mark.parametrize("chunking", [Chunking("auto"), Chunking(20, 10), Chunking(1000)])
+    def test_the_splitter_never_sees_more_than_a_block(self, monkeypatch, of, chunking):
         """Its time grows with the square of a text without breaks."""
         seen = []
 
@@ -151,40 +151,43 @@ class TestCutting:
                 seen.append(end - start)
                 yield start, end
 
-        monkeypatch.setattr("gem_index.cutting.blocks", blocks_of)
-        monkeypatch.setattr("gem_index.cutting._BLOCK", 4000)
-        monkeypatch.setattr("gem_index.cutting._BLOCK_WORDS", 0)
+        monkeypatch.setattr("gem_index.text.chunking.blocks", blocks_of)
+        monkeypatch.setattr("gem_index.text.chunking._BLOCK", 4000)
+        monkeypatch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
         for times in (1, 2, 4, 8):
             seen.clear()
             text = of(1500 * times)
-            cutting.pieces(text)
+            chunking.pieces(text)
             assert max(seen, default=0) <= 4000
             assert sum(seen) <= len(text)
 
     def test_collections_of_earlier_versions_keep_their_pieces(self, home):
         text = f"# Town\n\n{BANK * 40}\n\n## Visa\n\n{VISA}"
-        before = Cutting.of({"chunk": "auto"})
+        before = Chunking.of({"chunk": "auto"})
         assert before.fields == {"chunk": "auto"}
         assert before.pieces(text)[-1].heading == "Town"
-        assert Cutting("auto").pieces(text)[-1].heading == "Town > Visa"
-        assert Cutting.of(Cutting(20, 5).fields) == Cutting(20, 5)
-        home.create_collection("old", cutting=before).ingest([Document(id="a", text=text)])
-        old = home.create_collection("old", cutting=Cutting("auto"), exist_ok=True)
-        assert old.cutting == before
+        assert Chunking("auto").pieces(text)[-1].heading == "Town > Visa"
+        assert Chunking.of(Chunking(20, 5).fields) == Chunking(20, 5)
+        home.create_collection("old", chunking=before).upsert([Document(id="a", text=text)])
+        old = home.get_or_create_collection("old", chunking=Chunking("auto"))
+        assert old.chunking == before
         old.refit()
-        assert old.cutting == before
-        home.build("old", [Document(id="b", text=text)], cutting=Cutting("auto"))
-        assert old.cutting == Cutting("auto")
+        assert old.chunking == before
+        home.build("old", [Document(id="b", text=text)], chunking=Chunking("auto"))
+        assert old.chunking == Chunking("auto")
         assert not old.verify()
         with pytest.raises(ConfigError, match="as of version 3; expected 1 or 2"):
-            Cutting.of({"chunk": 20, "version": 3})
+            Chunking.of({"chunk": 20, "version": 3})
 
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"chunk": 5}, "are to have 5 words; expected auto, none, or a whole number from 10"),
-            ({"chunk": "long"}, "are to have 'long' words"),
-            ({"chunk": True}, "are to have True words"),
+            (
+                {"chunk": 5},
+                "number of words of a piece is 5; expected auto, none, or a whole number from 10",
+            ),
+            ({"chunk": "long"}, "number of words of a piece is 'long'"),
+            ({"chunk": True}, "number of words of a piece is True"),
             ({"chunk": 50, "overlap": -1}, "the overlap is -1; expected a number of words"),
             (
                 {"chunk": 50, "overlap": 26},
@@ -196,7 +199,7 @@ class TestCutting:
     )
     def test_refused(self, fields, message):
         with pytest.raises(ConfigError, match=message):
-            Cutting(**fields)
+            Chunking(**fields)
 
 
 def documents():
@@ -218,7 +221,7 @@ def corpus():
 
 
 def build(home):
-    home.build("cut", documents(), cutting=Cutting(40))
+    home.build("cut", documents(), chunking=Chunking(40))
 
 
 @pytest.fixture
@@ -292,12 +295,12 @@ class TestCollection:
         assert "visa" in {word.token for word in hit.why.second_words}
         assert len(hit.why.second_words) <= 60
         assert {hit.id for hit in cut.search("renew a visa", 2, rerank=True)} == {"visa", "guide"}
-        assert cut.neighbours("visa", 1)[0].id in ("guide", "bank")
+        assert cut.similar("visa", 1)[0].id in ("guide", "bank")
 
     def test_updates_and_deletions(self, cut):
-        cut.ingest([Document(id="guide", text=long_text(BANK, BANK))])
+        cut.upsert([Document(id="guide", text=long_text(BANK, BANK))])
         assert [hit.id for hit in cut.search("renew a visa", 1)] == ["visa"]
-        assert cut.ingest([Document(id="new", text=long_text(VISA, VISA))]).pieces > 2
+        assert cut.upsert([Document(id="new", text=long_text(VISA, VISA))]).pieces > 2
         assert "new" in {hit.id for hit in cut.search("renew a visa", 2)}
         cut.delete(["new"])
         assert "new" not in {hit.id for hit in cut.search("renew a visa", 10)}
@@ -309,13 +312,13 @@ class TestCollection:
     @pytest.mark.parametrize("index", ["flat", "rabitq", "sq8", "hnsw"])
     def test_the_tail_and_every_index_find_the_same(self, tmp_path, corpus, index):
         home = Home(tmp_path / "home")
-        home.build("indexed", corpus, cutting=Cutting(40), index=index)
-        home.create_collection("tail", cutting=Cutting(40))
+        home.build("indexed", corpus, chunking=Chunking(40), index=index)
+        home.create_collection("tail", chunking=Chunking(40))
         for name in ("indexed", "tail"):
             found = home.collection(name).search("renew a visa", 4, mode="dense")
             assert {hit.id for hit in found[:2]} == {"visa", "guide"}, name
             assert len(found) == 4 or name == "tail"
-            home.collection("tail").ingest(corpus)
+            home.collection("tail").upsert(corpus)
 
     def test_it_is_the_same_after_a_restart_an_export_and_a_backup(self, cut, home, tmp_path):
         expected = [(hit.id, hit.score, hit.piece) for hit in cut.search("renew a visa")]
@@ -324,18 +327,18 @@ class TestCollection:
         for ending in ("jsonl", "parquet"):
             cut.export(tmp_path / f"cut.{ending}")
             copy = home.import_collection(tmp_path / f"cut.{ending}", ending)
-            assert copy.cutting == Cutting(40)
+            assert copy.chunking == Chunking(40)
             found = [(hit.id, hit.score, hit.piece) for hit in copy.search("renew a visa")]
             assert [(each[0], each[2]) for each in found] == [
                 (each[0], each[2]) for each in expected
             ]
 
     def test_another_size_is_taken_from_the_next_build_on(self, cut, home, corpus):
-        home.build("cut", corpus, cutting=Cutting(20))
-        assert home.collection("cut").cutting == Cutting(20)
+        home.build("cut", corpus, chunking=Chunking(20))
+        assert home.collection("cut").chunking == Chunking(20)
         found = home.collection("cut").search("renew a visa", 20, pieces=True)
         assert all(len(hit.text.split()) <= 20 for hit in found)
-        home.build("cut", corpus, cutting=Cutting())
+        home.build("cut", corpus, chunking=Chunking())
         assert home.collection("cut").search("renew a visa", 1)[0].piece is None
         assert not home.collection("cut").verify()
 
@@ -353,7 +356,7 @@ class TestCollection:
     def test_drift_compares_with_what_a_refit_would_fit(self, cut):
         from gem_index.collection.corpus.drift import measure_drift
 
-        cut.ingest([Document(id="new", text=long_text("Rivers carry water to the sea. " * 30))])
+        cut.upsert([Document(id="new", text=long_text("Rivers carry water to the sea. " * 30))])
         before, drift = cut.encoder, cut.drift()
         cut.refit()
         after = cut.encoder
@@ -362,13 +365,13 @@ class TestCollection:
         assert cut.drift().score_change == 0
 
     def test_duplicates_and_topics_are_of_documents(self, cut, corpus):
-        cut.ingest([Document(id="again", text=corpus[0].text)])
+        cut.upsert([Document(id="again", text=corpus[0].text)])
         assert [group.ids for group in cut.duplicates(0.9999)] == [("guide", "again")]
 
     def test_many_pieces_of_one_document_do_not_hide_others(self, home):
         book = Document(id="book", text=long_text(*[VISA] * 60))
         others = [Document(id=str(i), text=f"{VISA} number {i}") for i in range(8)]
-        home.build("c", [book, *others], cutting=Cutting(20))
+        home.build("c", [book, *others], chunking=Chunking(20))
         for mode in ("dense", "hybrid", "lexical"):
             assert len(home.collection("c").search("renew a visa", 9, mode=mode)) == 9
 
@@ -399,10 +402,10 @@ class TestPush:
         url = f"parquet://{tmp_path}/out"
         cut.push(url)
         for text in (corpus[0].text * 2, VISA + "now", long_text(VISA), "short"):
-            cut.ingest([Document(id="guide", text=text)])
+            cut.upsert([Document(id="guide", text=text)])
             assert cut.push(url).updated == 1
             own = [row for row in rows_in(tmp_path / "out") if row.split("#")[0] == "guide"]
-            pieces = cut.cutting.pieces(text)
+            pieces = cut.chunking.pieces(text)
             assert len(own) == len(pieces)
         cut.delete(["other", "guide"])
         cut.push(url)
@@ -412,7 +415,7 @@ class TestPush:
         url = f"parquet://{tmp_path}/out"
         cut.push(url)
         before = rows_in(tmp_path / "out")
-        cut.ingest([Document(id="guide", text=f"{corpus[0].text}\n\n{long_text(VISA)}")])
+        cut.upsert([Document(id="guide", text=f"{corpus[0].text}\n\n{long_text(VISA)}")])
         cut.push(url)
         after = rows_in(tmp_path / "out")
         same = [
@@ -425,7 +428,7 @@ class TestPush:
         assert after["guide#1"].vector.any()
 
     def test_an_id_that_is_that_of_a_piece(self, cut, tmp_path):
-        cut.ingest([Document(id="guide#1", text="mine")])
+        cut.upsert([Document(id="guide#1", text="mine")])
         with pytest.raises(
             ConfigError, match="'guide#1' has the id of a piece of another document"
         ):
@@ -441,7 +444,7 @@ class TestPush:
 
     def test_pages_travel_and_come_back(self, cut, home, tmp_path):
         text = f"{FILLER * 4}\n\n\f{BANK * 4}\n\n\f\n{VISA * 3}"
-        cut.ingest(
+        cut.upsert(
             [
                 Document(id="paper", text=text),
                 Document(id="book", text=long_text(BANK, VISA), metadata={"page": 7}),
@@ -468,15 +471,17 @@ class TestEmbed:
 
     @pytest.fixture
     def embed(self, cut, folder):
-        def embed(documents, cutting=None, **options):
+        def embed(documents, chunking=None, **options):
             url = f"parquet://{folder}"
-            return embed_into(url, cut.encoder, documents, PushOptions(**options), cutting=cutting)
+            return embed_into(
+                url, cut.encoder, documents, PushOptions(**options), chunking=chunking
+            )
 
         return embed
 
     def test_the_rows_are_those_of_a_push(self, cut, embed, folder, tmp_path, corpus):
         cut.push(f"parquet://{tmp_path}/pushed")
-        report = embed(corpus, Cutting(40), batch=2)
+        report = embed(corpus, Chunking(40), batch=2)
         assert (report.added, report.updated, report.documents) == (4, 0, 4)
         pushed, found = rows_in(tmp_path / "pushed"), rows_in(folder)
         assert set(found) == set(pushed)
@@ -486,7 +491,7 @@ class TestEmbed:
             np.testing.assert_allclose(row.vector, pushed[name].vector, atol=1e-6)
 
     def test_headings_are_embedded_and_not_stored(self, cut, embed, folder, corpus):
-        embed(corpus, Cutting(40, headings=True))
+        embed(corpus, Chunking(40, headings=True))
         row = rows_in(folder)["guide#2"]
         assert row.metadata["heading"] == "Guide"
         assert "Guide" not in row.text
@@ -498,13 +503,13 @@ class TestEmbed:
         assert set(rows_in(folder)) == {"a", "b#1", "b#2"}
 
     def test_a_table_keeps_its_pieces(self, embed, folder, corpus):
-        embed(corpus[:1], Cutting(40, 5))
+        embed(corpus[:1], Chunking(40, 5))
         before = rows_in(folder)
         report = embed(corpus)
         assert (report.added, report.updated, report.documents) == (3, 1, 4)
         assert report.unchanged == 0
         assert set(before) < set(rows_in(folder))
-        for other, shown in ((Cutting(), "none"), (Cutting(40), "{'chunk': 40}")):
+        for other, shown in ((Chunking(), "none"), (Chunking(40), "{'chunk': 40}")):
             with pytest.raises(
                 ConfigError,
                 match=f"{{'chunk': 40, 'overlap': 5}}, found {shown}; expected the same",
@@ -512,24 +517,24 @@ class TestEmbed:
                 embed(corpus, other)
 
     def test_a_table_of_whole_texts_stays_one(self, embed, folder, corpus):
-        embed(corpus, Cutting())
+        embed(corpus, Chunking())
         assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
         assert embed(corpus).unchanged == 0
         with pytest.raises(ConfigError, match=r"are cut with none, found \{'chunk': 'auto'\}"):
-            embed(corpus, Cutting("auto"))
+            embed(corpus, Chunking("auto"))
         assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
 
     def test_a_changed_text_leaves_no_earlier_rows(self, embed, folder, corpus):
         for text in (corpus[0].text * 2, VISA, long_text(VISA), long_text(VISA, BANK, VISA), "x"):
-            report = embed([Document(id="guide", text=text), corpus[2]], Cutting(40))
+            report = embed([Document(id="guide", text=text), corpus[2]], Chunking(40))
             assert report.added + report.updated == 2
-            pieces = len(Cutting(40).pieces(text))
+            pieces = len(Chunking(40).pieces(text))
             own = {"guide"} if pieces == 1 else {f"guide#{n}" for n in range(1, pieces + 1)}
             assert set(rows_in(folder)) == own | {"visa"}
 
     def test_nothing_is_read_but_rows_of_the_documents(self, embed, folder, corpus, monkeypatch):
         """Of a table of thousands, a few rows around those of each document."""
-        embed([Document(id=f"d{i}", text=f"{VISA} {i}") for i in range(3000)], Cutting(40))
+        embed([Document(id=f"d{i}", text=f"{VISA} {i}") for i in range(3000)], Chunking(40))
         embed([Document(id="guide", text=long_text(VISA, BANK, VISA, BANK))])
         asked = []
         metadata_of = ParquetTable.metadata_of
@@ -550,13 +555,13 @@ class TestEmbed:
         )
         assert {name.partition("#")[0] for name in asked} == {each.id for each in corpus}
         monkeypatch.undo()
-        count = len(Cutting(40).pieces(corpus[0].text))
+        count = len(Chunking(40).pieces(corpus[0].text))
         rows = {name for name in rows_in(folder) if name.startswith("guide")}
         assert rows == {f"guide#{number}" for number in range(1, count + 1)}
 
     @pytest.mark.parametrize("text", [VISA, long_text(VISA)])
     def test_a_deletion_that_breaks_off_is_completed(self, embed, folder, text, monkeypatch):
-        embed([Document(id="a", text=" ".join([long_text(VISA, BANK)] * 5))], Cutting(20))
+        embed([Document(id="a", text=" ".join([long_text(VISA, BANK)] * 5))], Chunking(20))
         before = len(rows_in(folder))
         delete = ParquetTable.delete
 
@@ -568,7 +573,7 @@ class TestEmbed:
             patch.setattr(ParquetTable, "delete", cut)
             with pytest.raises(KeyboardInterrupt):
                 embed([Document(id="a", text=text)])
-        count = len(Cutting(20).pieces(text))
+        count = len(Chunking(20).pieces(text))
         assert count < len(rows_in(folder)) < before
         embed([Document(id="a", text=text)])
         assert len(rows_in(folder)) == count
@@ -581,9 +586,9 @@ class TestEmbed:
 
     def test_an_id_that_comes_twice_leaves_the_rows_of_the_last(self, embed, folder, corpus):
         texts = [VISA, corpus[0].text, VISA, corpus[0].text * 2, long_text(VISA)]
-        report = embed([Document(id="a", text=text) for text in texts], Cutting(40), batch=1)
+        report = embed([Document(id="a", text=text) for text in texts], Chunking(40), batch=1)
         assert (report.added, report.documents) == (1, 1)
-        count = len(Cutting(40).pieces(texts[-1]))
+        count = len(Chunking(40).pieces(texts[-1]))
         assert set(rows_in(folder)) == {f"a#{n}" for n in range(1, count + 1)}
 
     def test_an_id_that_is_that_of_a_piece(self, embed, corpus):
@@ -592,24 +597,24 @@ class TestEmbed:
         for documents in ([piece, corpus[0]], [corpus[0], piece]):
             for batch in (1, 2):
                 with pytest.raises(ConfigError, match=message):
-                    embed(documents, Cutting(40), batch=batch)
+                    embed(documents, Chunking(40), batch=batch)
         with pytest.raises(ConfigError, match=message):  # the table holds the other
             embed([corpus[0]])
 
     def test_an_id_of_a_piece_that_is_gone_is_free(self, embed, folder, corpus):
-        embed([corpus[0]], Cutting(40))
+        embed([corpus[0]], Chunking(40))
         embed([Document(id="guide", text=VISA), Document(id="guide#1", text=BANK)])
         assert set(rows_in(folder)) == {"guide", "guide#1"}
 
     def test_a_table_of_a_version_that_cuts_otherwise(self, embed, folder, corpus):
-        embed(corpus, Cutting(40))
+        embed(corpus, Chunking(40))
         manifest = folder / "live" / "_table.json"
         manifest.write_text(manifest.read_text().replace('chunk\\"', 'size\\"'))
         with pytest.raises(ConfigError, match="expected chunk, overlap and headings"):
             embed(corpus)
 
     def test_pulled_documents_are_whole_again(self, embed, home, folder, corpus):
-        embed(corpus, Cutting(40, 5))
+        embed(corpus, Chunking(40, 5))
         assert pull(home, f"parquet://{folder}", "again").documents == 4
         guide = home.collection("again").get(["guide"])[0]
         assert guide.text.split() == corpus[0].text.split()

@@ -1,5 +1,6 @@
 """The public interface: names, docstrings, protocols, and the README's Python."""
 
+import ast
 import importlib
 import inspect
 import pickle
@@ -8,6 +9,7 @@ import re
 import types
 import typing
 from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ import pytest
 import gem_index
 from gem_index import EmbeddingProvider, GemEncoder, GemProvider
 from gem_index import errors as errors_module
+from gem_index.advice import Action, Advice
+from gem_index.public import PACKAGES, public_names
 from gem_index.testing import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,12 +27,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_all_is_sorted_and_everything_in_it_exists():
     assert gem_index.__all__ == sorted(gem_index.__all__)
-    assert set(gem_index._HOMES) | {"__version__"} == set(gem_index.__all__)
-    for name in gem_index.__all__:
-        assert getattr(gem_index, name) is not None
+    assert len(gem_index.__all__) <= 20
+    assert all(value is not None for value in public_names().values())
     assert callable(gem_index.rerank)
     assert dir(gem_index) == gem_index.__all__
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         _ = gem_index.nothing
 
 
@@ -97,6 +100,7 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
         errors_module.EmptyTextError("?!"),
         errors_module.ExistingIdError("7"),
         errors_module.InputError("a message"),
+        errors_module.InputError("a message", Advice(Action.REFIT, {"collection": "faq"})),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -114,6 +118,41 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     assert names["hit"].text in names["corpus"]
 
 
+def test_the_stability_page_lists_the_public_packages():
+    page = (ROOT / "docs" / "stability.md").read_text()
+    assert tuple(re.findall(r"^\| `(gem_index[a-z_.]*)` \|", page, re.MULTILINE)) == PACKAGES
+
+
+def _imports(source):
+    """The names that Python source takes from gem_index, each with its package."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gem_index":
+            yield from ((node.module, alias.name) for alias in node.names)
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("gem_index.") for alias in node.names)
+
+
+def _sources():
+    """The source of every adapter, and the Python blocks of every page."""
+    for path in (ROOT / "plugins").rglob("*.py"):
+        # the paper's package is no adapter: it has commands of gem-index eval, with its measures and options
+        if not {"tests", "gem_index_paper"}.intersection(path.parts):
+            yield path, path.read_text()
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("plugins/**/*.md")]:
+        for block in re.findall(
+            r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE
+        ):
+            yield path, block
+
+
+def test_adapters_and_pages_import_what_is_public():
+    allowed = {(package, name) for package in PACKAGES for name in import_module(package).__all__}
+    packages = {tuple(package.rsplit(".", 1)) for package in PACKAGES if "." in package}
+    for path, source in _sources():
+        for found in _imports(source):
+            assert found in allowed | packages, f"{path.relative_to(ROOT)}: {found}"
+
+
 def _classes(hint):
     """The classes that a type is made of."""
     if isinstance(hint, type) and not isinstance(hint, types.GenericAlias):
@@ -124,9 +163,10 @@ def _classes(hint):
 
 
 def _signatures():
-    """Every function, method, property and dataclass that `gem_index.__all__` offers."""
-    for name in set(gem_index.__all__) - {"__version__"}:
-        offered = getattr(gem_index, name)
+    """Every function, method, property and dataclass that is public, other than for tests and clusters."""
+    for name, offered in public_names().items():
+        if name.startswith(("gem_index.testing", "gem_index.distributed")):
+            continue
         if inspect.isfunction(offered):
             yield name, offered
         if not isinstance(offered, type):
@@ -142,9 +182,10 @@ def _signatures():
 
 def test_every_type_of_a_public_signature_is_public():
     made_by_home = {
-        f"{name}.__init__" for name in ("Collection", "KeyLibrary", "ModelLibrary", "VectorLibrary")
+        "gem_index.Collection.__init__",
+        *(f"gem_index.home.{name}Library.__init__" for name in ("Key", "Model", "Vector")),
     }
-    public = [getattr(gem_index, name) for name in gem_index.__all__]
+    public = list(public_names().values())
     for name, offered in _signatures():
         for hint in typing.get_type_hints(offered).values() if name not in made_by_home else ():
             for found in _classes(hint):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gem_index import Document, Home, TargetUrl
+from gem_index import Document, Home
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.sending import PushOptions
 from gem_index.errors import (
@@ -22,7 +22,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
-from gem_index.targets import JsonObjects, list_targets, open_target, registry, retries
+from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 
 
@@ -256,7 +256,7 @@ def test_kept_vectors_are_not_computed_again(faq, url, monkeypatch):
         encoded.extend(texts)
         return original(self, texts, **options)
 
-    faq.ingest([Document(id="new", text="the river bank")])
+    faq.upsert([Document(id="new", text="the river bank")])
     monkeypatch.setattr(type(faq.encoder), "encode", encode)
     faq.push(url)
     assert encoded == ["the river bank"]
@@ -283,7 +283,7 @@ def test_documents_are_new_to_a_table_that_nothing_was_sent_to(faq, url, monkeyp
     faq.push(url, batch=7)
     assert seen[:2] == [True, True]
     assert not any(seen[2:])  # the push that was stopped may have sent them
-    faq.ingest([Document(id="new", text="a river bank")])
+    faq.upsert([Document(id="new", text="a river bank")])
     faq.refit()
     del seen[2:]
     faq.push(url, batch=7)
@@ -295,7 +295,7 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
         ParquetTarget, "unsupported", lambda _, fields: [n for n in fields if n == "x"]
     )
     monkeypatch.setattr(ParquetTarget, "stores_json", lambda *_: False)
-    faq.ingest([Document(id="odd", text="a river", metadata={"x": 1, "y": 2})])
+    faq.upsert([Document(id="odd", text="a river", metadata={"x": 1, "y": 2})])
     for work in (
         lambda: faq.push(url),
         lambda: faq.push(url, dry_run=True),
@@ -312,7 +312,7 @@ def test_metadata_is_checked_before_there_is_a_table(faq, url, tmp_path, monkeyp
 
 
 def test_metadata_that_a_target_stores_as_json_are_not_parsed(faq, url, monkeypatch):
-    faq.ingest([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
+    faq.upsert([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
     monkeypatch.setattr(ParquetTarget, "unsupported", lambda *_: 1 / 0)
     monkeypatch.setattr(JsonObjects, "_parsed", property(lambda _: 1 / 0))
     faq.push(url)
@@ -324,7 +324,7 @@ def test_metadata_that_a_target_stores_as_json_are_not_parsed(faq, url, monkeypa
 
 class TestPull:
     def test_texts_and_metadata_come_back(self, home, faq, url):
-        faq.ingest([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
+        faq.upsert([Document(id="m", text="a bank", metadata={"n": [1, {"a": None}]})])
         faq.push(url)
         assert pull(home, url, "again", vectors="tiny-24d").added == 21
         again = home.collection("again")

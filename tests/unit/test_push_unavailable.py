@@ -2,9 +2,9 @@
 
 import pytest
 
-from gem_index import Document, TargetUrl
+from gem_index import Document
 from gem_index.errors import ConfigError, RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import open_target, retries
+from gem_index.targets import TargetUrl, open_target, retries
 from gem_index.targets.parquet import ParquetTable
 
 
@@ -72,7 +72,7 @@ class TestRetries:
     @pytest.mark.parametrize("method", ["upsert", "delete", "count"])
     def test_a_server_that_is_away_for_a_while(self, faq, url, monkeypatch, method):
         faq.push(url)
-        faq.ingest([Document(id="d1", text="the river"), Document(id="new", text="a bank")])
+        faq.upsert([Document(id="d1", text="the river"), Document(id="new", text="a bank")])
         faq.delete(["d2"])
         original, calls = getattr(ParquetTable, method), []
 

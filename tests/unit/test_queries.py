@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.reading import QueryReader
+from gem_index.readers import QueryReader
 
 QUERY = "select id, title, body, changed from faq"
 
@@ -80,13 +80,13 @@ class TestDocuments:
 
 class TestAgain:
     def test_all_rows_are_compared_without_a_column_that_grows(self, faq, url, database):
-        assert counts(faq.ingest(reader(url))) == (3, 0, 0, 0)
+        assert counts(faq.upsert(reader(url))) == (3, 0, 0, 0)
         change(database, "update faq set body = 'changed' where id = 2")
-        assert counts(faq.ingest(reader(url))) == (0, 1, 2, 0)
+        assert counts(faq.upsert(reader(url))) == (0, 1, 2, 0)
 
     def test_only_rows_above_the_highest_value(self, faq, url, database):
-        assert counts(faq.ingest(reader(url, since="changed"))) == (3, 0, 0, 0)
-        assert counts(faq.ingest(reader(url, since="changed"))) == (
+        assert counts(faq.upsert(reader(url, since="changed"))) == (3, 0, 0, 0)
+        assert counts(faq.upsert(reader(url, since="changed"))) == (
             0,
             0,
             1,
@@ -95,39 +95,39 @@ class TestAgain:
         change(database, "update faq set body = 'changed', changed = '2026-04-01' where id = 1")
         change(database, "insert into faq values (4, 'Tax', 'When?', '2026-03-01')")
         change(database, "update faq set body = 'unseen' where id = 2")
-        assert counts(faq.ingest(reader(url, since="changed"))) == (1, 1, 1, 0)
+        assert counts(faq.upsert(reader(url, since="changed"))) == (1, 1, 1, 0)
         assert faq.get(["2"])[0].text.endswith("When does the bank open?")
-        assert counts(faq.ingest(reader(url))) == (0, 1, 3, 0)
+        assert counts(faq.upsert(reader(url))) == (0, 1, 3, 0)
 
     def test_rows_that_are_gone(self, faq, url, database):
-        faq.ingest([{"id": "own", "text": "not of the database"}])
-        faq.ingest(reader(url, since="changed"))
+        faq.upsert([{"id": "own", "text": "not of the database"}])
+        faq.upsert(reader(url, since="changed"))
         change(database, "delete from faq where id = 1")
-        assert counts(faq.ingest(reader(url, since="changed"))) == (0, 0, 1, 0)
-        assert counts(faq.ingest(reader(url, since="changed"), prune=True)) == (0, 0, 1, 1)
+        assert counts(faq.upsert(reader(url, since="changed"))) == (0, 0, 1, 0)
+        assert counts(faq.upsert(reader(url, since="changed"), prune=True)) == (0, 0, 1, 1)
         assert sorted(document.id for document in faq.documents()) == ["2", "3", "own"]
 
     def test_the_query_is_remembered(self, faq, url, database):
-        faq.ingest(reader(url, since="changed"))
+        faq.upsert(reader(url, since="changed"))
         change(database, "insert into faq values (4, 'Tax', 'When?', '2026-05-01')")
-        assert counts(faq.ingest(QueryReader(url))) == (1, 0, 1, 0)
-        faq.ingest(QueryReader(url, "select 'other' || id as id, body as text from faq"))
+        assert counts(faq.upsert(QueryReader(url))) == (1, 0, 1, 0)
+        faq.upsert(QueryReader(url, "select 'other' || id as id, body as text from faq"))
         with pytest.raises(
             ConfigError,
-            match="the collection knows 2 queries of sql:sqlite:///.*; expected --query",
+            match="the collection knows 2 queries of sql:sqlite:///.*; expected a SELECT statement: give it as query",
         ):
-            faq.ingest(QueryReader(url))
+            faq.upsert(QueryReader(url))
 
     def test_nothing_is_kept_when_a_row_is_bad(self, faq, url, database):
-        faq.ingest(reader(url, since="changed"))
+        faq.upsert(reader(url, since="changed"))
         change(
             database,
             "insert into faq values (4, 'Tax', 'When?', '2026-05-01'), (5, null, null, '2026-06-01')",
         )
         with pytest.raises(RecordError):
-            faq.ingest(reader(url, since="changed"))
+            faq.upsert(reader(url, since="changed"))
         change(database, "delete from faq where id = 5")
-        assert counts(faq.ingest(reader(url, since="changed"))) == (1, 0, 1, 0)
+        assert counts(faq.upsert(reader(url, since="changed"))) == (1, 0, 1, 0)
 
     @pytest.mark.parametrize(
         ("low", "high"),
@@ -137,8 +137,8 @@ class TestAgain:
         change(database, "create table t (id integer, text text, n)")
         change(database, f"insert into t values (1, 'a', {low}), (2, 'b', {high}), (3, 'c', null)")
         query = "select * from t"
-        assert counts(faq.ingest(QueryReader(url, query, since="n"))) == (3, 0, 0, 0)
-        assert counts(faq.ingest(QueryReader(url, query, since="n"))) == (0, 0, 1, 0)
+        assert counts(faq.upsert(QueryReader(url, query, since="n"))) == (3, 0, 0, 0)
+        assert counts(faq.upsert(QueryReader(url, query, since="n"))) == (0, 0, 1, 0)
 
     @pytest.mark.parametrize(
         "value",
@@ -153,7 +153,7 @@ class TestAgain:
     def test_the_highest_value_survives_being_stored(self, value):
         import json
 
-        from gem_index.reading.queries import _revived, _stored
+        from gem_index.readers.queries import _revived, _stored
 
         assert _revived(json.loads(json.dumps(_stored(value, "n")))) == value
 
@@ -162,7 +162,7 @@ class TestRefused:
     def test_ids_of_another_query(self, home, url):
         home.build("faq", reader(url))
         with pytest.raises(InputError, match="is that of a document of .*: select others"):
-            home.collection("faq").ingest(reader(url, f"{QUERY} where id < 3"))
+            home.collection("faq").upsert(reader(url, f"{QUERY} where id < 3"))
 
     @pytest.mark.parametrize(
         ("query", "options", "message"),
@@ -170,15 +170,19 @@ class TestRefused:
             (
                 "select body as text from faq",
                 {},
-                r"has the columns 'text' and none 'id' for the id; .*--id-field",
+                r"has the columns 'text' and none 'id' for the id; .*as id_field",
             ),
-            (QUERY, {"since": "updated"}, r"none 'updated' for what --since names; .*--since"),
+            (QUERY, {"since": "updated"}, r"none 'updated' for telling what is new; .*as since"),
             (
                 "select nonsense from faq",
                 {},
                 r"sql:sqlite:.* cannot be read: no such column: nonsense; expected",
             ),
-            ("", {}, r"there is no query for sql:sqlite.*; expected --query"),
+            (
+                "",
+                {},
+                r"there is no query for sql:sqlite.*; expected a SELECT statement: give it as query",
+            ),
         ],
     )
     def test_a_query(self, url, query, options, message):
@@ -255,13 +259,13 @@ class TestOfAnyDatabase:
 
     def test_a_comment_at_the_end(self, faq, url, database):
         query = QUERY + " -- all"
-        assert counts(faq.ingest(reader(url, query, since="changed"))) == (3, 0, 0, 0)
+        assert counts(faq.upsert(reader(url, query, since="changed"))) == (3, 0, 0, 0)
         change(database, "delete from faq where id = 1")
-        assert counts(faq.ingest(reader(url, query), prune=True)) == (0, 0, 2, 1)
+        assert counts(faq.upsert(reader(url, query), prune=True)) == (0, 0, 2, 1)
 
     def test_fields_are_remembered_with_the_query(self, faq, url):
-        faq.ingest(reader(url))
-        assert counts(faq.ingest(QueryReader(url, QUERY))) == (0, 0, 3, 0)
+        faq.upsert(reader(url))
+        assert counts(faq.upsert(QueryReader(url, QUERY))) == (0, 0, 3, 0)
 
     def test_columns_of_one_name(self, url):
         with pytest.raises(InputError, match="several columns 'id'; expected different names"):
@@ -278,7 +282,7 @@ class TestOfAnyDatabase:
         change(database, "insert into t values (1, 'a'), (null, 'b'), (x'ff', 'c'), (2, 'd')")
         problems = []
         rows = QueryReader(url, "select * from t", on_problem=problems.append)
-        assert counts(faq.ingest(rows)) == (2, 0, 0, 0)
+        assert counts(faq.upsert(rows)) == (2, 0, 0, 0)
         assert [problem.line for problem in problems] == [2, 3]
         change(database, "delete from t where id = 1")
-        assert counts(faq.ingest(rows, prune=True)) == (0, 0, 1, 1)
+        assert counts(faq.upsert(rows, prune=True)) == (0, 0, 1, 1)

@@ -12,7 +12,8 @@ import pytest
 
 from gem_index.documents import Document, text_id
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
-from gem_index.reading import DocumentReader, read_json_lines, read_objects
+from gem_index.readers import DocumentReader
+from gem_index.readers.formats import read_json_lines, read_objects
 
 ROWS = [
     {"id": "a", "text": "first", "lang": "en"},
@@ -393,7 +394,7 @@ class TestDuplicates:
         for _ in range(2):
             assert [d.text for d in reader] == expected
         told = f"3 records share their id with another; the {duplicates} of each id counts."
-        assert notes == ([] if duplicates == "stop" else [told, told])
+        assert [str(each) for each in notes] == ([] if duplicates == "stop" else [told, told])
 
     @pytest.mark.parametrize("duplicates", ["first", "last"])
     def test_bad_records_do_not_count(self, tmp_path, duplicates):
@@ -457,10 +458,10 @@ class TestCleaning:
         assert second.text == "a < b"
         (hit,) = home.collection("c").search("two", k=1, mode="lexical")
         assert hit.text[hit.text.index("two") :] == "two"  # offsets are those of the stored text
-        assert notes == ["cleaning (html) changed 1 of 2 texts."]
+        assert [str(each) for each in notes] == ["cleaning (html) changed 1 of 2 texts."]
         kept = home.collection("c").reading
         assert kept == {"text_fields": ["subject*2", "body"], "clean": ["html"]}
-        assert home.collection("c").ingest(DocumentReader([name], **kept)).unchanged == 2
+        assert home.collection("c").upsert(DocumentReader([name], **kept)).unchanged == 2
 
     def test_texts_are_cleaned_in_their_order(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\n\nplain\n")
@@ -472,7 +473,7 @@ class TestCleaning:
         found = DocumentReader([name], on_end=notes.extend)
         assert [d.text for d in found] == ["<b>a</b>", "a < b", "I&#39;m"]
         assert len(notes) == 1
-        assert notes[0].startswith("2 of 3 texts look like HTML and are taken as they are")
+        assert str(notes[0]).startswith("2 of 3 texts look like HTML and are taken as they are")
 
 
 class TestHostileFiles:
@@ -499,7 +500,7 @@ class TestHostileFiles:
         with pytest.raises(
             InputError, match=r"x\.jsonl changed while it was read; expected a file"
         ):
-            home.collection("c").ingest(documents())
+            home.collection("c").upsert(documents())
         assert home.collection("c").status().documents == 0
 
     def test_between_the_two_readings_for_the_last_of_an_id(self, tmp_path):

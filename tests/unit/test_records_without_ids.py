@@ -9,7 +9,7 @@ import pytest
 from gem_index import Document
 from gem_index.documents import text_id
 from gem_index.errors import DuplicateIdError, ExistingIdError
-from gem_index.reading import DocumentReader
+from gem_index.readers import DocumentReader
 
 TEXTS = ["Wie öffne ich ein Konto?", "我怎么付款", "كيف أدفع الفاتورة؟", "word " * 4000]
 
@@ -31,7 +31,7 @@ def table(folder, rows, name="faq.csv"):
 
 
 def add(collection, *names, **options):
-    report = collection.ingest(DocumentReader(names, **options))
+    report = collection.upsert(DocumentReader(names, **options))
     return report.added, report.updated, report.unchanged
 
 
@@ -92,12 +92,12 @@ def test_equal_rows_of_many_batches(faq, tmp_path, times):
 
 
 def test_the_id_is_that_of_python(faq, tmp_path):
-    faq.ingest(TEXTS)
+    faq.upsert(TEXTS)
     path = tmp_path / "x.txt"
     path.write_text("\n".join(text.strip() for text in TEXTS))
     assert add(faq, str(path)) == (1, 0, 3)  # the long one ends with a blank there
     rows = [{"text": "tea", "price": 3}, {"text": "tea", "price": 4}, {"text": "tea"}]
-    assert faq.ingest(rows).added == 3
+    assert faq.upsert(rows).added == 3
     lines = tmp_path / "x.jsonl"
     lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert add(faq, str(lines)) == (0, 0, 3)
@@ -114,7 +114,7 @@ class TestCollectionsOfEarlierVersions:
             ("thanks", "x"),
             ("send a parcel", "post"),
         ]
-        faq.ingest(
+        faq.upsert(
             Document(id=f"faq.csv:{line}", text=text, metadata={"topic": topic})
             for line, (text, topic) in enumerate(rows, 2)
         )
@@ -126,31 +126,31 @@ class TestCollectionsOfEarlierVersions:
         assert [each.id for each in faq.documents()][:4] == before
 
     def test_another_file_of_the_same_name_replaces_nothing(self, faq, tmp_path):
-        faq.ingest([Document(id="faq.csv:2", text="pay a bill", metadata={"topic": "money"})])
-        faq.ingest([Document(id="faq.csv:x", text="tea", metadata={"topic": "y"})])  # of a user
+        faq.upsert([Document(id="faq.csv:2", text="pay a bill", metadata={"topic": "money"})])
+        faq.upsert([Document(id="faq.csv:x", text="tea", metadata={"topic": "y"})])  # of a user
         assert add(faq, table(tmp_path, [("send a parcel", "post"), ("tea", "y")])) == (2, 0, 0)
         assert len(held(faq)) == 4
 
     def test_a_file_name_in_the_other_form_of_unicode(self, faq, tmp_path):
         composed, decomposed = "caf\u00e9.csv", "cafe\u0301.csv"
-        faq.ingest([Document(id=f"{composed}:2", text="tea", metadata={"topic": "a"})])
+        faq.upsert([Document(id=f"{composed}:2", text="tea", metadata={"topic": "a"})])
         assert add(faq, table(tmp_path, [("tea", "a")], decomposed)) == (0, 0, 1)
 
     def test_mappings(self, faq):
-        faq.ingest([Document(id=text_id("tea"), text="tea", metadata={"price": 3})])
-        assert faq.ingest([{"text": "tea", "price": 3}]).unchanged == 1
-        assert faq.ingest([{"text": "tea", "price": 4}]).added == 1
+        faq.upsert([Document(id=text_id("tea"), text="tea", metadata={"price": 3})])
+        assert faq.upsert([{"text": "tea", "price": 3}]).unchanged == 1
+        assert faq.upsert([{"text": "tea", "price": 4}]).added == 1
         assert (
-            faq.ingest(["tea"]).added == 1
+            faq.upsert(["tea"]).added == 1
         )  # it has no price: the id is taken, the content is new
-        assert faq.ingest(["tea"]).unchanged == 1
+        assert faq.upsert(["tea"]).unchanged == 1
         assert len(faq) == 3
 
 
 def test_given_ids_are_not_numbered(faq):
     twice = [{"id": "a", "text": "tea"}, {"id": "a", "text": "tea"}]
     with pytest.raises(DuplicateIdError):
-        faq.ingest(twice)
-    assert faq.ingest([{"text": "tea"}]).added == 1
+        faq.upsert(twice)
+    assert faq.upsert([{"text": "tea"}]).added == 1
     with pytest.raises(ExistingIdError, match=text_id("tea")):
-        faq.ingest([{"text": "tea"}], on_existing="refuse")
+        faq.upsert([{"text": "tea"}], on_existing="refuse")

@@ -49,7 +49,7 @@ def made(tmp_path, vectors_folder):
     def make(name, kind="flat"):
         home = Home(tmp_path / name)
         collection = home.create_collection("c", vectors=str(vectors_folder), prior=0, index=kind)
-        collection.ingest(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
+        collection.upsert(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
         return collection
 
     return make
@@ -64,7 +64,7 @@ def cut(collection, work, after):
 
 
 def files(collection, pattern):
-    folder = collection._access.folder
+    folder = collection.access.folder
     return sorted(path for path in folder.rglob(pattern) if path.is_file())
 
 
@@ -97,7 +97,7 @@ def test_resumes_from_the_model_and_the_last_checkpoint(made, work, kind, sample
 def test_starts_again_when_the_documents_changed(made, work):
     collection = made("home")
     cut(collection, work, 60)
-    collection.ingest([Document(id="new", text="a new document about a river")])
+    collection.upsert([Document(id="new", text="a new document about a river")])
     collection.refit()
     assert (work.fits, work.encoded) == (1, 101)
 
@@ -139,7 +139,7 @@ def test_a_checkpoint_that_cannot_be_opened_costs_time_alone(made, work, caplog)
 def test_another_kind_begins_with_the_fitted_model(made, work):
     collection = made("home")
     cut(collection, work, 60)
-    use_index(collection._access, "hnsw")
+    use_index(collection.access, "hnsw")
     collection.refit()
     assert (work.fits, work.encoded) == (0, 200)  # half of it to learn from
 

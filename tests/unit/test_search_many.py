@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gem_index import Cutting, Document
+from gem_index import Chunking, Document
 from gem_index.errors import FilterError, InputError
 
 WORDS = ["the", "my", "how", "you", "keep", "phone", "bank", "account", "open", "visa", "renew"]
@@ -19,9 +19,9 @@ def documents(count, begin=0):
 
 
 def fill(home, vectors_folder, index):
-    home.build("c", documents(600), vectors=str(vectors_folder), index=index, cutting=Cutting(15))
+    home.build("c", documents(600), vectors=str(vectors_folder), index=index, chunking=Chunking(15))
     made = home.collection("c")
-    made.ingest(documents(100, 1000))
+    made.upsert(documents(100, 1000))
     made.delete([f"d{i}" for i in range(0, 50, 3)])
 
 
@@ -65,7 +65,7 @@ def test_none_and_one(collection):
 
 
 def test_one_state_and_one_transaction(collection, monkeypatch):
-    database = collection._access.workspace.database
+    database = collection.access.workspace.database
     opened, reading = [], type(database).reading
 
     def counted(self):

@@ -8,15 +8,15 @@ import pytest
 
 from brute_force import TEXTS, documents, words_scores
 from gem_index import Document, Home
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.search import modes as searching
 from gem_index.collection.search.answer import RERANKED
-from gem_index.collection.search.modes import SearchRequest
 from gem_index.collection.search.passages import passages_of
 from gem_index.collection.write import writing as module
 from gem_index.collection.write.building import use_index
-from gem_index.cutting import Cutting
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import fuse_ranks
+from gem_index.text.chunking import Chunking
 from homes import create_faq
 
 QUERY = "open a bank account by phone"
@@ -25,9 +25,9 @@ QUERY = "open a bank account by phone"
 def fill_faq(home, vectors_folder):
     create_faq(home, vectors_folder)
     faq = home.collection("faq")
-    faq.ingest(documents(400))
+    faq.upsert(documents(400))
     faq.refit()
-    faq.ingest(documents(100, begin=1000))
+    faq.upsert(documents(100, begin=1000))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def reranked_score(collection, text):
 
 
 def many_known(collection):
-    return collection._access.views._view.snapshot.ids
+    return collection.access.views._view.snapshot.ids
 
 
 class TestRerank:
@@ -84,7 +84,7 @@ class TestRerank:
         other = (
             "ducks swim in the river while tea is cold and loans are sent to the school today " * 3
         )
-        faq.ingest(
+        faq.upsert(
             [
                 Document(id="long", text=f"{other}{answer} {other}"),
                 Document(id="short", text="where is the school"),
@@ -102,9 +102,9 @@ class TestRerank:
         assert hits["short"].score == pytest.approx(plain["short"], abs=1e-6)
 
     def test_the_passage_of_a_text_in_pieces_has_its_place_in_the_document(self, tmp_path):
-        collection = Home(tmp_path).create_collection("long", cutting=Cutting(40))
+        collection = Home(tmp_path).create_collection("long", chunking=Chunking(40))
         text = ". ".join(f"{TEXTS[n % len(TEXTS)]} number {n}" for n in range(60))
-        collection.ingest([Document(id="a", text=text)])
+        collection.upsert([Document(id="a", text=text)])
         [hit] = collection.search("two ducks number 45", rerank=True)
         assert hit.piece.start <= hit.passage.start < hit.passage.end <= hit.piece.end
         assert hit.passage.text == text[hit.passage.start : hit.passage.end]
@@ -181,11 +181,11 @@ class TestDepth:
     @pytest.mark.parametrize("where", [None, {"even": True}])
     def test_the_default_search_scores_cosine_and_match_of_every_document(self, many, kind, where):
         """Files and tail, exact and approximate: a score is what the two texts alone would have."""
-        if use_index(many._access, kind):
+        if use_index(many.access, kind):
             many.refit()
-            many.ingest(documents(100, begin=2000))
+            many.upsert(documents(100, begin=2000))
         stored = list(many.documents())
-        words = many._access.views._view.snapshot.ids if many.search(QUERY) else []
+        words = many.access.views._view.snapshot.ids if many.search(QUERY) else []
         known = [document.text for document in stored][: len(words)]
         kept = [document for document in stored if where is None or document.metadata["even"]]
         texts = [document.text for document in kept]
@@ -219,7 +219,7 @@ class TestDepth:
     @pytest.mark.parametrize("kind", ["IVF16,SQ8", "ivf", "rabitq"])
     def test_an_index_that_misses_hides_nothing_that_words_found(self, many, kind):
         """Its cosines are no bound for the others: the best of both lists come back, exactly scored."""
-        use_index(many._access, kind)
+        use_index(many.access, kind)
         many.refit()
         texts = {document.id: document.text for document in many.documents()}
         for query in (QUERY, "tea", "river two", "phone"):
@@ -258,7 +258,7 @@ class TestDepth:
         ["{}", "what about {}", "please look at {} again", "is there any news of {} please"],
     )
     def test_a_word_of_one_document_finds_it_first(self, many, carrier):
-        many.ingest([Document(id="ticket", text="the school of ticket 48151623 is closed today")])
+        many.upsert([Document(id="ticket", text="the school of ticket 48151623 is closed today")])
         many.refit()
         assert many.search(carrier.format("48151623"), k=1)[0].id == "ticket"
 
@@ -310,7 +310,7 @@ class TestRequest:
             ({"query": b"bank"}, "the query is b'bank'; expected a text, or a vector"),
             ({"query": {"a": 1}}, "expected a text, or a vector"),
             ({"query": True}, "the query is True; expected a text, or a vector"),
-            ({"mode": "Dense"}, "the mode is 'Dense'; expected dense, lexical, hybrid"),
+            ({"mode": "Dense"}, "the mode is 'Dense'; expected one of dense, lexical, hybrid"),
             ({"query": [0.5], "mode": "hybrid"}, "found a vector for a hybrid search"),
         ],
     )
@@ -334,7 +334,7 @@ class TestRequest:
 def test_scores_keep_their_scale_after_deletes(faq, monkeypatch):
     """Files that were extended still count what died; a word in all of them divides by nothing."""
     monkeypatch.setattr(module, "_TAIL_LIMIT", 3)
-    faq.ingest(Document(id=str(i), text=f"visa number {i} is open") for i in range(30))
+    faq.upsert(Document(id=str(i), text=f"visa number {i} is open") for i in range(30))
     faq.refit()
     faq.delete(map(str, range(20)))
     assert faq.status().index.tail == 0
@@ -346,7 +346,7 @@ def test_scores_keep_their_scale_after_deletes(faq, monkeypatch):
 
 
 def test_scores_are_cosines(faq):
-    faq.ingest([Document(id="same", text=QUERY), Document(id="none", text="...")])
+    faq.upsert([Document(id="same", text=QUERY), Document(id="none", text="...")])
     scores = {hit.id: hit.score for hit in faq.search(QUERY, mode="dense")}
     assert scores["same"] == pytest.approx(1.0, abs=1e-6)
     assert scores["same"] <= 1.0
@@ -356,7 +356,7 @@ def test_scores_are_cosines(faq):
 class TestWhy:
     def test_each_hit_says_what_each_word_adds_to_its_cosine(self, many):
         text = "Renewing a VISA: where can I open an account?"
-        many.ingest([Document(id="why", text=text)])
+        many.upsert([Document(id="why", text=text)])
         (hit,) = many.search("can visas be renewed", k=1, where=None, why=True)
         assert hit.id == "why"
         assert hit.why.cosine == pytest.approx(hit.cosine, abs=1e-5)

@@ -65,9 +65,9 @@ class TestCollection:
 
     @pytest.mark.parametrize("kind", ["flat", "sq8"])
     def test_searches_files_and_tail(self, home, two, kind):
-        use_index(two._access, kind)
+        use_index(two.access, kind)
         two.refit()
-        two.ingest(documents(30, 60))
+        two.upsert(documents(30, 60))
         texts = [document.text for document in two.documents()]
         rows = two.encoder.encode([QUERY, *texts])
         cosines = rows[1:] @ rows[0]
@@ -83,7 +83,7 @@ class TestCollection:
         assert hit.why.fingerprint == two.encoder.fingerprint
 
     def test_refits_all_of_them(self, home, two):
-        two.ingest(documents(30, 60))
+        two.upsert(documents(30, 60))
         before = two.encoder.fingerprint
         drift = two.drift()
         two.refit()
@@ -94,7 +94,7 @@ class TestCollection:
         assert two.drift().score_change == 0
 
     def test_resumes_from_the_fit_of_a_killed_refit(self, home, two, monkeypatch):
-        two.ingest(documents(30, 60))
+        two.upsert(documents(30, 60))
         monkeypatch.setattr(refit_checkpoint.RefitCheckpoint, "checkpoint", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             two.refit()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from zlib import crc32
 
 import faiss
@@ -14,7 +15,8 @@ from gem_index.errors import CorruptionError
 from gem_index.index.dense import DenseIndex
 from gem_index.index.kinds import resolve_kind
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.snapshot import Snapshot, SnapshotInputs
+from gem_index.index.snapshot import Snapshot
+from gem_index.index.snapshot_writing import NewSnapshot, join_snapshots, write_snapshot
 
 DIMENSION, COUNT = 16, 1200
 CUTS = [0, 333, 340, COUNT]
@@ -53,15 +55,23 @@ def inputs_of(kind, vectors, begin=0, end=COUNT, blank=None):
             return DenseIndex.read(blank)
         return DenseIndex.empty(DIMENSION, kind, lambda: vectors)
 
-    return SnapshotInputs(kind, DIMENSION, "f" * 64, blocks, rows, parts, empty)
+    source = SimpleNamespace(
+        texts=blocks,
+        metadata=lambda after: None,
+        parts=parts,
+        rows=rows,
+        empty=empty,
+        report=lambda stage, last: None,
+    )
+    return NewSnapshot(kind, DIMENSION, "f" * 64, source)
 
 
 def shards_of(kind, vectors, folder):
     folder.mkdir()
     blank = folder / "blank"
-    inputs_of(kind, vectors).empty(kind).write(blank)
+    inputs_of(kind, vectors).source.empty(kind).write(blank)
     for number, (begin, end) in enumerate(pairwise(CUTS)):
-        Snapshot.write(folder / str(number), inputs_of(kind, vectors, begin, end, blank))
+        write_snapshot(folder / str(number), inputs_of(kind, vectors, begin, end, blank))
         yield folder / str(number)
 
 
@@ -75,11 +85,11 @@ def test_shards_of_a_kind_become_its_index(tmp_path, vectors, name):
     kind = resolve_kind(name, int(COUNTS.sum()), DIMENSION)
     new = inputs_of(kind, vectors)
     shards = list(shards_of(kind, vectors, tmp_path / "shards"))
-    never = replace(new, empty=None, encode=None, texts=None, parts=None)  # all is there
+    never = replace(new, source=SimpleNamespace(metadata=lambda after: None))  # all is there
     joined = Snapshot.open(
-        tmp_path / "joined", Snapshot.join(tmp_path / "joined", never, shards, IDS)
+        tmp_path / "joined", join_snapshots(tmp_path / "joined", never, shards, IDS)
     )
-    whole = Snapshot.open(tmp_path / "whole", Snapshot.write(tmp_path / "whole", new))
+    whole = Snapshot.open(tmp_path / "whole", write_snapshot(tmp_path / "whole", new))
     check_same(joined, whole, vectors)
     for row in range(0, len(vectors), 97):  # the codes alone
         first, second = (each.index.index.nearest(vectors[row], 50) for each in (joined, whole))
@@ -94,13 +104,13 @@ def test_shards_of_a_kind_become_its_index(tmp_path, vectors, name):
 def test_kinds_that_cannot_be_joined_are_made_of_exact_vectors(tmp_path, vectors, name):
     kind = resolve_kind(name, int(COUNTS.sum()), DIMENSION)
     new = inputs_of(kind, vectors)
-    assert not new.empty(kind).joinable
+    assert not new.source.empty(kind).joinable
     flat = resolve_kind("flat", 0, DIMENSION)
     shards = list(shards_of(flat, vectors, tmp_path / "shards"))
     joined = Snapshot.open(
-        tmp_path / "joined", Snapshot.join(tmp_path / "joined", new, shards, IDS)
+        tmp_path / "joined", join_snapshots(tmp_path / "joined", new, shards, IDS)
     )
-    whole = Snapshot.open(tmp_path / "whole", Snapshot.write(tmp_path / "whole", new))
+    whole = Snapshot.open(tmp_path / "whole", write_snapshot(tmp_path / "whole", new))
     check_same(joined, whole, vectors)
 
 
@@ -125,9 +135,9 @@ def test_a_joined_snapshot_is_continued_like_any_other(tmp_path, vectors):
     kind = resolve_kind("pq", COUNT, DIMENSION)
     shards = list(shards_of(kind, vectors, tmp_path / "shards"))
     new = inputs_of(kind, vectors)
-    files = Snapshot.join(tmp_path / "joined", new, shards, IDS)
+    files = join_snapshots(tmp_path / "joined", new, shards, IDS)
     alive = np.delete(IDS, [3, 335, 900])
-    later = Snapshot.write(tmp_path / "later", new, (tmp_path / "joined", alive), files)
+    later = write_snapshot(tmp_path / "later", new, (tmp_path / "joined", alive), files)
     snapshot = Snapshot.open(tmp_path / "later", later)
     np.testing.assert_array_equal(snapshot.ids, alive)
     found = dict(snapshot.words.match({"text": 1.0}, COUNT, alive))
@@ -143,7 +153,7 @@ def test_shards_of_other_documents_are_refused(tmp_path, vectors):
     with pytest.raises(
         CorruptionError, match="found 1193 documents in 2 shards; expected the 1200"
     ):
-        Snapshot.join(tmp_path / "joined", new, shards[::2], IDS)
+        join_snapshots(tmp_path / "joined", new, shards[::2], IDS)
     with pytest.raises(CorruptionError, match="expected the 1200 of the collection"):
-        Snapshot.join(tmp_path / "joined", new, shards[::-1], IDS)
+        join_snapshots(tmp_path / "joined", new, shards[::-1], IDS)
     assert not (tmp_path / "joined").exists()

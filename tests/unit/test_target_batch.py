@@ -5,9 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from gem_index import TargetDocument, TargetSchema
 from gem_index.errors import ConfigError
-from gem_index.targets import JsonObjects, TargetBatch, integers_are_short, integers_within
+from gem_index.targets import (
+    JsonObjects,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+    integers_are_short,
+    integers_within,
+)
 
 SCHEMA = TargetSchema(fingerprint="f", dimension=2, token="t")
 

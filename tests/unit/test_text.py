@@ -1,7 +1,7 @@
 import pytest
 
 from gem_index.errors import InputError
-from gem_index.text import check_text, frequent_english, has_symbols, search_tokens, tokenize
+from gem_index.text.tokens import check_text, frequent_english, has_symbols, search_tokens, tokenize
 
 
 def test_splits_at_punctuation_and_lower_cases():

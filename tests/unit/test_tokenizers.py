@@ -11,7 +11,7 @@ from nltk.tokenize import ToktokTokenizer, TreebankWordTokenizer, TweetTokenizer
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText
 from gem_index.errors import ConfigError
 from gem_index.gem.batches import TokenBatch
-from gem_index.text import token_spans, token_weights, tokenize
+from gem_index.text.tokens import token_spans, token_weights, tokenize
 
 TEXTS = [
     "I don't know @mary, you're #1 :-) soooo good",

@@ -22,7 +22,7 @@ def mixed(home):
     """Three topics of 40, 30 and 20 documents, with the bundled vectors."""
     collection = home.create_collection("mixed")
     rng = np.random.default_rng(3)
-    collection.ingest(
+    collection.upsert(
         Document(
             id=f"{kind} {i}",
             text=f"the {' '.join(rng.choice(words, 4, replace=False))} is here",
@@ -46,8 +46,8 @@ def test_topics_are_the_clusters_named_by_their_own_words(mixed):
 
 
 def test_each_document_has_a_topic_unless_it_has_no_word(mixed):
-    mixed.ingest([Document(id="marks", text="!?"), Document(id="copy", text="bank account loan")])
-    mixed.ingest([Document(id="copy 2", text="bank account loan")])
+    mixed.upsert([Document(id="marks", text="!?"), Document(id="copy", text="bank account loan")])
+    mixed.upsert([Document(id="copy 2", text="bank account loan")])
     found = mixed.topics(3)
     assert list(found.assigned) == [document.id for document in mixed.documents()]
     assert found.assigned["marks"] is None
@@ -77,7 +77,7 @@ def test_examples_are_the_nearest_to_the_centre(mixed):
 def test_equal_texts_count_in_the_numbers_and_not_for_the_clusters(home):
     collection = home.create_collection("copies")
     texts = ["open a bank account"] * 50 + ["two ducks in the river", "a dog in the river"]
-    collection.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts))
+    collection.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts))
     found = collection.topics(2)
     assert [topic.documents for topic in found] == [50, 2]
     assert [example.id for example in found[0].examples] == ["0"]
@@ -85,7 +85,7 @@ def test_equal_texts_count_in_the_numbers_and_not_for_the_clusters(home):
 
 def test_a_long_word_does_not_fill_the_map(home, tmp_path):
     collection = home.create_collection("long")
-    collection.ingest(
+    collection.upsert(
         [Document(id="a", text="tea " + "donaudampfschiff" * 6), Document(id="b", text="a river")]
     )
     collection.topics(2).plot(tmp_path / "map.html")
@@ -98,7 +98,7 @@ def test_a_long_word_does_not_fill_the_map(home, tmp_path):
 def test_words_are_shown_as_they_are_written_most_often(home):
     collection = home.create_collection("forms")
     texts = ["the libraries here", "two libraries there", "a library", "my cat", "a cat"]
-    collection.ingest(Document(id=str(i), text=text) for i, text in enumerate(texts))
+    collection.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts))
     words = [word for topic in collection.topics(2) for word in topic.words]
     assert "libraries" in words
     assert "librari" not in words
@@ -119,7 +119,7 @@ def test_a_filter_chooses_the_documents(mixed):
 def test_documents_without_a_word_have_no_topic(home):
     collection = home.create_collection("few")
     assert collection.topics() == []
-    collection.ingest([Document(id="none", text="!!!"), Document(id="one", text="a bank")])
+    collection.upsert([Document(id="none", text="!!!"), Document(id="one", text="a bank")])
     [topic] = collection.topics()
     assert topic.documents == 1
     assert topic.words == ("bank",)
@@ -137,7 +137,7 @@ def test_more_topics_than_texts(mixed):
 
 
 def test_a_page_holds_every_point_and_needs_nothing_else(mixed, tmp_path):
-    mixed.ingest([Document(id="</script>", text="a bank </script><script>alert(1)</script>")])
+    mixed.upsert([Document(id="</script>", text="a bank </script><script>alert(1)</script>")])
     topics = mixed.topics(3)
     topics.plot(tmp_path / "map.html")
     page = (tmp_path / "map.html").read_text()
@@ -168,7 +168,7 @@ def test_pictures_are_pictures_and_equal_each_time(mixed, tmp_path):
 def test_a_map_of_few_documents(home, tmp_path, count):
     collection = home.create_collection("few")
     words = ["bank", "river", "visa", "school", "tea"]
-    collection.ingest(Document(id=w, text=f"the {w}") for w in words[:count])
+    collection.upsert(Document(id=w, text=f"the {w}") for w in words[:count])
     collection.topics(1).plot(tmp_path / "few.html")
     assert all(word in (tmp_path / "few.html").read_text() for word in words[:count])
 

@@ -257,7 +257,7 @@ class TestLibrary:
             wordllama.lookup(["river"])[0] * np.float32(0.07),
             rtol=1e-6,
         )
-        home.create_collection("c", vectors="wl").ingest([])
+        home.create_collection("c", vectors="wl").upsert([])
         assert home.verify() == []
 
     def test_cutting_to_a_corpus(self, home, folder):
@@ -272,7 +272,7 @@ class TestLibrary:
         assert small.lookup(["nowhere"])[1].tolist() == [True]
 
     def test_cutting_keeps_frequent_words_first(self, home, small_vectors):
-        from gem_index.vectors.cutting import cut_to_words
+        from gem_index.vectors.cut_to_words import cut_to_words
 
         file = cut_to_words(small_vectors, "x", ["ducks swimming zzz"], 30)
         words = [word for chunk, _ in file.chunks() for word in chunk]

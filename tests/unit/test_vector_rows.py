@@ -153,7 +153,7 @@ class TestSnapshots:
     def test_added_documents_leave_the_old_rows_where_they_are(self, home, made):
         [first] = rows_of(home)
         inode = first.stat().st_ino
-        made.ingest(documents(300, begin=800))
+        made.upsert(documents(300, begin=800))
         found = rows_of(home)
         assert [path.name for path in found] == ["0000.i16", "0001.i16"]
         assert found[0].stat().st_ino == inode
@@ -191,7 +191,7 @@ class TestSnapshots:
         again = type(home)(home.root).collection("c")
         truth = {document.id: document for document in again.documents()}
         assert_exact(again, truth)
-        again.ingest(documents(10, begin=900))
+        again.upsert(documents(10, begin=900))
         assert len(rows_of(home)) == 1
         truth |= {document.id: document for document in documents(10, begin=900)}
         assert_exact(again, truth)

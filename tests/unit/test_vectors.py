@@ -24,7 +24,7 @@ from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.formats.text import parse_quickly
 from gem_index.vectors.mapped import MappedVectors
-from gem_index.vectors.neighbours import nearest_words
+from gem_index.vectors.neighbors import nearest_words
 from gem_index.vectors.registry import open_source
 from gem_index.vectors.specification import SpecPart, VectorSpec
 from gem_index.vectors.stored import (
@@ -384,7 +384,7 @@ class TestRegistry:
         entry = replace(CATALOGUE["glove.6B.50d"], packaged=lambda: read_vectors(vectors_folder))
         monkeypatch.setitem(CATALOGUE, "glove.6B.50d", entry)  # the real one is read for seconds
         assert open_source("glove.6B.50d", {}).dimension == 24
-        with pytest.raises(UnknownNameError, match="with: gem-index vectors add glove.840B.300d"):
+        with pytest.raises(UnknownNameError, match=r"with home\.vectors\.add\('glove.840B.300d'\)"):
             open_source("glove.840B.300d", {})
 
     def test_a_collection_takes_well_known_vectors_into_its_home(

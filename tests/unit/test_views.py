@@ -6,9 +6,9 @@ import pytest
 from brute_force import documents
 from gate import Gate
 from gem_index import Document, Home
-from gem_index.collection.state import view
-from gem_index.collection.state.view import ViewCache
-from gem_index.index.lexical import terms_of
+from gem_index.collection.state import tail, view_cache
+from gem_index.collection.state.view_cache import ViewCache
+from gem_index.index.terms import terms_of
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def gate():
 
 class TestThreads:
     def test_one_at_a_time_brings_a_view_up_to_date(self, faq, gate, monkeypatch):
-        faq.ingest(documents(30))
+        faq.upsert(documents(30))
         advance = ViewCache._advance
         monkeypatch.setattr(
             ViewCache,
@@ -31,7 +31,7 @@ class TestThreads:
         assert len(found[0]) == 30
 
     def test_a_model_is_opened_once_for_all_threads(self, home, faq, gate, monkeypatch):
-        monkeypatch.setattr(view, "open_encoder", gate.around(view.open_encoder))
+        monkeypatch.setattr(view_cache, "open_encoder", gate.around(view_cache.open_encoder))
         fresh = Home(home.root).collection("faq")
         found = gate.run_two(lambda: fresh.encoder)
         assert gate.entered == 1
@@ -45,10 +45,10 @@ class TestOrder:
     @pytest.mark.parametrize("indexed", [0, 3, 6])
     def test_equal_documents_come_by_age(self, faq, mode, indexed):
         same = [Document(id=f"n{i}", text="a bank by the river") for i in (5, 3, 4, 0, 2, 1)]
-        faq.ingest(same[:indexed])
+        faq.upsert(same[:indexed])
         if indexed:
             faq.refit()
-        faq.ingest(same[indexed:])
+        faq.upsert(same[indexed:])
         found = [hit.id for hit in faq.search("river bank", k=6, mode=mode)]
         assert found == [document.id for document in same]
 
@@ -56,18 +56,18 @@ class TestOrder:
     @pytest.mark.parametrize("indexed", [0, 2, 4])
     def test_of_more_equal_documents_than_are_asked_for_the_oldest_come(self, faq, mode, indexed):
         same = [Document(id=f"n{i}", text="a bank by the river") for i in (3, 1, 2, 0)]
-        faq.ingest(same[:indexed])
+        faq.upsert(same[:indexed])
         if indexed:
             faq.refit()
-        faq.ingest(same[indexed:])
+        faq.upsert(same[indexed:])
         for k in (1, 2, 3):
             found = [hit.id for hit in faq.search("river bank", k=k, mode=mode)]
             assert found == [document.id for document in same[:k]]
 
     def test_the_best_come_first_by_score_and_not_by_place(self, faq):
-        faq.ingest(documents(60))
+        faq.upsert(documents(60))
         faq.refit()
-        faq.ingest(documents(60, begin=100))
+        faq.upsert(documents(60, begin=100))
         for mode in ("dense", "lexical", "hybrid"):
             scores = [hit.score for hit in faq.search("bank river tea", k=200, mode=mode)]
             assert len(scores) > 20
@@ -77,7 +77,7 @@ class TestOrder:
 @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
 @pytest.mark.parametrize("refit", [False, True])
 def test_a_least_score_is_reached_by_an_equal_one(faq, mode, refit):
-    faq.ingest(documents(40))
+    faq.upsert(documents(40))
     if refit:
         faq.refit()
     hits = faq.search("bank river tea", k=20, mode=mode)
@@ -111,9 +111,9 @@ class TestWordsOfTheTail:
 
     def test_score_as_they_would_in_the_files(self, faq):
         texts = [*self.INDEXED, *self.LATER]
-        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         faq.refit()
-        faq.ingest(Document(id=str(i + 5), text=text) for i, text in enumerate(self.LATER))
+        faq.upsert(Document(id=str(i + 5), text=text) for i, text in enumerate(self.LATER))
         assert faq.status().index.tail == 2
         for query in ("bank", "ducks", "tea by the river", "two banks"):
             scores = {hit.id: hit.score for hit in faq.search(query, k=9, mode="lexical")}
@@ -123,10 +123,10 @@ class TestWordsOfTheTail:
                 ), (query, text)
 
     def test_follow_deletions_and_replacements(self, faq):
-        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         assert len(faq.search("bank tea", mode="lexical")) == 4
         faq.delete(["0", "3"])
-        faq.ingest([Document(id="2", text="a phone")])
+        faq.upsert([Document(id="2", text="a phone")])
         for query, expected in (("tea", ["4"]), ("bank", ["1"]), ("phone", ["2"]), ("school", [])):
             assert [hit.id for hit in faq.search(query, mode="lexical")] == expected
 
@@ -135,8 +135,8 @@ class TestWordsOfTheTail:
         self, home, faq, monkeypatch, indexed
     ):
         """After each of many writes, also when the words of what is gone are forgotten."""
-        monkeypatch.setattr(view, "_FORGOTTEN", 5)
-        faq.ingest(documents(20))
+        monkeypatch.setattr(tail, "_FORGOTTEN", 5)
+        faq.upsert(documents(20))
         if indexed:
             faq.refit()
         rng = np.random.default_rng(1)
@@ -145,7 +145,7 @@ class TestWordsOfTheTail:
                 faq.delete([str(rng.integers(20))])
             else:
                 text = f"bank {rng.integers(9)} river {'account ' * int(rng.integers(3))}"
-                faq.ingest([Document(id=str(rng.integers(20)), text=text)])
+                faq.upsert([Document(id=str(rng.integers(20)), text=text)])
             for mode in ("lexical", "hybrid"):
                 asked = {"k": 30, "mode": mode}
                 expected = Home(home.root).collection("faq").search("river bank 3", **asked)
@@ -153,18 +153,18 @@ class TestWordsOfTheTail:
 
     def test_a_deleted_document_is_not_counted_in_the_next_index(self, faq, monkeypatch):
         monkeypatch.setattr("gem_index.collection.write.writing._TAIL_LIMIT", 3)
-        faq.ingest(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
+        faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(self.INDEXED))
         faq.delete(["2"])
-        faq.ingest(Document(id=f"n{i}", text="a loan for the school") for i in range(4))
+        faq.upsert(Document(id=f"n{i}", text="a loan for the school") for i in range(4))
         assert faq.status().index.tail == 0
-        with faq._access.workspace.database.reading() as connection:
-            view = faq._access.views.at(connection, faq._access.rows(connection).record)
+        with faq.access.workspace.database.reading() as connection:
+            view = faq.access.views.at(connection, faq.access.rows(connection).record)
         assert len(view.snapshot.words) == 8
         assert view.snapshot.ids.tolist() == [1, 2, 4, 5, 6, 7, 8, 9]
 
 
 def test_a_snapshot_that_is_not_there_is_searched_around(home, faq, caplog):
-    faq.ingest(documents(50))
+    faq.upsert(documents(50))
     faq.refit()
     before = [(hit.id, hit.score) for hit in faq.search("bank river", k=50)]
     next(home.root.rglob("ids.npy")).unlink()

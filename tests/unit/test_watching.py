@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gem_index.collection.watching import watch
-from gem_index.reading import FolderReader
+from gem_index.readers import FolderReader
 
 PATIENCE = 60.0
 
@@ -82,7 +82,7 @@ def test_a_burst_is_few_transactions(faq, folder):
 
 
 def test_what_changed_before_is_found_at_the_start(faq, folder):
-    faq.ingest(FolderReader(folder))
+    faq.upsert(FolderReader(folder))
     (folder / "b.txt").write_text("new")
     (folder / "a.txt").unlink()
     with Watched(faq, FolderReader(folder)) as watched:

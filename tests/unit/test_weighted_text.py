@@ -13,11 +13,11 @@ import naive
 from brute_force import words_scores
 from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder, WeightedText, open_vectors
 from gem_index.collection.write.building import use_index
-from gem_index.collection.write.exports import read_export
+from gem_index.collection.write.imports import read_export
 from gem_index.errors import ConfigError, InputError
-from gem_index.index.lexical import terms_of
-from gem_index.reading import DocumentReader
-from gem_index.text import search_tokens, token_weights, tokenize
+from gem_index.index.terms import terms_of
+from gem_index.readers import DocumentReader
+from gem_index.text.tokens import search_tokens, token_weights, tokenize
 
 TEXT = WeightedText.joined([("Open a bank account", 2.5), ("Where, in the river?", 1.0)])
 QUERY = "bank account"
@@ -191,11 +191,11 @@ class TestCollection:
 
     @pytest.mark.parametrize("kind", ["flat", "sq8"])
     def test_files_and_tail_score_the_weighted_text(self, posts, path, kind):
-        use_index(posts._access, kind)
+        use_index(posts.access, kind)
         posts.compact()
         known = [document.text for document in posts.documents()]
         late = WeightedText.joined([("account", 3.0), ("tea in the bank", 1.0)])
-        posts.ingest([Document(id="late", text=late)])
+        posts.upsert([Document(id="late", text=late)])
         texts = [document.text for document in posts.documents()]
         assert texts[-1].weights == late.weights
         rows = posts.encoder.encode([QUERY, *texts])
@@ -235,9 +235,9 @@ class TestCollection:
             home.import_collection(path, "again")
 
     def test_other_weights_are_another_document(self, posts, path):
-        report = posts.ingest(reader(path))
+        report = posts.upsert(reader(path))
         assert report.unchanged == len(ROWS)
-        report = posts.ingest(reader(path, "subject*3", "body"))
+        report = posts.upsert(reader(path, "subject*3", "body"))
         assert (report.updated, report.unchanged) == (len(ROWS) - 2, 2)
         assert posts.verify() == []
 

@@ -23,7 +23,7 @@ class Frame:
 
 class TestReprs:
     def test_are_short_and_say_what_it_is(self, home, faq, small_vectors):
-        faq.ingest(documents(1234))
+        faq.upsert(documents(1234))
         assert repr(faq) == "Collection('faq', 1,234 documents, tiny)"
         assert len(faq) == 1234
         assert repr(home) == f"Home({str(home.root)!r})"
@@ -48,7 +48,7 @@ class TestReprs:
 
     def test_results_show_the_beginning_of_the_text(self, faq):
         text = "<b>renew</b> a visa " * 50
-        faq.ingest([Document(id="a", text=text)])
+        faq.upsert([Document(id="a", text=text)])
         found = faq.search("visa")
         assert found == [
             SearchResult("a", found[0].score, text, {}, found[0].cosine, found[0].bm25)
@@ -82,7 +82,7 @@ class TestProgress:
         assert told[-1] == ("encode", 2500, 2500)
         encoder.fit(iter(texts), progress=tell)
         assert told[-1] == ("fit", 2500, 2500)
-        faq.ingest(documents(2500), progress=tell)
+        faq.upsert(documents(2500), progress=tell)
         assert ("store", 1000, 0) in told
         assert ("store", 2500, 2500) in told
         GemProvider(encoder).embed_documents(texts, progress=tell)
@@ -94,7 +94,7 @@ class TestProgress:
         shown = io.StringIO()
         monkeypatch.setattr(sys, "stderr", shown)
         monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, as far as rich can tell
-        faq.ingest(documents(10), progress=True)
+        faq.upsert(documents(10), progress=True)
         faq.refit(progress=True)
         assert faq.encoder.encode(["a bank"], progress=True).shape == (1, 24)
         assert "10/10" in shown.getvalue()
@@ -116,7 +116,7 @@ def test_anything_but_a_list_of_texts_is_refused(faq, small_vectors, thing):
         CombinedEncoder([encoder]).encode,
         CombinedEncoder([encoder]).fit,
         GemProvider(encoder).embed_documents,
-        faq.ingest,
+        faq.upsert,
         faq.delete,
         faq.get,
         lambda things: rerank("a bank", things, encoder),
@@ -144,24 +144,29 @@ class TestDocumentsStoredWithoutIndex:
         home.collection("c").export(tmp_path / "c.jsonl")
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gem_index.index.snapshot.publish_directory",
+                "gem_index.index.snapshot_writing.publish_directory",
                 lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
             )
             for use, name, count, command in (
-                (lambda: home.build("c", documents(70)), "c", 70, "gem-index refit c"),
-                (lambda: home.build("new", documents(9)), "new", 9, "gem-index refit new"),
+                (lambda: home.build("c", documents(70)), "c", 70, "home.collection('c').refit()"),
+                (
+                    lambda: home.build("new", documents(9)),
+                    "new",
+                    9,
+                    "home.collection('new').refit()",
+                ),
                 (
                     lambda: home.import_collection(tmp_path / "c.jsonl", "i"),
                     "i",
                     20,
-                    "gem-index compact i",
+                    "home.collection('i').compact()",
                 ),
             ):
                 with pytest.raises(NotIndexedError) as caught:
                     use()
                 assert str(caught.value) == (
                     f"{name} holds its {count} documents, all of them stored and searchable, but its index was not written: "
-                    f"no space left on device; make room or fix the cause, then run: {command}"
+                    f"no space left on device; make room or fix the cause, then call {command}"
                 )
                 assert len(home.collection(name).search("bank", k=99)) == count
         home.collection("c").refit()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.cutting import Cutting
+from gem_index.text.chunking import Chunking
 
 FAQ = [
     "What is your return policy?",
@@ -29,7 +29,7 @@ GARDEN_SHOP = [
 
 def collection_of(texts, tmp_path, fit=True):
     collection = Home(tmp_path / "home").create_collection("texts")
-    collection.ingest(Document(id=text, text=text) for text in texts)
+    collection.upsert(Document(id=text, text=text) for text in texts)
     if fit:
         collection.refit()
     return collection
@@ -143,9 +143,9 @@ def repeated(tmp_path_factory):
     collection = Home(tmp_path_factory.mktemp("repeated")).create_collection("texts")
     rng = np.random.default_rng(5)
     drawn = rng.choice(MANY, 700).tolist()
-    collection.ingest(Document(id=n, text=text) for n, text in enumerate(drawn[:600]))
+    collection.upsert(Document(id=n, text=text) for n, text in enumerate(drawn[:600]))
     collection.refit()
-    collection.ingest(Document(id=n, text=text) for n, text in enumerate(drawn[600:], 600))
+    collection.upsert(Document(id=n, text=text) for n, text in enumerate(drawn[600:], 600))
     return collection
 
 
@@ -176,10 +176,10 @@ def test_equal_scores_come_by_age(repeated):
 
 def test_fewer_pieces_are_the_beginning_of_more(tmp_path):
     """A document far behind may hold a better piece than one before it, whose pieces match in different ways."""
-    collection = Home(tmp_path).create_collection("long", cutting=Cutting(20))
+    collection = Home(tmp_path).create_collection("long", chunking=Chunking(20))
     rng = np.random.default_rng(7)
     texts = [". ".join(rng.choice(MANY, 9)) + "." for _ in range(120)]
-    collection.ingest(Document(id=n, text=text) for n, text in enumerate(texts))
+    collection.upsert(Document(id=n, text=text) for n, text in enumerate(texts))
     for query in MANY[::23]:
         every = [(hit.id, hit.text) for hit in collection.search(query, k=2000, pieces=True)]
         for k in (1, 5, 20):

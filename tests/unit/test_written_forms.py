@@ -8,10 +8,10 @@ import pytest
 
 from gem_index import Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files import open_input, user_path
-from gem_index.reading import DocumentReader
-from gem_index.reading.patterns import Patterns
-from gem_index.written_forms import found_in_any_form, written_forms
+from gem_index.files.inputs import open_input, user_path
+from gem_index.readers import DocumentReader
+from gem_index.readers.patterns import Patterns
+from gem_index.text.written_forms import found_in_any_form, written_forms
 
 NFC, NFD = (unicodedata.normalize(form, "Café Zürich") for form in ("NFC", "NFD"))
 
@@ -27,21 +27,21 @@ def test_forms_of_a_name():
 @pytest.mark.parametrize(("stored", "asked"), [(NFC, NFD), (NFD, NFC)])
 class TestIds:
     def test_are_kept_as_given_and_found_in_either_form(self, faq, stored, asked):
-        faq.ingest([Document(id=stored, text="where is the bank?"), ("2", "two ducks")])
+        faq.upsert([Document(id=stored, text="where is the bank?"), ("2", "two ducks")])
         assert [document.id for document in faq.get([asked])] == [stored]
-        assert [hit.id for hit in faq.neighbours(asked, k=5)] == ["2"]
+        assert [hit.id for hit in faq.similar(asked, k=5)] == ["2"]
         report = faq.delete([asked, stored])
         assert (report.deleted, report.missing, len(faq)) == (1, (), 1)
 
     def test_an_upsert_replaces_the_document_of_either_form(self, faq, stored, asked):
-        faq.ingest([Document(id=stored, text="where is the bank?")])
-        assert faq.ingest([Document(id=asked, text="where is the bank?")]).unchanged == 1
-        assert faq.ingest([Document(id=asked, text="where is the river?")]).updated == 1
+        faq.upsert([Document(id=stored, text="where is the bank?")])
+        assert faq.upsert([Document(id=asked, text="where is the bank?")]).unchanged == 1
+        assert faq.upsert([Document(id=asked, text="where is the river?")]).updated == 1
         assert [document.text for document in faq.documents()] == ["where is the river?"]
 
     def test_both_forms_at_once_are_one_id_twice(self, faq, stored, asked):
         with pytest.raises(DuplicateIdError):
-            faq.ingest([Document(id=stored, text="a bank"), Document(id=asked, text="a river")])
+            faq.upsert([Document(id=stored, text="a bank"), Document(id=asked, text="a river")])
         assert len(faq) == 0
 
 
@@ -64,7 +64,7 @@ class TestRecords:
         reader = DocumentReader([str(path)])
         named = pytest.raises(RecordError, match=r"line 2: the id .* came before in .* line 1")
         with named, reader.naming_duplicates():
-            faq.ingest(reader)
+            faq.upsert(reader)
         problems = []
         reader = DocumentReader([str(path)], on_problem=problems.append)
         assert [document.text for document in reader] == ["a bank"]

@@ -12,11 +12,12 @@ import numpy as np
 
 from gem_index.arrays import F32, I32
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.view import StaleStateError, View
+from gem_index.collection.state.view import HeldTexts, View
+from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
-from gem_index.text import WeightedText
+from gem_index.text.tokens import WeightedText
 
 __all__ = ["Corpus", "read_corpus"]
 
@@ -71,15 +72,14 @@ def _read(documents: DocumentRepository, view: View, seqs: Ids, show: Progress |
     with tempfile.TemporaryFile() as file:
         for begin in range(0, len(seqs), _BLOCK):
             block = seqs[begin : begin + _BLOCK]
-            fresh: dict[int, str] = {}
+            fresh = HeldTexts()
             for place, text in enumerate(documents.texts(block.tolist())):
                 count = len(numbers)
                 texts[begin + place] = numbers.setdefault(_digest(text), count)
                 if len(numbers) > count:
                     fresh[int(block[place])] = text
             new = np.array(list(fresh), dtype=np.int64)
-            # called before the next round
-            vectors = view.vectors(new, lambda some: [fresh[seq] for seq in some.tolist()])  # noqa: B023
+            vectors = view.vectors(new, fresh)
             file.write(vectors.tobytes())
             if show is not None:
                 show("read", begin + len(block), len(seqs))

@@ -15,21 +15,21 @@ import numpy as np
 
 from gem_index.arrays import F32, F64
 from gem_index.collection.corpus.corpus import read_corpus
-from gem_index.collection.corpus.results import DocumentMap, MapColours
+from gem_index.collection.corpus.results import DocumentMap, MapColors
 from gem_index.collection.corpus.topics import rows_with_words, topics_in
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError, MissingExtraError
-from gem_index.files import publish_directory
+from gem_index.files.npy import read_arrays
+from gem_index.files.publishing import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
-from gem_index.index.neighbours import nearest_neighbours
-from gem_index.npy import read_arrays
+from gem_index.index.neighbors import nearest_neighbors
 from gem_index.progress import Progress
 from gem_index.quoting import quoted_error
 from gem_index.settings import load_settings
 from gem_index.store.records import CollectionRecord
 
-__all__ = ["colours_of", "kept_map", "make_map"]
+__all__ = ["colors_of", "kept_map", "make_map"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _INTERPOLATED = 10_000  # points from which forces are interpolated on a grid (F
 _STEP = 10  # iterations between two reports
 _FEWEST = 8  # texts that have neighbourhoods
 _NAMES_READ = 2_000  # documents that fields are looked for in
-_COLOURS = 10  # values of a field that have a colour of their own
+_COLORS = 10  # values of a field that have a colour of their own
 _BLOCK = 4096
 _PATIENCE = 3600.0  # seconds to wait for a writer: places that took minutes are not thrown away for its sake
 _LARGEST = 1e300  # number that has a place among others; larger whole ones are values
@@ -141,7 +141,7 @@ def _check_unchanged(
         )
 
 
-def colours_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColours:
+def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColors:
     """Return groups by a metadata field: its most frequent values, or ranges of numbers.
 
     Parameters
@@ -161,16 +161,16 @@ def colours_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapCol
     present = [value for value in values if value is not None]
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in present)
     small = numbers and all(abs(value) <= _LARGEST for value in present)
-    if small and len(set(present)) > _COLOURS:
+    if small and len(set(present)) > _COLORS:
         return _ranges(values)
     return _frequent(values)
 
 
-def _frequent(values: Sequence[Any]) -> MapColours:
+def _frequent(values: Sequence[Any]) -> MapColors:
     """Return a group for each of the most frequent values, one for the others, and one for documents without any."""
     labels = [None if value is None else _label(value) for value in values]
     counts = Counter(label for label in labels if label is not None)
-    most = counts.most_common(_COLOURS if len(counts) <= _COLOURS else _COLOURS - 1)
+    most = counts.most_common(_COLORS if len(counts) <= _COLORS else _COLORS - 1)
     codes = {label: code for code, (label, _) in enumerate(most)}
     names, sizes = [label for label, _ in most], [size for _, size in most]
     for label, size in (
@@ -182,14 +182,14 @@ def _frequent(values: Sequence[Any]) -> MapColours:
             sizes.append(size)
     other = len(most)
     found = [len(names) - 1 if label is None else codes.get(label, other) for label in labels]
-    return MapColours(np.array(found, np.int32), tuple(names), tuple(sizes), ordered=False)
+    return MapColors(np.array(found, np.int32), tuple(names), tuple(sizes), ordered=False)
 
 
-def _ranges(values: Sequence[Any]) -> MapColours:
+def _ranges(values: Sequence[Any]) -> MapColors:
     """Return groups of about as many documents each, by their number, and one for documents without any."""
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     known = ~np.isnan(numbers)
-    bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLOURS - 1)[1:-1]))
+    bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLORS - 1)[1:-1]))
     codes = np.searchsorted(bounds, numbers, "right")
     codes[~known] = len(bounds) + 1
     names, sizes = [], []
@@ -202,7 +202,7 @@ def _ranges(values: Sequence[Any]) -> MapColours:
         else:
             continue
         sizes.append(len(mine))
-    return MapColours(codes.astype(np.int32), tuple(names), tuple(sizes), ordered=True)
+    return MapColors(codes.astype(np.int32), tuple(names), tuple(sizes), ordered=True)
 
 
 def _range(values: Sequence[Any]) -> str:
@@ -251,7 +251,7 @@ def _placed(vectors: F32, show: Progress | None) -> F64:
 def _embedded(vectors: F32, show: Progress | None) -> F64:
     library, threads = _library(), load_settings().threads
     perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
-    positions, cosines = nearest_neighbours(vectors, int(3 * perplexity))
+    positions, cosines = nearest_neighbors(vectors, int(3 * perplexity))
     distances = np.sqrt(np.maximum(0, 2 - 2 * cosines.astype(np.float64)))
     affinities = library.affinity.PerplexityBasedNN(
         knn_index=library.nearest_neighbors.PrecomputedNeighbors(positions, distances),

@@ -35,7 +35,7 @@ class Drift:
         ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
-    refit : bool
+    refit_recommended : bool
         Whether a refit is recommended.
     """
 
@@ -43,7 +43,7 @@ class Drift:
     since_fit: int
     angles: tuple[float, ...]
     score_change: float
-    refit: bool
+    refit_recommended: bool
 
 
 def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:
@@ -55,7 +55,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
             raise InputError(
                 f"the collection {access.name} holds no documents; expected some to compare"
             )
-        pieces = PieceEncoder(encoder, rows.record.cuts)
+        pieces = PieceEncoder(encoder, rows.record.chunking)
         parts, _ = pieces.parts(texts.sample(sample))
         compared = parts[:: -(-len(parts) // sample)]
         since = int((texts.seqs > rows.record.fitted_seq).sum())

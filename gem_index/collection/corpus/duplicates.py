@@ -10,9 +10,9 @@ import numpy as np
 from gem_index.arrays import F32, I32, I64
 from gem_index.collection.corpus.corpus import read_corpus
 from gem_index.collection.corpus.results import DuplicateGroup, DuplicateGroups
-from gem_index.collection.search.near import ROUNDING, check_threshold
+from gem_index.collection.request import ROUNDING, check_threshold
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.index.components import near_components
+from gem_index.index.near_groups import near_components
 from gem_index.progress import Progress
 from gem_index.settings import load_settings
 

@@ -13,7 +13,7 @@ __all__ = [
     "DocumentMap",
     "DuplicateGroup",
     "DuplicateGroups",
-    "MapColours",
+    "MapColors",
     "Topic",
     "TopicExample",
     "TopicMapPoint",
@@ -181,7 +181,7 @@ class DocumentMap:
 
 
 @dataclass(frozen=True)
-class MapColours:
+class MapColors:
     """A group for each document of a map.
 
     Attributes

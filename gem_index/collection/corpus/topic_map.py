@@ -11,7 +11,7 @@ import numpy as np
 
 from gem_index.arrays import F64
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_map"]
 
 _PICTURES = (".png", ".svg", ".pdf")
-_COLOURS = (
+_COLORS = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#d37295", "#499894",
     "#b6992d", "#79706e", "#6b6ecf", "#8cb369",
 )  # fmt: skip
@@ -54,7 +54,7 @@ def _map_path(path: str | Path) -> Path:
 
 
 def draw_map(topics: Topics, path: str | Path) -> None:
-    """Write a page or a picture; see :meth:`gem_index.Topics.plot`."""
+    """Write a page or a picture; see :meth:`gem_index.results.Topics.plot`."""
     target = _map_path(path)
     places = _layout(topics)
     try:
@@ -123,7 +123,7 @@ def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
     with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps are equal files
         figure = Figure(figsize=(10, 10), layout="constrained")
         axes = figure.subplots()
-        colours = [_COLOURS[point.topic % len(_COLOURS)] for point in topics.points]
+        colours = [_COLORS[point.topic % len(_COLORS)] for point in topics.points]
         axes.scatter(places[:, 0], places[:, 1], s=16, c=colours, alpha=0.75, linewidths=0)
         outline = [patheffects.withStroke(linewidth=3, foreground="white")]
         for text, x, y in _labels(topics, places):
@@ -142,7 +142,7 @@ def _page(topics: Topics, places: F64) -> str:
     """Return a page that needs no other files."""
     data = {
         "size": _SIZE,
-        "colours": _COLOURS,
+        "colours": _COLORS,
         "topics": [{"words": topic.words, "documents": topic.documents} for topic in topics],
         "labels": _labels(topics, _upright(places)),
         "points": [

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, I32, I64
+from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint, Topics
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
-from gem_index.text import frequent_english, tokenize
+from gem_index.text.tokens import frequent_english, tokenize
 
 __all__ = ["rows_with_words", "topics_in", "topics_of"]
 
@@ -41,10 +41,8 @@ def topics_of(
     show: Progress | None,
 ) -> Topics:
     """Return the topics of a collection; see :meth:`gem_index.Collection.topics`."""
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise InputError(
-            f"the number of topics is {quoted(n)}; expected a whole number of at least 1"
-        )
+    if n is not None:
+        n = check_whole_number(n, "the number of topics", 1, error=InputError)
     _clustering()  # before minutes of encoding
     return topics_in(access, read_corpus(access, where, show), n, show)
 

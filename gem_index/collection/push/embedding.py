@@ -13,8 +13,7 @@ from gem_index.collection.piece_rows import piece_of, piece_rows
 from gem_index.collection.push.held_rows import earlier_rows
 from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
-from gem_index.collection.write.building import NEW_CUTTING
-from gem_index.cutting import Cutting
+from gem_index.collection.write.choice import NEW_CHUNKING
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import Encoder
@@ -24,7 +23,8 @@ from gem_index.targets.protocol import Target, TargetSchema, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
-from gem_index.text import check_texts
+from gem_index.text.chunking import Chunking
+from gem_index.text.tokens import check_texts
 
 __all__ = ["OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
 
@@ -40,7 +40,7 @@ def embed_into(
     options: PushOptions,
     progress: Progress | None = None,
     *,
-    cutting: Cutting | None = None,
+    chunking: Chunking | None = None,
 ) -> PushReport:
     """Encode documents and upsert them by id; nothing is deleted but pieces of earlier contents.
 
@@ -58,7 +58,7 @@ def embed_into(
     options : PushOptions
         ``full`` and ``dry_run`` have no meaning here.
     progress : callable, optional
-    cutting : Cutting, optional
+    chunking : Chunking, optional
         How long texts are cut; by default as those of the table, or as a new collection cuts them.
 
     Raises
@@ -78,7 +78,7 @@ def embed_into(
     try:
         ids, _, metadata = _columns(first)
         storable(target, ids, metadata, options.drop_unsupported)
-        opened = open_table(target, encoder, options, cutting)
+        opened = open_table(target, encoder, options, chunking)
         total, added = fill_table(opened, encoder, chain(first, rows), options, progress)
         return finish_table(opened, encoder, total, added, started)
     finally:
@@ -93,7 +93,7 @@ class OpenTable:
     ----------
     target : Target
     table : TargetTable
-    cutting : Cutting
+    chunking : Chunking
         How its texts are cut.
     before : int
         Its rows when it was opened.
@@ -103,18 +103,18 @@ class OpenTable:
 
     target: Target
     table: TargetTable
-    cutting: Cutting
+    chunking: Chunking
     before: int
     filled: bool
 
 
 def open_table(
-    target: Target, encoder: Encoder, options: PushOptions, cutting: Cutting | None
+    target: Target, encoder: Encoder, options: PushOptions, chunking: Chunking | None
 ) -> OpenTable:
     """Open the table of a target, or create it; the arguments and errors are those of :func:`embed_into`."""
     name = str(target.url)
     table = target.live()
-    cut = _cutting(name, None if table is None else table.schema.token, cutting)
+    cut = _chunking(name, None if table is None else table.schema.token, chunking)
     schema = TargetSchema(
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
@@ -137,7 +137,7 @@ def fill_table(
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Encode documents and upsert them, a batch at a time; return how many, and how many of texts in pieces are new."""
-    table, cut = opened.table, opened.cutting
+    table, cut = opened.table, opened.chunking
     rows = iter(documents)
     total = added = 0
     while batch := list(islice(rows, options.batch)):
@@ -162,7 +162,7 @@ def finish_table(
     with_retries(table.finish)
     count = with_retries(table.count)
     held: int | None = count
-    if opened.cutting.chunk is None:
+    if opened.chunking.chunk is None:
         added = count - opened.before
     elif count <= _COUNTED:  # rows are not documents
         held = with_retries(_documents_in, table)
@@ -196,17 +196,17 @@ def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[
     return list(unique), texts, [document.metadata for document in unique.values()]
 
 
-def _cutting(name: str, token: str | None, asked: Cutting | None) -> Cutting:
+def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
     """Return how texts are cut for a table with this token, or for a new one."""
     if token is None:
-        return asked or NEW_CUTTING
+        return asked or NEW_CHUNKING
     marker, _, fields = token.partition(" ")
     if marker != _TOKEN:
         raise ConfigError(
             f"a collection is pushed into {name}; expected another table, or push the collection"
         )
     try:
-        found = Cutting.of(json.loads(fields or "{}"))
+        found = Chunking.of(json.loads(fields or "{}"))
     except (ValueError, TypeError) as error:
         raise ConfigError(
             f"the texts of the target {name} are cut with {quoted(fields)}; expected chunk, overlap and headings: "

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from gem_index.arrays import F32
+from gem_index.checks import check_whole_number
 from gem_index.collection.piece_rows import PieceRows
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
@@ -30,11 +31,7 @@ class PushOptions:
     drop_unsupported: bool = False
 
     def __post_init__(self) -> None:
-        batch: object = self.batch
-        if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 100_000:
-            raise ConfigError(
-                f"the batch is {quoted(batch)}; expected a whole number from 1 to 100000"
-            )
+        object.__setattr__(self, "batch", check_whole_number(self.batch, "the batch", 1, 100_000))
 
 
 def storable(

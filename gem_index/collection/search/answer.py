@@ -13,26 +13,29 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
 from gem_index.arrays import F32
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
 from gem_index.collection.search.field_filter import FieldFilter
-from gem_index.collection.search.modes import Hit, Search, SearchRequest, query_vectors
+from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.passages import rerank_hits
 from gem_index.collection.search.why import explain_hit
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.filter_cache import FilteredDocuments
-from gem_index.collection.state.view import StaleStateError, View
-from gem_index.cutting import Cutting
+from gem_index.collection.state.view import View
+from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
+from gem_index.store.documents import DocumentRepository
 from gem_index.store.kinds import Kinds, check_orderings
 from gem_index.store.records import StoredDocument
+from gem_index.text.chunking import Chunking
 
-__all__ = ["RERANKED", "answer", "answer_all", "answer_reranked", "neighbours_of"]
+__all__ = ["RERANKED", "answer", "answer_all", "similar_to"]
 
 _Result = TypeVar("_Result")
 _Stored: TypeAlias = Mapping[int, StoredDocument]
@@ -46,13 +49,14 @@ RERANKED = 100
 """The minimum number of hits that are re-ranked; more if ``k`` is larger."""
 
 
-def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) -> SearchResults:
+def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
 
     Plain requests of several threads are answered together: others may take so long that these would wait for them.
     """
-    if why or asked.filtered or asked.k is None or asked.k > _PLAIN_HITS:
-        [results] = answer_all(access, [asked], why)
+    plain = not (asked.why or asked.rerank or asked.filtered)
+    if not plain or asked.k is None or asked.k > _PLAIN_HITS:
+        [results] = answer_all(access, [asked])
         return results
     return access.batcher.answer(asked, lambda requests: answer_all(access, requests, threads=1))
 
@@ -60,39 +64,44 @@ def answer(access: CollectionAccess, asked: SearchRequest, why: bool = False) ->
 def answer_all(
     access: CollectionAccess,
     requests: Sequence[SearchRequest],
-    why: bool = False,
     threads: int | None = None,
 ) -> list[SearchResults]:
     """Return the best documents for each request, all from one state of the collection.
 
-    The requests share their filter; queries are encoded together, and searched in threads, as many as the settings say by
+    The requests share their options; queries are encoded together, and searched in threads, as many as the settings say by
     default.
     """
-    for asked in requests:
-        if why and not isinstance(asked.query, str):
-            raise InputError("found a vector to explain the hits of; expected a text")
+    threads = threads or load_settings().threads
+    if requests and requests[0].rerank:
+        return _answer_reranked(access, requests, threads)
+    return _from_one_state(access, requests, threads)
+
+
+def _from_one_state(
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
+) -> list[SearchResults]:
     while True:
         try:
-            return _answer_at_once(access, requests, why, threads or load_settings().threads)
+            return _answer_at_once(access, requests, threads)
         except StaleStateError:
             continue  # a newer snapshot is in use: answer from its state
 
 
 def _answer_at_once(
-    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool, threads: int
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
 ) -> list[SearchResults]:
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
         allowed = _allowed(access, rows, view, requests[0]) if requests else None
-        texts = _one_at_a_time(rows.documents.texts)
+        documents = _SharedTexts(rows.documents)
         vectors = query_vectors(view, requests)
 
         def search(place: int, widen: int = _PIECES) -> list[Hit]:
             wider = _wider(requests[place], widen)
-            return _best(access, Search(view, texts, wider, allowed, vectors[place]))
+            return _best(access, Search(view, documents, wider, allowed, vectors[place]))
 
         def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
-            return _results(best, stored, requests[place], view, vectors[place], why)
+            return _results(best, stored, requests[place], view, vectors[place])
 
         found = _in_threads(search, len(requests), threads)
         stored = _stored(rows, chain.from_iterable(found))
@@ -187,7 +196,6 @@ def _results(
     asked: SearchRequest,
     view: View,
     vector: F32 | None,
-    why: bool,
 ) -> SearchResults:
     results = [
         SearchResult(
@@ -201,13 +209,13 @@ def _results(
         )
         for hit in best
     ]
-    if asked.pieces or view.pieces.cutting.chunk is not None:
+    if asked.pieces or view.pieces.chunking.chunk is not None:
         results = with_pieces(results, [hit.seq for hit in best], asked, view, vector)
-    if not why:
+    if not asked.why:
         return SearchResults(results)
     query = str(asked.query)
     return SearchResults(
-        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.cutting)))
+        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.chunking)))
         for hit in results
     )
 
@@ -227,70 +235,64 @@ def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> lis
         return [*part(0, cuts[1]), *chain.from_iterable(others)]
 
 
-def _one_at_a_time(
-    texts: Callable[[Sequence[int]], list[str]],
-) -> Callable[[Ids], list[str]]:
-    """Return a function for several threads that share a connection to the database."""
-    lock = Lock()
+class _SharedTexts:
+    """The texts of documents, for several threads that share a connection to the database."""
 
-    def read(seqs: Ids) -> list[str]:
-        with lock:
-            return texts(seqs.tolist())
+    def __init__(self, documents: DocumentRepository) -> None:
+        self._documents = documents
+        self._lock = Lock()
 
-    return read
+    def texts(self, seqs: Ids) -> list[str]:
+        """Return the texts of some documents."""
+        with self._lock:
+            return self._documents.texts(seqs.tolist())
 
 
-def _shown(hit: SearchResult, cutting: Cutting) -> str:
+def _shown(hit: SearchResult, chunking: Chunking) -> str:
     """Return what was compared with the query: the text of a hit, or of its best piece."""
     if hit.piece is None:
         return hit.text
-    if cutting.headings and hit.piece.heading:
+    if chunking.headings and hit.piece.heading:
         return f"{hit.piece.heading}\n\n{hit.piece.text}"
     return hit.piece.text
 
 
-def answer_reranked(
-    access: CollectionAccess, requests: Sequence[SearchRequest], why: bool = False
+def _answer_reranked(
+    access: CollectionAccess, requests: Sequence[SearchRequest], threads: int
 ) -> list[SearchResults]:
     """Return the best documents for each request, re-ranked by meaning, words and best passage together."""
-    for asked in requests:
-        if not isinstance(asked.query, str):
-            raise InputError("found a vector to re-rank by; expected a text")
-    found = answer_all(
-        access,
-        [
-            replace(asked, k=None if asked.k is None else max(asked.k, RERANKED))
-            for asked in requests
-        ],
-    )
+    candidates = [
+        replace(asked, k=None if asked.k is None else max(asked.k, RERANKED), why=False)
+        for asked in requests
+    ]
+    found = _from_one_state(access, candidates, threads)
     while True:
         view = access.view()
         try:
-            return _rerank_all(requests, found, view, why)
+            return _rerank_all(requests, found, view)
         except CorruptionError as error:
             if access.views.replaced(view.directory):
                 continue
             _LOG.warning("%s; re-ranking by meaning alone", error)
-            return _rerank_all(requests, found, view, why, words=False)
+            return _rerank_all(requests, found, view, words=False)
 
 
 def _rerank_all(
     requests: Sequence[SearchRequest],
     found: Sequence[SearchResults],
     view: View,
-    why: bool,
     words: bool = True,
 ) -> list[SearchResults]:
-    cutting = view.pieces.cutting
+    chunking = view.pieces.chunking
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
         query = str(asked.query)
         terms = list(dict.fromkeys(terms_of(query))) if words else []
-        shown = [_shown(hit, cutting) for hit in hits]
+        shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
-        if why:
+        if asked.why:
             best = [
-                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, cutting)))
+                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, chunking)))
                 for hit in best
             ]
         return SearchResults(best)
@@ -298,14 +300,14 @@ def _rerank_all(
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 
 
-def neighbours_of(
+def similar_to(
     access: CollectionAccess,
     document_id: str | int,
     k: int,
     where: Mapping[str, Any] | None,
 ) -> SearchResults:
-    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.neighbours`."""
-    SearchRequest("k", k, where, "dense", None, "weighted")  # checks k
+    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.similar`."""
+    SearchRequest("k", k, where, "dense")  # checks k
     [identifier] = check_ids([document_id])
     with access.reading() as rows:
         seqs = rows.documents.seqs_of([identifier])
@@ -318,11 +320,9 @@ def neighbours_of(
     [vector] = encoder.encode([stored.text])
     if not vector.any():
         raise InputError(
-            f"the document {quoted(identifier)} holds no word; expected one with words, which has neighbours"
+            f"the document {quoted(identifier)} holds no word; expected one with words, which has similar ones"
         )
-    asked = SearchRequest(
-        vector, k + 1, where, "dense", None, "weighted", fingerprint=encoder.fingerprint
-    )
+    asked = SearchRequest(vector, k + 1, where, "dense", fingerprint=encoder.fingerprint)
     found = answer(access, asked)
     return SearchResults([hit for hit in found if hit.id != stored.document_id][:k])
 

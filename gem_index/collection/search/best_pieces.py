@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gem_index.arrays import F32
+from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
-from gem_index.collection.search.modes import SearchRequest
 from gem_index.collection.state.view import View
-from gem_index.cutting import Piece
 from gem_index.index.fusion import fused
-from gem_index.index.lexical import terms_of
+from gem_index.text.chunking import Piece
 
 __all__ = ["with_pieces"]
 
@@ -49,7 +48,7 @@ def with_pieces(
     vector : float32 array (d,), optional
         Of the query.
     """
-    cut = [view.pieces.cutting.pieces(hit.text) for hit in results]
+    cut = [view.pieces.chunking.pieces(hit.text) for hit in results]
     if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
         return results
     if vector is None:  # of a search by words
@@ -92,7 +91,7 @@ def _score_all(
     cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
-        terms = list(dict.fromkeys(terms_of(str(asked.query))))
+        terms = asked.terms
         words = view.word_scores(every, terms)
         bm25 = scores = words(dict.fromkeys(terms, 1.0))
         if asked.mode == "hybrid":

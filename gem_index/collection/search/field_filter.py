@@ -125,7 +125,7 @@ class FieldFilter:
 
         def judged(values: Sequence[str]) -> Mask:
             """Decide for some values; the last is for documents without the field."""
-            return self._documents.judged({key: condition}, [*_objects(name, values), "{}"])
+            return self._documents.accepted_mask({key: condition}, [*_objects(name, values), "{}"])
 
         if found is None:
             name = key

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32
-from gem_index.collection.search.near import NEAR, ROUNDING, check_threshold
-from gem_index.collection.state.view import View
-from gem_index.errors import ConfigError, EmptyTextError, FingerprintMismatchError, InputError
-from gem_index.index.fusion import FUSIONS, RANK_DEPTH, fuse_ranks, fuse_scores
+from gem_index.collection.request import ROUNDING, SearchRequest
+from gem_index.collection.state.view import TextsById, View
+from gem_index.errors import FingerprintMismatchError, InputError
+from gem_index.index.fusion import RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
-from gem_index.index.lexical import terms_of
 from gem_index.quoting import quoted
-from gem_index.text import check_text, tokenize
 
-__all__ = ["MODES", "Hit", "Query", "Search", "SearchRequest", "query_vectors", "unit_vector"]
-
-Query: TypeAlias = str | Sequence[float] | npt.NDArray[np.floating]
-"""A text, or a vector of the collection's encoder."""
-
-MODES = ("dense", "lexical", "hybrid")
-"""The search modes."""
+__all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
 
 
 class Hit(NamedTuple):
@@ -42,68 +33,6 @@ class Hit(NamedTuple):
 
 _RANGE = 100  # hits that a search without a k begins with
 _MOST = 2**31  # documents of any collection
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """A search request; see :meth:`gem_index.Collection.search` for the fields.
-
-    Raises
-    ------
-    InputError
-        If neither ``k`` nor ``min_score`` is given, one of them is not a valid number, or the mode is unknown.
-    """
-
-    query: Query
-    k: int | None
-    where: Mapping[str, Any] | None
-    mode: str | None
-    min_score: float | None
-    fusion: str
-    fingerprint: str | None = None
-    collapse: bool | float = False
-    pieces: bool = False
-    exact: bool = False
-
-    def __post_init__(self) -> None:
-        if self.collapse is not False:
-            near = NEAR if self.collapse is True else self.collapse
-            object.__setattr__(self, "collapse", check_threshold(near, "the cosine to collapse by"))
-        if self.k is None and self.min_score is None:
-            raise InputError("found neither k nor min_score; expected one of them")
-        k: object = self.k
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"k is {quoted(k)}; expected a whole number of at least 1")
-        least: object = self.min_score
-        if least is not None and not (isinstance(least, int | float) and math.isfinite(least)):
-            raise InputError(f"min_score is {quoted(least)}; expected a finite number")
-        if self.mode is None:
-            object.__setattr__(self, "mode", "hybrid" if isinstance(self.query, str) else "dense")
-        if self.mode not in MODES:
-            raise InputError(f"the mode is {quoted(self.mode)}; expected {', '.join(MODES)}")
-        if self.fusion not in FUSIONS:
-            raise ConfigError(
-                f"the fusion is {quoted(self.fusion)}; expected {' or '.join(FUSIONS)}"
-            )
-        if self.query is None or isinstance(self.query, Mapping | bytes | bool):
-            raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
-        if not isinstance(self.query, str):
-            if self.mode != "dense":
-                raise InputError(
-                    f"found a vector for a {self.mode} search; expected a text to take words from"
-                )
-            if not isinstance(self.fingerprint, str):
-                raise InputError(
-                    f"found a query vector and the fingerprint {quoted(self.fingerprint)}; expected a text, or the "
-                    "fingerprint of the encoder that made the vector beside it: fingerprint=encoder.fingerprint"
-                )
-        elif not tokenize(check_text(self.query, "query")):
-            raise EmptyTextError(self.query)
-
-    @property
-    def filtered(self) -> bool:
-        """Whether there is a filter, which may be malformed."""
-        return self.where is not None and self.where != {}
 
 
 def unit_vector(
@@ -168,8 +97,7 @@ class Search:
     Parameters
     ----------
     view : View
-    texts : callable
-        Returns the texts of some documents.
+    documents : TextsById
     asked : SearchRequest
     allowed : int64 array, optional
         The documents that its filter accepts, ascending.
@@ -180,23 +108,21 @@ class Search:
     def __init__(
         self,
         view: View,
-        texts: Callable[[Ids], list[str]],
+        documents: TextsById,
         asked: SearchRequest,
         allowed: Ids | None,
         vector: F32 | None,
     ) -> None:
         self.view = replace(view, from_texts=True) if asked.exact else view
         self.asked = asked
-        self._texts = texts
-        self._allowed = allowed
+        self._documents = documents
+        self.allowed = allowed
         self._vector = vector
-        self._terms: list[str] = []
-        if isinstance(asked.query, str) and asked.mode != "dense":
-            self._terms = list(dict.fromkeys(terms_of(asked.query)))
+        self._terms: list[str] = asked.terms
 
     def without_words(self) -> Search:
         """Return the same search without word search."""
-        other = Search(self.view, self._texts, self.asked, self._allowed, self._vector)
+        other = Search(self.view, self._documents, self.asked, self.allowed, self._vector)
         other._terms = []
         return other
 
@@ -207,7 +133,7 @@ class Search:
         if self.asked.mode != "hybrid" or not self._terms:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
-        bm25 = dict(self._lexical(self._plain, max(len(seqs), 1), seqs))
+        bm25 = dict(self.lexical(self._plain, max(len(seqs), 1), seqs))
         return [hit._replace(bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _collapsed(self, near: float) -> list[Hit]:
@@ -227,7 +153,7 @@ class Search:
     def _without_near(self, hits: list[Hit], near: float, k: int | None) -> tuple[list[Hit], bool]:
         """Return at most k hits with those that they hide, and whether there is a further one."""
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
-        vectors = self.view.vectors(seqs, self._texts)
+        vectors = self.view.vectors(seqs, self._documents)
         kept: list[int] = []
         similar: dict[int, list[int]] = {}
         best = {hit.seq: hit for hit in hits}
@@ -258,40 +184,61 @@ class Search:
     def _search(self, k: int) -> list[Hit]:
         """Return the k best hits."""
         if self.asked.mode == "dense":
-            return [Hit(seq, score, cosine=score) for seq, score in self._dense(k)]
+            return [Hit(seq, score, cosine=score) for seq, score in self.dense(k)]
         if self.asked.mode == "lexical":
-            found = self._lexical(self._plain, k, self._allowed)
+            found = self.lexical(self._plain, k, self.allowed)
             return [Hit(seq, score, bm25=score) for seq, score in found]
         if self.asked.fusion == "rrf":
-            lexical = self._lexical(self._plain, RANK_DEPTH, self._allowed)
-            best = fuse_ranks(self._dense(k, max(RANK_DEPTH, k)), lexical, k)
+            lexical = self.lexical(self._plain, RANK_DEPTH, self.allowed)
+            best = fuse_ranks(self.dense(k, max(RANK_DEPTH, k)), lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
-            cosine = dict(zip(seqs.tolist(), self._cosines(seqs).tolist(), strict=True))
+            cosine = dict(zip(seqs.tolist(), self.cosines(seqs).tolist(), strict=True))
         else:
             weights = self.view.match_weights(self._terms) if self._terms else {}
-            best, cosine = fuse_scores(
-                lambda depth: self._dense(k, depth),
-                lambda depth: self._lexical(weights, depth, self._allowed),
-                k,
-                self.view.exact,
-                self._cosines,
-                lambda seqs: dict(self._lexical(weights, len(seqs), seqs)),
-            )
+            best, cosine = fuse_scores(_MeaningAndWords(self, weights, k), k)
         return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
 
     @property
     def _plain(self) -> dict[str, float]:
         return dict.fromkeys(self._terms, 1.0)
 
-    def _dense(self, k: int, depth: int | None = None) -> Hits:
+    def dense(self, k: int, depth: int | None = None) -> Hits:
+        """Return the best (seq, cosine), best first; see :meth:`View.nearest`."""
         assert self._vector is not None
-        return self.view.nearest(self._vector, k, self._allowed, self._texts, depth)
+        return self.view.nearest(self._vector, k, self.allowed, self._documents, depth)
 
-    def _lexical(
+    def lexical(
         self, terms: Mapping[str, float], k: int, allowed: npt.NDArray[np.int64] | None
     ) -> Hits:
+        """Return the k best (seq, score) by words, best first; see :meth:`View.match`."""
         return self.view.match(terms, k, allowed) if terms else []
 
-    def _cosines(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def cosines(self, seqs: Ids) -> F32:
+        """Return the cosines of ascending documents."""
         assert self._vector is not None
-        return self.view.cosines(self._vector, seqs, self._texts)
+        return self.view.cosines(self._vector, seqs, self._documents)
+
+
+@dataclass(frozen=True)
+class _MeaningAndWords:
+    """The :class:`~gem_index.index.fusion.ScoredLists` of a hybrid search for k documents."""
+
+    search: Search
+    weights: Mapping[str, float]
+    k: int
+
+    @property
+    def exact(self) -> bool:
+        return self.search.view.exact
+
+    def nearest(self, depth: int) -> Hits:
+        return self.search.dense(self.k, depth)
+
+    def matching(self, depth: int) -> Hits:
+        return self.search.lexical(self.weights, depth, self.search.allowed)
+
+    def cosines(self, seqs: Ids) -> F32:
+        return self.search.cosines(seqs)
+
+    def matches(self, seqs: Ids) -> Mapping[int, float]:
+        return dict(self.search.lexical(self.weights, len(seqs), seqs))

@@ -11,7 +11,7 @@ from gem_index.collection.results import FoundPassage, SearchResult
 from gem_index.collection.state.view import View
 from gem_index.gem.reranking import cosines
 from gem_index.index.fusion import fused
-from gem_index.text import token_spans
+from gem_index.text.tokens import token_spans
 
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 

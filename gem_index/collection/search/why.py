@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gem_index.gem.combined import Encoder
 from gem_index.gem.matches import MatchedWord, MatchExplanation, explain_match
-from gem_index.index.lexical import terms_of
+from gem_index.index.terms import terms_of
 
 __all__ = ["explain_hit"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,14 +10,16 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gem_index.collection.results import SearchResults
-from gem_index.collection.search.modes import SearchRequest
+from gem_index.advice import Action, Advice
+from gem_index.collection.request import SearchRequest
+from gem_index.collection.results import CollectionStatus, IndexStatus, SearchResults
 from gem_index.collection.state.batching import Batcher
-from gem_index.collection.state.counts import Counts, count_documents
 from gem_index.collection.state.filter_cache import FilterCache
-from gem_index.collection.state.view import StaleStateError, View, ViewCache
+from gem_index.collection.state.view import View
+from gem_index.collection.state.view_cache import StaleStateError, ViewCache
 from gem_index.errors import CollectionReplacedError, UnknownNameError
 from gem_index.gem.combined import Encoder
+from gem_index.gem.config import GemConfig
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
@@ -25,6 +28,20 @@ from gem_index.store.sources import SourceRepository
 from gem_index.store.workspace import Workspace
 
 __all__ = ["CollectionAccess", "CollectionRows"]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The numbers of vectors in the snapshot, of deleted ones among them, and of documents in the tail."""
+
+    vectors: int
+    dead: int
+    tail: int
+
+    @property
+    def documents(self) -> int:
+        """The number of present documents."""
+        return self.vectors - self.dead + self.tail
 
 
 @dataclass(frozen=True)
@@ -54,8 +71,12 @@ class CollectionRows:
         return ModelRepository(self.connection).get(self.record.model_id)
 
     def counts(self) -> Counts:
-        """Count the documents."""
-        return count_documents(self.connection, self.record.id)
+        """Count the documents, without reading those in the index."""
+        snapshot = self.names.snapshot(self.record.id)
+        if snapshot is None:
+            return Counts(0, 0, self.documents.count())
+        tail = self.documents.count(snapshot.last_seq)
+        return Counts(snapshot.vectors, self.documents.buried(snapshot.last_seq), tail)
 
     def changed_since_fit(self) -> bool:
         """Tell whether the model is unfitted or was fitted on other documents than the present ones."""
@@ -111,7 +132,7 @@ class CollectionAccess:
             yield self.rows(connection)
 
     @contextmanager
-    def noting(self) -> Iterator[CollectionRows]:
+    def writing_rows(self) -> Iterator[CollectionRows]:
         """Yield the rows in a transaction for what concerns no files: without the home's lock and the sweep after it."""
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
@@ -127,7 +148,7 @@ class CollectionAccess:
                 "collection",
                 self.name,
                 [other.name for other in names.all()],
-                "make one with: gem-index build NAME FILE",
+                Advice(Action.MAKE_COLLECTION),
             )
         return CollectionRows(connection, record)
 
@@ -146,3 +167,29 @@ class CollectionAccess:
             with self.reading() as rows:
                 return self.encoder(rows)
         return self.views.encoder(rows.connection, rows.record)
+
+    def status(self) -> CollectionStatus:
+        """Return the collection at a glance, read in one transaction, without opening model or index."""
+        with self.reading() as rows:
+            model, counts = rows.model(), rows.counts()
+            snapshot = rows.names.snapshot(self.id)
+            since_fit = rows.documents.count(rows.record.fitted_seq)
+        configs = [GemConfig.from_json(part.config) for part in model.encoders]
+        files = json.loads(snapshot.files) if snapshot else {}
+        return CollectionStatus(
+            name=self.name,
+            documents=counts.documents,
+            fingerprint=model.fingerprint,
+            vectors=model.vectors,
+            preset=", ".join(config.preset_name for config in configs),
+            prior=max(config.prior for config in configs),
+            fitted=model.sentences,
+            since_fit=since_fit,
+            index=IndexStatus(
+                snapshot.kind if snapshot else rows.record.index_kind,
+                snapshot.directory if snapshot else None,
+                snapshot.last_seq if snapshot else 0,
+                counts.tail,
+            ),
+            bytes=sum(entry["bytes"] for entry in files.values()),
+        )

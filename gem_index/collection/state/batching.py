@@ -1,4 +1,4 @@
-"""Requests of concurrent callers, answered together: who has to wait shares the work with whoever waits too."""
+"""Requests of concurrent callers, answered together: a caller that has to wait is answered with the others that wait."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ __all__ = ["Batcher"]
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
-_MOST = 16  # requests of a batch: the last one waits for all of them
+_LARGEST_BATCH = 16  # requests: the last one waits for all of them
 
 
-class _Turn(Generic[Request, Answer]):
+class _Pending(Generic[Request, Answer]):
     """One caller's request.
 
     Attributes
     ----------
-    leads : list of _Turn
-        Itself and those that it answers, while it has a seat.
+    batch : list of _Pending
+        The requests that this caller answers, its own first; empty while it waits and after another one answered it.
     answer : Answer or None
-        What the caller that led it has found.
-    woken : Lock
-        Held until the caller is given a seat, or an answer, or has to ask alone.
+        What another caller found for this one.
+    ready : Lock
+        Held until the caller gets a batch, or an answer, or has to ask alone.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.leads: list[_Turn[Request, Answer]] = []
+        self.batch: list[_Pending[Request, Answer]] = []
         self.answer: Answer | None = None
-        self.woken = Lock()
-        self.woken.acquire()
+        self.ready = Lock()
+        self.ready.acquire()
 
 
 class Batcher(Generic[Request, Answer]):
-    """Lets a few callers work at the same time, each for all that wait when its turn comes; thread-safe.
+    """Lets a few callers work at the same time, each for all that wait when it begins; thread-safe.
 
-    Threads that all search by themselves hand the interpreter's lock to one another many times a search, and each pays for a
-    transaction of its own. A request is answered after it was made: its caller finds what it has stored before.
+    Threads that all search by themselves hand the interpreter's lock to one another many times per search, and each pays for
+    a transaction of its own. A batch starts after its requests arrive, so callers see their own writes.
 
     Parameters
     ----------
-    seats : int
+    workers : int
         How many callers work at the same time.
     """
 
-    def __init__(self, seats: int) -> None:
-        self._seats = seats
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
         self._lock = ForkSafeLock()
         self._process = os.getpid()
-        self._taken = 0
-        self._waiting: list[_Turn[Request, Answer]] = []
+        self._working = 0
+        self._queue: list[_Pending[Request, Answer]] = []
 
     def answer(
         self, request: Request, answer_all: Callable[[Sequence[Request]], list[Answer]]
@@ -68,48 +68,49 @@ class Batcher(Generic[Request, Answer]):
         answer_all : callable
             Returns the answers to several requests; the same for all callers. If it raises, each caller asks alone.
         """
-        mine: _Turn[Request, Answer] = _Turn(request)
+        mine: _Pending[Request, Answer] = _Pending(request)
         answers: list[Answer] = []
         try:
             self._enter(mine)
-            if not mine.leads:
-                mine.woken.acquire()
-            if mine.leads:
-                answers = _answers([turn.request for turn in mine.leads], answer_all)
+            if not mine.batch:
+                mine.ready.acquire()
+            if mine.batch:
+                answers = _answers([each.request for each in mine.batch], answer_all)
         finally:
             self._leave(mine, answers)
         if answers:
             return answers[0]
         return mine.answer if mine.answer is not None else answer_all([request])[0]
 
-    def _enter(self, mine: _Turn[Request, Answer]) -> None:
-        """Take a free seat, or wait."""
+    def _enter(self, mine: _Pending[Request, Answer]) -> None:
+        """Start to work if a worker is free, else join the queue."""
         with self._lock:
             if self._process != os.getpid():
-                # a forked child lacks the threads that had seats or waited
-                self._process, self._taken, self._waiting = os.getpid(), 0, []
-            if self._taken < self._seats:
-                self._taken += 1
-                mine.leads = [mine]
+                # a forked child lacks the threads that worked or waited
+                self._process, self._working, self._queue = os.getpid(), 0, []
+            if self._working < self._workers:
+                self._working += 1
+                mine.batch = [mine]
             else:
-                self._waiting.append(mine)
+                self._queue.append(mine)
 
-    def _leave(self, mine: _Turn[Request, Answer], answers: list[Answer]) -> None:
-        """Hand the seat to those that wait, and the answers to those that were led; also after an interrupt."""
-        heirs: list[_Turn[Request, Answer]] = []
+    def _leave(self, mine: _Pending[Request, Answer], answers: list[Answer]) -> None:
+        """Start the next batch of the queue, and give the answers to their callers; also after an interrupt."""
+        following: list[_Pending[Request, Answer]] = []
         with self._lock:
-            if mine.leads:
-                heirs, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-                self._taken -= not heirs
-            elif mine in self._waiting:
-                self._waiting.remove(mine)
-            if heirs:
-                heirs[0].leads = heirs
-        if heirs:
-            heirs[0].woken.release()
-        for place, turn in enumerate(mine.leads[1:], 1):
-            turn.answer = answers[place] if answers else None
-            turn.woken.release()
+            if mine.batch:
+                following = self._queue[:_LARGEST_BATCH]
+                self._queue = self._queue[_LARGEST_BATCH:]
+                self._working -= not following
+            elif mine in self._queue:
+                self._queue.remove(mine)
+            if following:
+                following[0].batch = following
+        if following:
+            following[0].ready.release()
+        for place, other in enumerate(mine.batch[1:], 1):
+            other.answer = answers[place] if answers else None
+            other.ready.release()
 
 
 def _answers(

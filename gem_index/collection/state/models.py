@@ -13,7 +13,7 @@ from gem_index.gem.components import Components
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.quoting import quoted
-from gem_index.store.names import SourceRepository
+from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace
 from gem_index.vectors.base import VectorSource
@@ -32,7 +32,7 @@ def open_vectors(
             return open_vectors(workspace, spec, connection)
     folders = {
         record.name: workspace.vectors_folder / record.location
-        for record in SourceRepository(connection).all()
+        for record in WordVectorRepository(connection).all()
     }
     return open_source(spec, folders)
 

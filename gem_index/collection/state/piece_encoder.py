@@ -10,40 +10,40 @@ import numpy as np
 
 from gem_index.arrays import F32, I64
 from gem_index.collection.state.texts import CollectionTexts
-from gem_index.cutting import Cutting, Piece
 from gem_index.gem.combined import Encoder
+from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
 
 _SAMPLE = 1000  # texts whose pieces are counted
 
 
-def index_fingerprint(encoder: str, cutting: Cutting) -> str:
+def index_fingerprint(encoder: str, chunking: Chunking) -> str:
     """Return what a snapshot is named by that an encoder of this fingerprint made, of texts cut like this."""
-    if cutting.chunk is None:
+    if chunking.chunk is None:
         return encoder
-    return f"{encoder} {json.dumps(cutting.fields, sort_keys=True)}"
+    return f"{encoder} {json.dumps(chunking.fields, sort_keys=True)}"
 
 
-def embedded_pieces(texts: Sequence[str], cutting: Cutting) -> tuple[Sequence[str], I64]:
+def embedded_pieces(texts: Sequence[str], chunking: Chunking) -> tuple[Sequence[str], I64]:
     """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
-    if cutting.chunk is None:
+    if chunking.chunk is None:
         return texts, np.ones(len(texts), np.int64)
-    parts = [_embedded(text, cutting.pieces(text), cutting) for text in texts]
+    parts = [_embedded(text, chunking.pieces(text), chunking) for text in texts]
     counts = np.array([len(part) for part in parts], dtype=np.int64)
     return [piece for part in parts for piece in part], counts
 
 
-def _embedded(text: str, pieces: Sequence[Piece], cutting: Cutting) -> list[str]:
-    return [text] if len(pieces) == 1 else [cutting.embedded(text, piece) for piece in pieces]
+def _embedded(text: str, pieces: Sequence[Piece], chunking: Chunking) -> list[str]:
+    return [text] if len(pieces) == 1 else [chunking.embedded(text, piece) for piece in pieces]
 
 
-def expected_pieces(texts: CollectionTexts, cutting: Cutting) -> int:
+def expected_pieces(texts: CollectionTexts, chunking: Chunking) -> int:
     """Return about how many pieces a collection has: as many as texts if they are not cut, else by a sample."""
-    if cutting.chunk is None or not len(texts):
+    if chunking.chunk is None or not len(texts):
         return len(texts)
     sample = texts.sample(_SAMPLE)
-    return round(len(texts) * sum(len(cutting.pieces(text)) for text in sample) / len(sample))
+    return round(len(texts) * sum(len(chunking.pieces(text)) for text in sample) / len(sample))
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class PieceEncoder:
     Parameters
     ----------
     encoder : Encoder
-    cutting : Cutting
+    chunking : Chunking
     """
 
     encoder: Encoder
-    cutting: Cutting
+    chunking: Chunking
 
     @property
     def fingerprint(self) -> str:
         """That of the encoder, and how texts are cut if they are."""
-        return index_fingerprint(self.encoder.fingerprint, self.cutting)
+        return index_fingerprint(self.encoder.fingerprint, self.chunking)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
         """Return what is embedded of all pieces; see :func:`embedded_pieces`."""
-        return embedded_pieces(texts, self.cutting)
+        return embedded_pieces(texts, self.chunking)
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
         """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
@@ -75,17 +75,17 @@ class PieceEncoder:
 
     def of_all(self, texts: Iterable[str]) -> Iterable[str]:
         """Return what is embedded of all texts, piece after piece."""
-        if self.cutting.chunk is None:
+        if self.chunking.chunk is None:
             return texts
         return (piece for text in texts for piece in self.embedded(text))
 
     def embedded(self, text: str) -> list[str]:
         """Return what is embedded of each piece; a text that is not cut is one."""
-        return self.parts_of(text, self.cutting.pieces(text))
+        return self.parts_of(text, self.chunking.pieces(text))
 
     def parts_of(self, text: str, pieces: Sequence[Piece]) -> list[str]:
         """Return what is embedded of each of a text's pieces."""
-        return _embedded(text, pieces, self.cutting)
+        return _embedded(text, pieces, self.chunking)
 
     def best(self, texts: Sequence[str], query: F32) -> F32:
         """Return for each text the cosine of its best piece with a query, float32 (n,)."""

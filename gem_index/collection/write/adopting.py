@@ -3,39 +3,69 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from gem_index.collection.results import IngestReport
+from gem_index.advice import Action
+from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import record_of
 from gem_index.collection.write.building import as_not_indexed, keep_reading
+from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.publish import publish
-from gem_index.collection.write.shard_plan import MakeShards, ShardPlan
 from gem_index.collection.write.writing import upsert
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import make_directory
+from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
-from gem_index.progress import Progress, counted
+from gem_index.progress import Progress
 
-__all__ = ["adopt"]
+__all__ = ["MakeShards", "ShardPlan", "ingest_shards"]
 
 
-def adopt(
+@dataclass(frozen=True)
+class ShardPlan:
+    """What shards are to be made of an index.
+
+    Attributes
+    ----------
+    first : int
+        The ``seq`` that the first document gets; the others follow.
+    index : str
+        The kind of index that the collection asks for.
+    folder : Path
+        Where they are put.
+    report : callable, optional
+        Called with a stage, what is done, and of how much.
+    stop : threading.Event
+        Set when they are not needed any more.
+    """
+
+    first: int
+    index: str
+    folder: Path
+    report: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
+"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
+
+
+def ingest_shards(
     access: CollectionAccess,
     encoder: Encoder,
     documents: Iterable[Document],
     make_shards: MakeShards,
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> IngestReport:
+) -> UpsertReport:
     """Store documents in an empty collection, and publish the fitted encoder and their index without encoding them again.
 
     Parameters
@@ -82,7 +112,7 @@ def adopt(
         try:
             report, shards = _store(access, documents, make_shards, plan)
             record = record_of(encoder, [part.vectors for part in model.encoders])
-            with as_not_indexed(access.name, report.documents, f"gem-index refit {access.name}"):
+            with as_not_indexed(access.name, report.documents, Action.REFIT):
                 keep_reading(access, reading or {})
                 publish(access, encoder, record, progress, shards=shards)
         finally:
@@ -95,7 +125,7 @@ def _store(
     documents: Iterable[Document],
     make_shards: MakeShards,
     plan: ShardPlan,
-) -> tuple[IngestReport, Sequence[Path]]:
+) -> tuple[UpsertReport, Sequence[Path]]:
     """Store documents while their shards are made; both, or none."""
     with ThreadPoolExecutor(1) as pool:
         shards = pool.submit(make_shards, plan)
@@ -107,9 +137,8 @@ def _store(
                 yield document
             shards.result()  # before the documents are committed
 
-        watched = partial(counted, stage="store", progress=plan.report)
         try:
-            report = upsert(access, [all_documents()], "refuse", watched=watched)
+            report = upsert(access, Intake([all_documents()], "refuse"), plan.report)
         except BaseException:
             plan.stop.set()
             raise

@@ -5,62 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from gem_index.advice import Action
+from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors, record_of
 from gem_index.collection.state.piece_encoder import expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
-from gem_index.collection.write.writing import refit
-from gem_index.cutting import Cutting
-from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, NotIndexedError
-from gem_index.gem.combined import CombinedEncoder
-from gem_index.gem.recommended import config_for
-from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
+from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
+from gem_index.collection.write.intake import Intake
+from gem_index.collection.write.writing import refit, upsert
+from gem_index.errors import GemIndexError, InputError, NotIndexedError
+from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
+from gem_index.readers import DocumentReader
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.vectors.registry import DEFAULT_VECTORS
+from gem_index.text.chunking import Chunking
 
 __all__ = [
-    "NEW_CUTTING",
-    "CollectionChoice",
     "as_not_indexed",
     "bring_up_to_date",
-    "check_agreement",
-    "check_cutting",
+    "build_again",
+    "build_new",
     "create",
+    "drop",
     "keep_reading",
+    "use_chunking",
     "use_index",
 ]
-
-
-NEW_CUTTING = Cutting("auto")
-"""How the texts of a new collection are cut unless something else is asked for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectionChoice:
-    """The settings that a caller asks for; None if left open. See :meth:`gem_index.Home.create_collection`."""
-
-    vectors: str | None = None
-    config: ConfigLike | None = None
-    prior: float | None = None
-    index: str | None = None
-    cutting: Cutting | None = None
-
-    @property
-    def specs(self) -> tuple[EncoderSpec, ...]:
-        """The encoders of a new collection."""
-        return encoder_specs(self.vectors, self.config, DEFAULT_VECTORS)
-
-    @property
-    def names_encoders(self) -> bool:
-        """Whether the configuration lists encoders with their vectors."""
-        return isinstance(self.config, Mapping) and "encoders" in self.config
 
 
 def create(
@@ -81,68 +57,109 @@ def create(
             name,
             model_id,
             choice.index or AUTOMATIC,
-            cutting=json.dumps((choice.cutting or NEW_CUTTING).fields, sort_keys=True),
+            chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
         )
     return CollectionAccess(workspace, record)
 
 
-def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
-    """Check that the settings agree with an existing collection.
+def build_new(
+    workspace: Workspace,
+    name: str,
+    specs: Sequence[EncoderSpec],
+    choice: CollectionChoice,
+    intake: Intake,
+    reading: DocumentReader | None,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Create a collection, fill it and fit it; on an error before its documents are stored it is removed.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        The caller holds its write lock.
+    name : str
+    specs : sequence of EncoderSpec
+        Those of the choice, with vectors of the home.
+    choice : CollectionChoice
+    intake : Intake
+    reading : DocumentReader, optional
+        How files are read that are added later.
+    progress : callable, optional
 
     Raises
     ------
-    FingerprintMismatchError
-        If other vectors are asked for.
-    ConfigError
-        If another configuration, other weights, or an index that cannot be made are asked for.
+    NotIndexedError
+        If the documents are stored and searched, but fitting or indexing them failed.
     """
-    owner = f"the collection {access.name}"
-    own = access.encoder()
-    specs = choice.specs
-    if choice.vectors is not None or choice.names_encoders:
-        for encoder, spec in zip(own.encoders, specs, strict=False):
-            found = open_vectors(access.workspace, spec.vectors).fingerprint
-            if found != encoder.vectors.fingerprint:
-                raise FingerprintMismatchError(
-                    owner,
-                    encoder.vectors.fingerprint,
-                    found,
-                    f"leave out the vectors, or build a new collection with {quoted(str(spec.vectors))}",
-                )
-        weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
-        if weights != tuple(spec.weight for spec in specs):
-            raise ConfigError(
-                f"{owner} has {len(weights)} encoders of the weights {list(weights)}, found {len(specs)} of the weights "
-                f"{[spec.weight for spec in specs]}; expected the same: leave them out, or build a new collection"
-            )
-    listed = [spec.config for spec in specs]
-    given = listed if choice.names_encoders else [choice.config] * len(own.encoders)
-    for encoder, asked in zip(own.encoders, given, strict=True):
-        wanted = encoder.config if asked is None else config_for(encoder.vectors, asked)
-        if choice.prior is not None or not wanted.prior_chosen:
-            prior = encoder.config.prior if choice.prior is None else choice.prior
-            wanted = replace(wanted, prior=prior)
-        if wanted != encoder.config:
-            raise ConfigError(
-                f"{owner} has the configuration {encoder.config.to_json()}, found {wanted.to_json()}; "
-                "expected the same: leave it out, or build a new collection"
-            )
-    check_kind(choice.index or AUTOMATIC, own.dimension)
+    access = create(workspace, name, specs, choice)
+    try:
+        report = upsert(access, intake, progress)
+        if not report.documents:
+            intake.check_any()
+    except BaseException as error:
+        _discard(workspace, name, error)
+        raise
+    try:
+        return _finish(access, report, reading, CollectionChoice(), progress)
+    except NotIndexedError as error:
+        if not isinstance(error.__cause__, InputError):
+            raise
+        # these texts cannot be fitted, and a later refit would fail too: the user has to give others
+        drop(workspace, name)
+        raise error.__cause__ from None
 
 
-def check_cutting(name: str, own: Cutting, asked: Cutting | None) -> None:
-    """Check that an existing collection is cut as asked.
+def build_again(
+    access: CollectionAccess,
+    choice: CollectionChoice,
+    intake: Intake,
+    reading: DocumentReader | None,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Update an existing collection with documents and fit it again; parameters and errors as for :func:`build_new`.
 
     Raises
     ------
-    ConfigError
-        If it is cut in another way.
+    FingerprintMismatchError, ConfigError
+        If the choice does not agree with the collection; see :func:`check_agreement`.
     """
-    if asked is not None and asked.choices != own.choices:
-        raise ConfigError(
-            f"the collection {name} is cut with {own.choices or 'none'}, found {asked.choices or 'none'}; "
-            "expected the same: leave it out, or build the collection again with it"
-        )
+    check_agreement(access, choice)
+    report = upsert(access, intake, progress)
+    return _finish(access, report, reading, choice, progress)
+
+
+def _finish(
+    access: CollectionAccess,
+    report: UpsertReport,
+    reading: DocumentReader | None,
+    choice: CollectionChoice,
+    progress: Progress | None,
+) -> UpsertReport:
+    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
+    with as_not_indexed(access.name, report.documents, Action.REFIT):
+        if reading is not None:
+            keep_reading(access, reading.choices)  # now that it has decided types
+        bring_up_to_date(access, choice, progress)
+        return replace(report, fingerprint=access.status().fingerprint)
+
+
+def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
+    """Remove a collection after an error; a second error becomes a note on the first."""
+    if not isinstance(error, Exception):
+        workspace.database.roll_back_interrupted()
+    try:
+        drop(workspace, name)
+    except GemIndexError as second:
+        error.add_note(f"the collection {name} was not removed: {second}")
+
+
+def drop(workspace: Workspace, name: str) -> None:
+    """Remove a collection with its documents, model and files, if there is one; the caller holds the write lock."""
+    with workspace.database.writing() as connection:
+        record = CollectionRepository(connection).find(name)
+        if record is not None:
+            CollectionRepository(connection).remove(record.id)
+            ModelRepository(connection).remove(record.model_id)
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
@@ -157,17 +174,17 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
     with access.writing() as rows:
         rows.names.use_index(access.id, kind)
         snapshot = rows.names.snapshot(access.id)
-        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.cuts)
+        vectors = expected_pieces(CollectionTexts(rows.documents), rows.record.chunking)
         wanted = resolve_kind(kind, vectors, access.encoder(rows).dimension).name
     return snapshot is None or snapshot.kind != wanted
 
 
-def use_cutting(access: CollectionAccess, cutting: Cutting) -> bool:
+def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
     """Set how texts are cut; tell whether it differs from before, so that all have to be encoded again."""
     with access.writing() as rows:
-        if rows.record.cuts == cutting:
+        if rows.record.chunking == chunking:
             return False
-        rows.names.use_cutting(access.id, json.dumps(cutting.fields, sort_keys=True))
+        rows.names.use_chunking(access.id, json.dumps(chunking.fields, sort_keys=True))
     return True
 
 
@@ -184,7 +201,7 @@ def bring_up_to_date(
 ) -> None:
     """Refit the collection if its documents, its kind of index or its pieces have changed."""
     changed = choice.index is not None and use_index(access, choice.index)
-    changed |= choice.cutting is not None and use_cutting(access, choice.cutting)
+    changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
     with access.reading() as rows:
         stale = rows.changed_since_fit()
     if changed or stale:
@@ -192,8 +209,10 @@ def bring_up_to_date(
 
 
 @contextmanager
-def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
-    """Turn errors of the body into NotIndexedError: the documents are stored; ``advice`` says what to run.
+def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
+    """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
+
+    An interrupt stays one, with the error as its argument.
 
     Raises
     ------
@@ -203,7 +222,9 @@ def as_not_indexed(name: str, documents: int, advice: str) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        raise NotIndexedError(name, documents, error, advice) from error
+        raise NotIndexedError(name, documents, error, action) from error
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error
     except BaseException as error:
-        error.add_note(str(NotIndexedError(name, documents, error, advice)))
+        error.add_note(str(NotIndexedError(name, documents, error, action)))
         raise

@@ -4,66 +4,106 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Container, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
+from gem_index.advice import Action, Advice
+from gem_index.checks import check_choice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError
-from gem_index.files import sha256_of_file
+from gem_index.files.inputs import sha256_of_file
+from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted, quoted_path
-from gem_index.reading import FolderReader, Inputs, QueryReader, documents_from
-from gem_index.reading.folders import ReadFile
-from gem_index.reading.walk import FoundFile
+from gem_index.readers import FolderReader, QueryReader, documents_from
+from gem_index.readers.folders import ReadFile
+from gem_index.readers.inputs import Inputs
+from gem_index.readers.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
-from gem_index.store.upsert import ForeignDocumentError, Upsert
+from gem_index.store.upsert import ForeignDocumentError, OnExisting, Upsert
 
-__all__ = ["Part", "Watched", "check_any", "parts_of", "take_in"]
+__all__ = ["DocumentInput", "Intake", "take_in"]
 
-Part: TypeAlias = FolderReader | QueryReader | Iterable[Document]
+DocumentInput: TypeAlias = FolderReader | QueryReader | Iterable[Document]
 """One thing that documents are taken from."""
 
-Watched: TypeAlias = Callable[[Iterable[Document]], Iterable[Document]]
-"""Wraps an iterable to show progress."""
 
+@dataclass(frozen=True)
+class Intake:
+    """Documents to store, and how.
 
-def parts_of(documents: Any, **names: Any) -> list[Part]:
-    """Return what documents are taken from; the arguments are those of :func:`gem_index.reading.documents_from`."""
-    return [
-        reader
-        if isinstance(reader, FolderReader | QueryReader)
-        else documents_from(reader, **names)
-        for reader in Inputs.of(documents)
-    ]
-
-
-def check_any(parts: Sequence[Part]) -> None:
-    """Name the files without text, or the query without rows, after no document was found in any part.
-
-    Raises
-    ------
-    InputError
-        If there are such files or queries.
+    Attributes
+    ----------
+    parts : sequence of DocumentInput
+        Read once, one after the other.
+    on_existing : {"replace", "keep", "refuse"}
+        What to do with a document whose id is stored already.
+    prune : bool
+        Delete documents that came from a folder or a query in which they are no longer.
+    total : int, optional
+        How many documents there are, if that is known before they are read.
     """
-    readers = [part for part in parts if isinstance(part, FolderReader)]
-    empty = [quoted_path(reader.full_name(path)) for reader in readers for path in reader.empty]
-    if empty:
-        more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
-        raise InputError(
-            f"found no text in {', '.join(empty[:3])}{more}; expected at least one file with text"
-        )
-    for part in parts:
-        if isinstance(part, QueryReader):
+
+    parts: Sequence[DocumentInput]
+    on_existing: OnExisting = "replace"
+    prune: bool = False
+    total: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        documents: Any,
+        *,
+        id: str | None,
+        text: str | Sequence[str] | None,
+        metadata: Sequence[str] | None,
+        on_existing: OnExisting = "replace",
+        prune: bool = False,
+    ) -> Intake:
+        """Return what to take of anything that :func:`gem_index.readers.documents_from` takes, by the names of its fields.
+
+        Raises
+        ------
+        ConfigError
+            If ``on_existing`` is none of the three.
+        """
+        check_choice(on_existing, "on_existing", get_args(OnExisting))
+        parts = [
+            reader
+            if isinstance(reader, FolderReader | QueryReader)
+            else documents_from(reader, id=id, text=text, metadata=metadata)
+            for reader in Inputs.of(documents)
+        ]
+        total = len(documents) if isinstance(documents, Sized) else None
+        return cls(parts, on_existing, prune, total)
+
+    def check_any(self) -> None:
+        """Name the files without text, or the query without rows, after no document was found in any part.
+
+        Raises
+        ------
+        InputError
+            If there are such files or queries.
+        """
+        readers = [part for part in self.parts if isinstance(part, FolderReader)]
+        empty = [quoted_path(reader.full_name(path)) for reader in readers for path in reader.empty]
+        if empty:
+            more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
             raise InputError(
-                f"found no document in {quoted_path(part.location)}; expected a query with rows"
+                f"found no text in {', '.join(empty[:3])}{more}; expected at least one file with text"
             )
+        for part in self.parts:
+            if isinstance(part, QueryReader):
+                raise InputError(
+                    f"found no document in {quoted_path(part.location)}; expected a query with rows"
+                )
 
 
 def take_in(
-    rows: CollectionRows, parts: Sequence[Part], upsert: Upsert, prune: bool, watched: Watched
+    rows: CollectionRows, intake: Intake, writing: Upsert, progress: Progress | None
 ) -> int:
     """Write the documents of all parts, and return how many others were deleted.
 
@@ -74,11 +114,9 @@ def take_in(
     ----------
     rows : CollectionRows
         In a transaction that is rolled back if this raises.
-    parts : sequence
-    upsert : Upsert
-    prune : bool
-        Delete documents that came from a folder or a query in which they are no longer.
-    watched : callable
+    intake : Intake
+    writing : Upsert
+    progress : callable, optional
 
     Raises
     ------
@@ -87,65 +125,128 @@ def take_in(
     InputError
         If a document would replace one of another folder or query.
     """
-    deleted = 0
-    for part in parts:
+    taking = _Taking(rows, writing, intake, progress)
+    return sum(map(taking.part, intake.parts))
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """Writes parts in one transaction; each method returns how many other documents were deleted."""
+
+    rows: CollectionRows
+    writing: Upsert
+    intake: Intake
+    progress: Progress | None
+
+    def part(self, part: DocumentInput) -> int:
         if isinstance(part, FolderReader):
-            deleted += _take_folder(rows, part, upsert, prune, watched)
-        elif isinstance(part, QueryReader):
-            deleted += _take_query(rows, part, upsert, prune, watched)
-        elif prune:
+            return self._folder(part)
+        if isinstance(part, QueryReader):
+            return self._query(part)
+        if self.intake.prune:
             raise ConfigError(
-                "found --prune with an input that is neither a folder nor a database; expected one of these: "
+                "found prune with an input that is neither a folder nor a database; expected one of these: "
                 "a file of records does not say which documents came from it"
             )
+        self.writing.take(self._counted(part))
+        return 0
+
+    def _counted(self, documents: Iterable[Document]) -> Iterable[Document]:
+        return counted(documents, "store", self.progress, self.intake.total)
+
+    def _folder(self, reader: FolderReader) -> int:
+        sources = self.rows.sources
+        source = sources.find(reader.location) or sources.add(reader.location)
+        reader.adopt(source.options)
+        if source.options != reader.choices:
+            sources.keep(source.id, reader.choices)
+        known = sources.files(source.id)
+        present = _Present(self.rows.documents.ids_from(source.id), known)
+        seen: set[str] = set()
+        read: list[ReadFile] = []
+        fresh: set[str] = set()
+
+        def changed() -> Iterator[FoundFile]:
+            for found in reader.files():
+                seen.add(found.path)
+                record = known.get(found.path)
+                here = present.of(found.path)
+                if (
+                    record is None
+                    or record.documents != len(here)
+                    or not _unchanged(reader, found, record)
+                ):
+                    yield found
+                    continue
+                self.writing.counts.unchanged += record.documents
+                if found.modified != record.modified:
+                    read.append(ReadFile(found, record.sha256, record.documents))
+                    fresh.update(here)
+
+        def documents() -> Iterator[Document]:
+            for document in reader.documents(changed(), read.append):
+                fresh.add(document.id)
+                yield document
+
+        self._take(documents(), source)
+        kept = fresh.union(reader.unseen)
+        stale = [name for file in read for name in present.of(file.found.path) if name not in kept]
+        if self.intake.prune:
+            gone = [path for path in known if path not in seen and not _below(path, reader.unseen)]
+            stale += [name for path in gone for name in present.of(path)]
+            sources.forget_files(source.id, gone)
+        sources.keep_files(source.id, map(_record, read))
+        self.rows.documents.delete(stale)
+        return len(set(stale))
+
+    def _query(self, reader: QueryReader) -> int:
+        sources, documents = self.rows.sources, self.rows.documents
+        if reader.query is None:
+            reader.adopt(_only_query(self.rows, reader))
+        source = sources.find(reader.location)
+        if source is None:
+            source = sources.add(reader.location)
         else:
-            upsert.take(watched(part))
-    return deleted
+            reader.adopt(source.options)
+        same = source.options.get("since") == reader.since
+        self._take(reader.documents(source.since if same else None), source)
+        highest = source.since if same and reader.highest is None else reader.highest
+        sources.keep(source.id, reader.choices, highest)
+        if not self.intake.prune:
+            return 0
+        there = set(reader.ids())
+        gone = [name for name in documents.ids_from(source.id) if name not in there]
+        documents.delete(gone)
+        return len(gone)
 
+    def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
+        """Write the documents of a source.
 
-def _take_folder(
-    rows: CollectionRows, reader: FolderReader, upsert: Upsert, prune: bool, watched: Watched
-) -> int:
-    source = rows.sources.find(reader.location) or rows.sources.add(reader.location)
-    reader.adopt(source.options)
-    if source.options != reader.choices:
-        rows.sources.keep(source.id, reader.choices)
-    known = rows.sources.files(source.id)
-    present = _Present(rows.documents.ids_from(source.id), known)
-    seen: set[str] = set()
-    read: list[ReadFile] = []
-    fresh: set[str] = set()
-
-    same = partial(_unchanged, reader)
-
-    def changed() -> Iterator[FoundFile]:
-        for found in reader.files():
-            seen.add(found.path)
-            record = known.get(found.path)
-            here = present.of(found.path)
-            if record is None or record.documents != len(here) or not same(found, record):
-                yield found
-                continue
-            upsert.counts.unchanged += record.documents
-            if found.modified != record.modified:
-                read.append(ReadFile(found, record.sha256, record.documents))
-                fresh.update(here)
-
-    def documents() -> Iterator[Document]:
-        for document in reader.documents(changed(), read.append):
-            fresh.add(document.id)
-            yield document
-
-    _take(rows, upsert, watched(documents()), source)
-    kept = fresh.union(reader.unseen)
-    stale = [name for file in read for name in present.of(file.found.path) if name not in kept]
-    if prune:
-        gone = [path for path in known if path not in seen and not _below(path, reader.unseen)]
-        stale += [name for path in gone for name in present.of(path)]
-        rows.sources.forget_files(source.id, gone)
-    rows.sources.keep_files(source.id, map(_record, read))
-    rows.documents.delete(stale)
-    return len(set(stale))
+        Those of a folder that is gone may be replaced, and those of a file that was named itself by its folder, and
+        conversely: it is the same file.
+        """
+        others = [other for other in self.rows.sources.all() if other.id != source.id]
+        replaceable = [
+            other.id
+            for other in others
+            if other.location.startswith("/")
+            and (
+                _is_gone(other.location)
+                or _is_file_of(other.location, source.location)
+                or _is_file_of(source.location, other.location)
+            )
+        ]
+        try:
+            self.writing.take(self._counted(documents), source.id, replaceable)
+        except ForeignDocumentError as error:
+            known = {other.id: other.location for other in others}
+            advice = (
+                "add the folder that holds both" if source.location[0] == "/" else "select others"
+            )
+            raise InputError(
+                f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
+                f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
+            ) from error
 
 
 def _unchanged(reader: FolderReader, found: FoundFile, record: FileRecord) -> bool:
@@ -188,67 +289,16 @@ class _Present:
         return [path] if self._ids[begin : begin + 1] == [path] else []
 
 
-def _take_query(
-    rows: CollectionRows, reader: QueryReader, upsert: Upsert, prune: bool, watched: Watched
-) -> int:
-    if reader.query is None:
-        reader.adopt(_only_query(rows, reader))
-    source = rows.sources.find(reader.location)
-    if source is None:
-        source = rows.sources.add(reader.location)
-    else:
-        reader.adopt(source.options)
-    same = source.options.get("since") == reader.since
-    _take(rows, upsert, watched(reader.documents(source.since if same else None)), source)
-    highest = source.since if same and reader.highest is None else reader.highest
-    rows.sources.keep(source.id, reader.choices, highest)
-    if not prune:
-        return 0
-    there = set(reader.ids())
-    gone = [name for name in rows.documents.ids_from(source.id) if name not in there]
-    rows.documents.delete(gone)
-    return len(gone)
-
-
 def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
     """Return how the one query of a database was read."""
     known = [s for s in rows.sources.all() if s.location.startswith(f"{reader.database} ")]
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
         raise ConfigError(
-            f"the collection knows {found} {reader.database}; expected --query with a SELECT statement"
+            f"the collection knows {found} {reader.database}; expected a SELECT statement",
+            Advice(Action.GIVE_QUERY),
         )
     return dict(known[0].options)
-
-
-def _take(
-    rows: CollectionRows, upsert: Upsert, documents: Iterable[Document], source: StoredSource
-) -> None:
-    """Write the documents of a source.
-
-    Those of a folder that is gone may be replaced, and those of a file that was named itself by its folder, and conversely:
-    it is the same file.
-    """
-    others = [other for other in rows.sources.all() if other.id != source.id]
-    replaceable = [
-        other.id
-        for other in others
-        if other.location.startswith("/")
-        and (
-            _is_gone(other.location)
-            or _is_file_of(other.location, source.location)
-            or _is_file_of(source.location, other.location)
-        )
-    ]
-    try:
-        upsert.take(documents, source.id, replaceable)
-    except ForeignDocumentError as error:
-        known = {other.id: other.location for other in others}
-        advice = "add the folder that holds both" if source.location[0] == "/" else "select others"
-        raise InputError(
-            f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
-            f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
-        ) from error
 
 
 def _is_file_of(path: str, folder: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, I64
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.piece_encoder import PieceEncoder, expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
@@ -20,7 +20,8 @@ from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, DenseIndex
 from gem_index.index.kinds import IndexKind, resolve_kind
-from gem_index.index.snapshot import FileTable, Snapshot, SnapshotInputs
+from gem_index.index.snapshot import FileTable, Snapshot
+from gem_index.index.snapshot_writing import Blocks, NewSnapshot, join_snapshots, write_snapshot
 from gem_index.progress import Progress
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
@@ -28,6 +29,38 @@ from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecor
 __all__ = ["publish"]
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _StoredTexts:
+    """A collection's texts in one transaction, and their encoder: the :class:`SnapshotSource` of a snapshot."""
+
+    stored: CollectionTexts
+    pieces: PieceEncoder
+    progress: Progress | None
+
+    def texts(self, after: int) -> Blocks:
+        return self.stored.blocks(after)
+
+    def metadata(self, after: int) -> Blocks:
+        return self.stored.metadata(after)
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        return self.pieces.parts(texts)
+
+    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
+        return self.pieces.rows(texts)
+
+    def empty(self, kind: IndexKind) -> DenseIndex:
+        return DenseIndex.empty(self.pieces.encoder.dimension, kind, self._sample)
+
+    def report(self, stage: str, last: int) -> None:
+        if self.progress is not None:
+            self.progress(stage, self.stored.position(last), len(self.stored))
+
+    def _sample(self) -> F32:
+        vectors, _ = self.rows(self.stored.sample(TRAINING_VECTORS))
+        return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
 
 
 @dataclass(frozen=True)
@@ -39,7 +72,7 @@ class _Plan:
     record : CollectionRecord
         The collection as of the transaction that the texts are read in.
     texts : CollectionTexts
-    inputs : SnapshotInputs
+    new : NewSnapshot
     directory : Path
         The new snapshot's.
     old : tuple of Path and FileTable, optional
@@ -50,7 +83,7 @@ class _Plan:
 
     record: CollectionRecord
     texts: CollectionTexts
-    inputs: SnapshotInputs
+    new: NewSnapshot
     directory: Path
     old: tuple[Path, FileTable] | None
     shards: Sequence[Path]
@@ -96,7 +129,7 @@ def publish(
         kind=kind.name,
         last_seq=plan.texts.last_seq,
         vectors=len(plan.texts),
-        model_fingerprint=plan.inputs.fingerprint,
+        model_fingerprint=plan.new.fingerprint,
         files=json.dumps(files, sort_keys=True),
         seconds=time.monotonic() - started,
     )
@@ -116,37 +149,23 @@ def _plan(
 ) -> _Plan:
     """Decide what to write, of which texts, and what to copy."""
     texts = CollectionTexts(rows.documents)
-
-    def report(stage: str, last: int) -> None:
-        if progress is not None:
-            progress(stage, texts.position(last), len(texts))
-
-    def sample() -> F32:
-        vectors, _ = pieces.rows(texts.sample(TRAINING_VECTORS))
-        return vectors[:: -(-len(vectors) // TRAINING_VECTORS)]
-
-    pieces = PieceEncoder(encoder, rows.record.cuts)
-    vectors = expected_pieces(texts, rows.record.cuts)
+    pieces = PieceEncoder(encoder, rows.record.chunking)
+    vectors = expected_pieces(texts, rows.record.chunking)
     kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
-    inputs = SnapshotInputs(
-        kind=kind,
-        dimension=encoder.dimension,
-        fingerprint=pieces.fingerprint,
-        texts=texts.blocks,
-        encode=pieces.rows,
-        parts=pieces.parts,
-        empty=lambda kind: DenseIndex.empty(encoder.dimension, kind, sample),
-        metadata=texts.metadata,
-        report=report,
-        checkpoint=None if unfinished is None else unfinished.checkpoint(kind),
+    new = NewSnapshot(
+        kind,
+        encoder.dimension,
+        pieces.fingerprint,
+        _StoredTexts(texts, pieces, progress),
+        None if unfinished is None else unfinished.checkpoint(kind),
     )
-    old = _reusable(access.folder, rows.names.snapshot(access.id), inputs) if reuse else None
+    old = _reusable(access.folder, rows.names.snapshot(access.id), new) if reuse else None
     directory = access.folder / uuid.uuid4().hex[:12]
-    return _Plan(rows.record, texts, inputs, directory, old, shards)
+    return _Plan(rows.record, texts, new, directory, old, shards)
 
 
 def _reusable(
-    folder: Path, row: SnapshotRecord | None, new: SnapshotInputs
+    folder: Path, row: SnapshotRecord | None, new: NewSnapshot
 ) -> tuple[Path, FileTable] | None:
     """Return directory and files of the snapshot in use if it is sound and the same encoder made it, else None."""
     if row is None or row.model_fingerprint != new.fingerprint:
@@ -161,20 +180,20 @@ def _reusable(
 def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     """Write the files; return the kind of their index and their hashes."""
     try:
-        return plan.inputs.kind, _write_as(plan, plan.inputs)
+        return plan.new.kind, _write_as(plan, plan.new)
     except ConfigError as error:
         # a kind that is trained needs more documents than a small collection has
         _LOG.warning("%s; a flat one serves until then", error)
-        flat = resolve_kind("flat", 0, plan.inputs.dimension)
-        return flat, _write_as(plan, replace(plan.inputs, kind=flat, checkpoint=None))
+        flat = resolve_kind("flat", 0, plan.new.dimension)
+        return flat, _write_as(plan, replace(plan.new, kind=flat, checkpoint=None))
 
 
-def _write_as(plan: _Plan, inputs: SnapshotInputs) -> FileTable:
+def _write_as(plan: _Plan, new: NewSnapshot) -> FileTable:
     if plan.shards:
-        return Snapshot.join(plan.directory, inputs, plan.shards, plan.texts.seqs)
+        return join_snapshots(plan.directory, new, plan.shards, plan.texts.seqs)
     folder, files = plan.old or (None, None)
     old = None if folder is None else (folder, plan.texts.seqs)
-    return Snapshot.write(plan.directory, inputs, old, files)
+    return write_snapshot(plan.directory, new, old, files)
 
 
 def _switch(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import CorruptionError, InputError
-from gem_index.files import publish_directory
+from gem_index.files.publishing import publish_directory
 from gem_index.gem.combined import Encoder
 from gem_index.index.checkpoint import Checkpoint
 from gem_index.index.kinds import IndexKind

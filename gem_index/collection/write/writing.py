@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from gem_index.collection.results import DeleteReport, IngestReport
+from gem_index.collection.results import DeleteReport, UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_unfitted, record_of
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
-from gem_index.collection.write.intake import Part, Watched, take_in
+from gem_index.collection.write.intake import Intake, take_in
 from gem_index.collection.write.publish import publish
 from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
-from gem_index.errors import ConfigError, GemIndexError, InputError
+from gem_index.errors import GemIndexError, InputError
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
-from gem_index.store.upsert import OnExisting
 
 __all__ = ["compact", "delete", "refit", "shorten_tail", "upsert"]
 
@@ -31,27 +29,18 @@ _TAIL_SHARE = 0.05
 
 
 def upsert(
-    access: CollectionAccess,
-    parts: Sequence[Part],
-    on_existing: OnExisting = "replace",
-    *,
-    prune: bool = False,
-    watched: Watched = iter,
-) -> IngestReport:
-    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.ingest`."""
-    if on_existing not in get_args(OnExisting):
-        raise ConfigError(
-            f"on_existing is {quoted(on_existing)}; expected one of {', '.join(get_args(OnExisting))}"
-        )
+    access: CollectionAccess, intake: Intake, progress: Progress | None = None
+) -> UpsertReport:
+    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.upsert`."""
     started = time.monotonic()
     with access.writing() as rows:
-        writing = rows.documents.upserting(on_existing, rows.record.cuts)
-        deleted = take_in(rows, parts, writing, prune, watched)
+        writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
+        deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         # read before the commit: a failure after it would make stored documents look rejected
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
-    return IngestReport(
+    return UpsertReport(
         collection=access.name,
         added=changed.added,
         updated=changed.updated,
@@ -96,7 +85,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
-            pieces = PieceEncoder(fresh, rows.record.cuts)
+            pieces = PieceEncoder(fresh, rows.record.chunking)
             encoder = unfinished.fitted(
                 fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
             )

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from gem_index.documents import Document
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
-from gem_index.reading import documents_from
+from gem_index.readers import documents_from
 from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.mcp.shared import (
     Answer,
@@ -116,7 +116,7 @@ async def add(shared: SharedCollections, asked: AddArguments) -> AddAnswer:
     """Store documents by id, in one transaction."""
     shared.context.check_texts([each.text for each in asked.documents])
     documents = [_document(each) for each in asked.documents]
-    report = await shared.change(asked.collection, lambda collection: collection.ingest(documents))
+    report = await shared.change(asked.collection, lambda collection: collection.upsert(documents))
     return AddAnswer(
         collection=asked.collection,
         ids=[each.id for each in documents],

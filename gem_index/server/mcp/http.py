@@ -16,7 +16,7 @@ from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.server.errors import error_response, message_for, status_of
-from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, note_refusal
+from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, log_server_error
 from gem_index.server.mcp.server import mcp_server
 from gem_index.server.memory import Memory
 from gem_index.server.metrics import Metrics
@@ -88,7 +88,7 @@ class _Endpoint:
 
 
 async def _refused(request: Request, error: Exception) -> JsonResponse:
-    note_refusal(cast("GemIndexError", error), request.scope[REQUEST_ID])
+    log_server_error(cast("GemIndexError", error), request.scope[REQUEST_ID])
     return error_response(request.url.path, status_of(error), message_for(error))
 
 

@@ -28,7 +28,7 @@ from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import ForbiddenError, message_for
-from gem_index.server.guard import note_failure, note_refusal
+from gem_index.server.guard import log_server_error, note_failure
 from gem_index.server.mcp.shared import SharedCollections, ToolKind
 from gem_index.server.mcp.tools import TOOLS
 from gem_index.server.settings import Limits
@@ -111,7 +111,7 @@ def mcp_server(
                 await may_write(asked.request)
             return await _answer(kind, shared, call.arguments or {})
         except GemIndexError as error:
-            note_refusal(error, str(asked.request_id))
+            log_server_error(error, str(asked.request_id))
             return _failure(message_for(error))
         except Exception as error:  # noqa: BLE001 - the server outlives its requests
             note_failure(error, str(asked.request_id))

@@ -310,7 +310,7 @@ function bytesOf(base64) {
 
 function snippets(collection) {
   const { by, q } = place.params;
-  const drawn = by ? [`colours = collection.map_colours(made, ${python(by)})`,
+  const drawn = by ? [`colours = collection.map_colors(made, ${python(by)})`,
     "for id, (x, y), code in zip(made.ids, made.places, colours.codes):", "    print(id, x, y, colours.names[code])"]
     : ["for id, (x, y), topic in zip(made.ids, made.places, made.topics):", "    print(id, x, y, made.words[topic] if topic >= 0 else ())"];
   const found = q ? [`for hit in collection.search(${python(q)}, k=${FOUND}):`, "    print(hit.id, hit.text)"] : [];

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.files import COMPRESSED
+from gem_index.files.inputs import COMPRESSED
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import VectorFile, check_matrix, matrix_chunks
 from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
@@ -175,7 +175,7 @@ def _lines(path: Path) -> list[str]:
 
 def write_folder(folder: Path, vectors: VectorFile) -> None:
     """Write ``words.txt`` and ``matrix.npy`` into a folder."""
-    from gem_index.npy import NpyWriter
+    from gem_index.files.npy import NpyWriter
 
     with (
         (folder / "words.txt").open("w", encoding="utf-8", newline="\n") as words_file,

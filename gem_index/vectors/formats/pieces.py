@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import VectorFormatError
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted
@@ -144,7 +145,8 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
         if vectors.composition.rule != "mean":
             raise VectorFormatError(
                 f"{vectors.origin} sums its pieces, but model2vec averages them; expected a source that averages, "
-                "or words: cut it to words with gem-index vectors fit-vocabulary"
+                "or words",
+                Advice(Action.CUT_TO_WORDS),
             )
         if (
             vectors.composition.left_out is None
@@ -152,7 +154,8 @@ def write_model2vec(folder: Path, vectors: VectorFile) -> None:
         ):
             raise VectorFormatError(
                 f"{vectors.origin} counts unknown pieces, but model2vec omits them; expected a model2vec source, or "
-                "words: cut it to words with gem-index vectors fit-vocabulary"
+                "words",
+                Advice(Action.CUT_TO_WORDS),
             )
         tokenizer = vectors.composition.tokenizer.read_text(encoding="utf-8")
     else:

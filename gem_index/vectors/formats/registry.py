@@ -9,8 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, cast
 
+from gem_index.advice import Action, Advice
+from gem_index.checks import check_choice
 from gem_index.errors import InputError, VectorFormatError
-from gem_index.files import UNPACKING_ERRORS, publish_directory, publish_file, user_path
+from gem_index.files.inputs import UNPACKING_ERRORS, user_path
+from gem_index.files.publishing import publish_directory, publish_file
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safetensors, write_folder
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
@@ -97,9 +100,8 @@ def read_vectors(source: str | Path | KeyedVectorsLike, format: str | None = Non
         raise InputError(
             f"{source} can be read only once; expected a file: save it first and add the file"
         )
-    if format is not None and ALIASES.get(format, format) not in FORMATS:
-        known = ", ".join((*FORMATS, *ALIASES))
-        raise InputError(f"the format is {quoted(format)}; expected one of {known}")
+    if format is not None:
+        check_choice(format, "the format", (*FORMATS, *ALIASES), error=InputError)
     path = str(user_path(source))
     try:
         name = ALIASES.get(format, format) if format is not None else _recognise(path)
@@ -191,12 +193,11 @@ def write_vectors(vectors: VectorFile, path: Path, format: str | None = None) ->
             f"the output is {path}; expected a name ending in {', '.join(_ENDINGS)} (all but .parquet also .gz), or "
             "one without an ending for a folder"
         )
-    if name not in WRITABLE:
-        raise InputError(f"the format is {quoted(name)}; expected one of {', '.join(WRITABLE)}")
+    check_choice(name, "the format", WRITABLE, error=InputError)
     if isinstance(vectors.composition, Pieces) and name != "model2vec":
         raise VectorFormatError(
-            f"{vectors.origin} composes words from pieces; expected words: cut it to words with "
-            "gem-index vectors fit-vocabulary first, or write the format model2vec"
+            f"{vectors.origin} composes words from pieces; expected the format model2vec, or words",
+            Advice(Action.CUT_TO_WORDS),
         )
     if path.is_dir() or (path.exists() and name in ("folder", "model2vec")):
         raise InputError(f"{path} exists already; expected the name of a new file or folder")

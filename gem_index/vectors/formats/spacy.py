@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError, MissingExtraError, VectorFormatError
-from gem_index.files import user_path
+from gem_index.files.inputs import user_path
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import map_npy

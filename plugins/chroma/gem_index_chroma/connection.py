@@ -15,8 +15,8 @@ from chromadb.api.client import Client
 from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
 from chromadb.errors import ChromaError
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, GemIndexError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 
 __all__ = ["Connection"]
 
@@ -34,7 +34,7 @@ _ADVICE = (
     ("is full", "free some space"),
     ("Tenant", "create it with Chroma's AdminClient, or name another one"),
     ("Database", "create it with Chroma's AdminClient, or name another one"),
-    ("Collection", "run the command again, as another push has replaced the collection"),
+    ("Collection", "run it again, as another push has replaced the collection"),
 )
 
 

@@ -11,8 +11,9 @@ from chromadb.api import ClientAPI
 from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space
 from chromadb.utils.embedding_functions import register_embedding_function
 
-from gem_index import GemConfig, Home, NamedProvider, find_provider, open_provider
+from gem_index import GemConfig, Home, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.home import NamedProvider, find_provider
 
 __all__ = ["GemEmbeddingFunction", "open_collection"]
 

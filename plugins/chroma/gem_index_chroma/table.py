@@ -11,8 +11,7 @@ import numpy.typing as npt
 from chromadb import Collection
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.metadata import changes
 
@@ -101,7 +100,7 @@ class ChromaTable:
         with self._connection.errors():
             return self._collection.count()
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by Chroma's index; a zero vector has the score 0."""
         if k < 1:
             return []
@@ -111,7 +110,7 @@ class ChromaTable:
             )
         distances = found["distances"] or [[]]
         return [
-            Neighbour(identifier, 1.0 - distance)
+            Neighbor(identifier, 1.0 - distance)
             for identifier, distance in zip(found["ids"][0], distances[0], strict=True)
         ]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from chromadb.errors import NotFoundError
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
+from gem_index.targets import TargetSchema, TargetUrl
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.embedding import GemEmbeddingFunction
 from gem_index_chroma.metadata import is_supported

@@ -247,7 +247,7 @@ class TestInChroma:
         faq = home.collection("faq")
         faq.push(url)
         old = faq.encoder.fingerprint
-        faq.ingest([Document(id="new", text="a river")])
+        faq.upsert([Document(id="new", text="a river")])
         faq.refit()
         program = (
             "import os, signal\n"
@@ -318,7 +318,7 @@ class TestInChroma:
     def test_a_user_deletes_the_collection(self, filled, client, name: str) -> None:
         table = filled.live()
         client.delete_collection(name)
-        with pytest.raises(ConfigError, match="does not exist.*; run the command again"):
+        with pytest.raises(ConfigError, match="does not exist.*; run it again"):
             table.count()
         assert filled.live() is None
         assert filled.create(SCHEMA).count() == 0
@@ -533,7 +533,7 @@ class TestRefused:
         client.create_collection(name, metadata={"a": 1}, embedding_function=None)
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest([Document(id="1", text="a river")])
+        collection.upsert([Document(id="1", text="a river")])
         for full in (False, True):
             with pytest.raises(ConfigError, match="gem-index did not create"):
                 collection.push(url, full=full)

@@ -14,7 +14,7 @@ from gem_index.errors import ConfigError
 __all__ = ["Database"]
 
 _ADVICE = (
-    ("lock", "close the program that has it open, and run the command again"),
+    ("lock", "close the program that has it open, and run it again"),
     ("read-only", "make the file and its folder writable"),
     ("Permission denied", "make the file and its folder writable"),
     ("not a valid DuckDB", "name another file"),
@@ -23,8 +23,8 @@ _ADVICE = (
         "close the other connection of this process, or open it without read_only",
     ),
     ("No space left", "free some space"),
-    ("does not exist", "run the command again, as another push has replaced the table"),
-    ("onflict", "run the command again when the other program is done"),
+    ("does not exist", "run it again, as another push has replaced the table"),
+    ("onflict", "run it again when the other program is done"),
 )
 
 

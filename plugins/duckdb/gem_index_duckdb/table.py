@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index import Neighbour, TargetSchema
-from gem_index.targets import SqlTable, TargetBatch
+from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
 from gem_index_duckdb.database import Database
 
 __all__ = ["DuckDbTable"]
@@ -50,11 +49,11 @@ class DuckDbTable(SqlTable):
         }
         self._duckdb.insert(self._table, pa.table(columns), replace=not batch.new)
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
         rows = self._database.rows(
             f"SELECT id, array_inner_product(vector, $1::{self._type}) AS score FROM {self._table} "
             "ORDER BY score DESC, id LIMIT $2",
             [vector.tolist(), max(0, k)],
         )
-        return [Neighbour(identifier, score) for identifier, score in rows]
+        return [Neighbor(identifier, score) for identifier, score in rows]

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import SqlDatabase, SqlTarget
+from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl
 from gem_index_duckdb.database import Database
 from gem_index_duckdb.table import DuckDbTable
 

@@ -256,7 +256,7 @@ class TestRefused:
         execute(path, "CREATE TABLE faq (a INTEGER)")
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest([Document(id="1", text="a river")])
+        collection.upsert([Document(id="1", text="a river")])
         for full in (False, True):
             with pytest.raises(ConfigError, match="gem-index did not create"):
                 collection.push(url, full=full)
@@ -284,7 +284,7 @@ class TestRefused:
         faq = home.collection("faq")
         faq.push(url)
         execute(path, "ALTER TABLE faq ADD COLUMN mine INTEGER")
-        faq.ingest([Document(id="2", text="a bank")])
+        faq.upsert([Document(id="2", text="a bank")])
         assert faq.push(url).added == 1
         assert execute(path, "SELECT id, mine FROM faq ORDER BY id") == [("1", None), ("2", None)]
 

@@ -14,8 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbour, TargetDocument, TargetSchema, TargetUrl
-from gem_index.targets import FolderTable, FolderTarget, TargetBatch, create_manifest, publish_file
+from gem_index.targets import (
+    FolderTable,
+    FolderTarget,
+    Neighbor,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+    TargetUrl,
+    create_manifest,
+    publish_file,
+)
 from gem_index_elasticsearch.documents import (
     from_hit,
     index_body,
@@ -62,7 +71,7 @@ class BulkFilesTable(FolderTable):
         """Return the number of documents in the state that the files lead to."""
         return len(self._places())
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by a scan of all files."""
         if self._vectors is None:
             found = list(self.documents())
@@ -70,7 +79,7 @@ class BulkFilesTable(FolderTable):
             self._vectors = [each.id for each in found], np.array(rows)
         ids, matrix = self._vectors
         scores = matrix @ vector
-        return [Neighbour(ids[row], float(scores[row])) for row in np.argsort(-scores)[: max(0, k)]]
+        return [Neighbor(ids[row], float(scores[row])) for row in np.argsort(-scores)[: max(0, k)]]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents of the state that the files lead to."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index import TargetDocument, TargetSchema
+from gem_index.targets import TargetDocument, TargetSchema
 from gem_index_elasticsearch.engines import Engine
 
 __all__ = ["from_hit", "index_body", "key_of", "schema_of", "to_source", "unsupported"]

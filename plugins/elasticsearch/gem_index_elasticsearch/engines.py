@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, MissingTargetError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 
 __all__ = ["ENGINES", "Elasticsearch", "Engine", "OpenSearch"]
 
@@ -20,7 +20,7 @@ _UNAVAILABLE = frozenset((408, 429, 502, 503, 504))
 _ADVICE = (
     (401, "check user and password or key, or set GEM_INDEX_TARGET_KEY"),
     (403, "ask for the right to read, create and write these indices, or free some space where the server is full"),
-    (413, "push in smaller batches, --batch"),
+    (413, "push in smaller batches"),
 )  # fmt: skip
 
 

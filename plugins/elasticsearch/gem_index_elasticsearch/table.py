@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_elasticsearch.documents import from_hit, key_of, to_source
 from gem_index_elasticsearch.engines import Engine, cosine
 
@@ -60,7 +59,7 @@ class IndexTable:
         answer = self._engine.request("GET", f"/{self.index}/_count")
         return int(answer["count"]) if answer is not None else 0
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents; those without words have no vector and are not among them."""
         if k < 1 or not vector.any():
             return []
@@ -68,7 +67,7 @@ class IndexTable:
         body = self._engine.nearest([float(number) for number in vector], k)
         answer = self._engine.request("POST", f"/{self.index}/_search", body | {"_source": ["id"]})
         hits = answer["hits"]["hits"] if answer is not None else []
-        return [Neighbour(hit["_source"]["id"], cosine(float(hit["_score"]))) for hit in hits]
+        return [Neighbor(hit["_source"]["id"], cosine(float(hit["_score"]))) for hit in hits]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, all of one state of the index."""

@@ -11,8 +11,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
+from gem_index.targets import TargetSchema, TargetUrl
 from gem_index_elasticsearch.documents import index_body, schema_of, unsupported
 from gem_index_elasticsearch.engines import ENGINES
 from gem_index_elasticsearch.table import IndexTable

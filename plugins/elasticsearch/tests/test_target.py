@@ -13,14 +13,14 @@ from elasticsearch import Elasticsearch
 from opensearchpy import OpenSearch
 from stub import basic, serve
 
-from gem_index import Document, Home, TargetDocument, TargetSchema
+from gem_index import Document, Home
 from gem_index.errors import (
     ConfigError,
     MissingTargetError,
     RejectedDocumentsError,
     TargetUnavailableError,
 )
-from gem_index.targets import open_target
+from gem_index.targets import TargetDocument, TargetSchema, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
@@ -230,7 +230,7 @@ class TestFailures:
             faq.push(url)
         assert "field [metadata.year] of type [long]" in str(caught.value)
         assert set(server.resolve("faq")["docs"]) == {"d0", "d1"}
-        faq.ingest([Document(id="d2", text="a", metadata={}), Document(id="d3", text="b")])
+        faq.upsert([Document(id="d2", text="a", metadata={}), Document(id="d3", text="b")])
         assert faq.push(url).documents == 4
         assert len(server.resolve("faq")["docs"]) == 4
 
@@ -316,7 +316,7 @@ class TestFiles:
         faq = build(tmp_path / "home", *[Document(id=f"d{i}", text=f"a river {i}") for i in range(10)])  # fmt: skip
         url = f"{server.kind}://{tmp_path}/files?index=faq"
         faq.push(url, batch=4)
-        faq.ingest([Document(id="d1", text="the bank"), Document(id="d2", text="?!")])
+        faq.upsert([Document(id="d1", text="the bank"), Document(id="d2", text="?!")])
         faq.delete(["d7"])
         faq.push(url)
         live = tmp_path / "files/live"

@@ -17,14 +17,14 @@ from gem_index.errors import ConfigError, GemIndexError
 __all__ = ["Database"]
 
 _ADVICE = (
-    ("onflict", "run the command again when the other program is done"),
+    ("onflict", "run it again when the other program is done"),
     ("ermission denied", "make the folder and its files writable"),
     ("ead-only", "make the folder and its files writable"),
     ("No space left", "free some space"),
     ("Not a directory", "name a folder"),
     ("File exists", "name a folder"),
-    ("ot found", "run the command again, as another push has replaced the table"),
-    ("No such file", "run the command again, as another push has replaced the table"),
+    ("ot found", "run it again, as another push has replaced the table"),
+    ("No such file", "run it again, as another push has replaced the table"),
 )
 
 

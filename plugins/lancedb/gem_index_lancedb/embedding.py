@@ -11,7 +11,8 @@ import numpy.typing as npt
 from lancedb.embeddings import TextEmbeddingFunction, get_registry
 from pydantic import PrivateAttr
 
-from gem_index import NamedProvider, find_provider, open_provider
+from gem_index import open_provider
+from gem_index.home import NamedProvider, find_provider
 
 __all__ = ["GemEmbeddings", "recorded_function"]
 

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.embedding import recorded_function
 
@@ -109,7 +108,7 @@ class LanceDbTable:
         with self._database.errors():
             return int(self._table.count_rows())
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product with every vector; one without words has the score 0."""
         if k < 1:
             return []
@@ -122,10 +121,10 @@ class LanceDbTable:
                 .limit(k)
                 .to_list()
             )
-            hits = [Neighbour(row["id"], 1.0 - row["_distance"]) for row in found]
+            hits = [Neighbor(row["id"], 1.0 - row["_distance"]) for row in found]
             if len(hits) < k or hits[-1].score < 0:
                 rows = self._table.search().where("vector IS NULL").select(["id"]).limit(k)
-                hits += [Neighbour(row["id"], 0.0) for row in rows.to_list()]
+                hits += [Neighbor(row["id"], 0.0) for row in rows.to_list()]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 
     def documents(self) -> Iterator[TargetDocument]:

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import integers_are_short, integers_within
+from gem_index.targets import TargetSchema, TargetUrl, integers_are_short, integers_within
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.table import LanceDbTable, arrow_schema, read_schema
 

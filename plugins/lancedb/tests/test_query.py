@@ -170,7 +170,7 @@ class TestPushed:
     def test_a_refit_that_was_not_pushed(self, faq, folder: str) -> None:
         old = faq.encoder.fingerprint
         faq.push(f"lancedb://{folder}?table=faq")
-        faq.ingest([Document(id="tea", text="where is the tea?")])
+        faq.upsert([Document(id="tea", text="where is the tea?")])
         faq.refit()
         refused = last_line(second(folder, status=1))
         assert f"found no encoder {old[:12]} in the home" in refused

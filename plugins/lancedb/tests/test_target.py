@@ -271,7 +271,7 @@ class TestInLanceDb:
         faq = home.collection("faq")
         faq.push(url)
         old = faq.encoder.fingerprint
-        faq.ingest([Document(id="new", text="a river")])
+        faq.upsert([Document(id="new", text="a river")])
         faq.refit()
         program = (
             "import os, signal\n"
@@ -345,7 +345,7 @@ class TestInLanceDb:
     def test_a_user_drops_the_table(self, path: Path, filled) -> None:
         table = filled.live()
         lancedb.connect(path).drop_table("faq")
-        with pytest.raises(ConfigError, match="; run the command again") as caught:
+        with pytest.raises(ConfigError, match="; run it again") as caught:
             table.count()
         assert ".rs:" not in str(caught.value)
         assert filled.live() is None
@@ -447,7 +447,7 @@ class TestRefused:
         lancedb.connect(path).create_table("faq", data=[{"a": 1}])
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest([Document(id="1", text="a river")])
+        collection.upsert([Document(id="1", text="a river")])
         for full in (False, True):
             with pytest.raises(ConfigError, match="gem-index did not create"):
                 collection.push(url, full=full)

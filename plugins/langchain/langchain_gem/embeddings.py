@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_gem.provider import OpensProvider
+from langchain_gem.provider import EncoderFields
 
 __all__ = ["GemEmbeddings"]
 
 
-class GemEmbeddings(OpensProvider, Embeddings):
+class GemEmbeddings(EncoderFields, Embeddings):
     """Sentence embeddings of unit length, computed on the CPU; queries and documents are embedded alike.
 
     A text without words gives zeros. The asynchronous methods run in LangChain's executor.

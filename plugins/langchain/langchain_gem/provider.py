@@ -9,12 +9,13 @@ from typing import Any, Self
 from langchain_core.load.serializable import Serializable
 from pydantic import ConfigDict, PrivateAttr, model_validator
 
-from gem_index import Home, NamedProvider, open_provider
+from gem_index import Home, open_provider
+from gem_index.home import NamedProvider
 
-__all__ = ["OpensProvider"]
+__all__ = ["EncoderFields"]
 
 
-class OpensProvider(Serializable):
+class EncoderFields(Serializable):
     """Fields that name an encoder, the arguments of :func:`gem_index.open_provider`; it is opened on creation.
 
     The fields are then replaced by the settings of the opened encoder, with its fingerprint: loading dumped fields opens the

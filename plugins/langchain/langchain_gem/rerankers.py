@@ -9,12 +9,12 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import PositiveInt
 
 from gem_index import rerank
-from langchain_gem.provider import OpensProvider
+from langchain_gem.provider import EncoderFields
 
 __all__ = ["GemReranker"]
 
 
-class GemReranker(OpensProvider, BaseDocumentCompressor):
+class GemReranker(EncoderFields, BaseDocumentCompressor):
     """Orders retrieved documents by their cosine similarity to the query, best first, and keeps the best.
 
     The returned documents are copies whose metadata hold the cosine as ``relevance_score``.

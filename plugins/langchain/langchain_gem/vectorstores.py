@@ -13,9 +13,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from gem_index import Collection, Home, ProgressOption, SearchResult, open_vectors
+from gem_index import Collection, Home, open_vectors
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
+from gem_index.progress import ProgressOption
+from gem_index.results import SearchResult
 from langchain_gem.embeddings import GemEmbeddings
 
 __all__ = ["GemVectorStore", "search", "search_many"]
@@ -64,7 +66,7 @@ class GemVectorStore(VectorStore):
         self._home = home if isinstance(home, Home) else Home(home)
         if isinstance(embedding, GemEmbeddings):
             _check_agreement(embedding, self._home)
-        self._collection = self._home.create_collection(collection_name, exist_ok=True, **choice)
+        self._collection = self._home.get_or_create_collection(collection_name, **choice)
         self._embeddings: GemEmbeddings | None = None
 
     def __repr__(self) -> str:
@@ -164,7 +166,7 @@ class GemVectorStore(VectorStore):
             StoredDocument(id=name, text=text, metadata=metadata or {})
             for name, text, metadata in zip(names, texts, metadatas, strict=True)
         ]
-        self._collection.ingest(documents, progress=progress)
+        self._collection.upsert(documents, progress=progress)
         return names
 
     def delete(

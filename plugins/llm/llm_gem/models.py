@@ -13,8 +13,9 @@ from typing import Any
 import llm
 from llm.models import EmbeddingModel
 
-from gem_index import EncoderChoice, Home, open_provider
+from gem_index import Home, open_provider
 from gem_index.errors import InputError
+from gem_index.home import EncoderChoice
 
 __all__ = ["GemEmbeddingModel", "register_embedding_models"]
 

@@ -88,7 +88,7 @@ class TestRefit:
         collection = home.collection("faq")
         assert model == f"gem-{collection.encoder.fingerprint[:12]}"
         assert '"id": "bank"' in command("similar", "faq", "-c", "open an account", "-n", "1")
-        collection.ingest([Document(id="more", text="A river in the north.")])
+        collection.upsert([Document(id="more", text="A river in the north.")])
         collection.refit()
         message = command("similar", "faq", "-c", "open an account", status=1)
         assert f"Unknown model: {model}" in message

@@ -14,18 +14,18 @@ import grpc
 from pymilvus import MilvusClient
 from pymilvus.exceptions import MilvusException
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 from gem_index_milvus import files
 
 __all__ = ["Database", "TooLargeError"]
 
 _ADVICE = (
-    ("holds the lock", "close the program that has it open, and run the command again"),
+    ("holds the lock", "close the program that has it open, and run it again"),
     ("Permission denied", "make the folder and its files writable"),
     ("Read-only", "make the folder and its files writable"),
     ("No space left", "free some space"),
-    ("does not exist", "run the command again, as another push has replaced the collection"),
+    ("does not exist", "run it again, as another push has replaced the collection"),
 )
 _AWAY = {2, 4, 5, 8}  # Milvus' codes: unavailable, too many requests, internal error, rate limit
 _REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -200,7 +200,7 @@ class Database:
             return TargetUnavailableError(str(self._url), reason)
         return ConfigError(
             f"found {reason} at {self._url}; expected Milvus to accept the request; "
-            "check the URL and the server's version, and run the command again if another push has replaced the collection"
+            "check the URL and the server's version, and run it again if another push has replaced the collection"
         )
 
     def _of_folder(self, reason: str) -> ConfigError:

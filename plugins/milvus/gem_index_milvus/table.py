@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pymilvus import DataType, MilvusClient
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_milvus.database import Database, TooLargeError
 
 __all__ = ["MilvusTable", "primary_key", "read_schema"]
@@ -108,7 +107,7 @@ class MilvusTable:
         [row] = self._call("query", output_fields=["count(*)"], consistency_level="Strong")
         return int(row["count(*)"])
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, at most 16,384; a zero vector has the score 0."""
         if k < 1:
             return []
@@ -120,7 +119,7 @@ class MilvusTable:
             output_fields=["id"],
             consistency_level="Strong",
         )
-        return [Neighbour(hit["entity"]["id"], hit["distance"]) for hit in hits]
+        return [Neighbor(hit["entity"]["id"], hit["distance"]) for hit in hits]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""

@@ -6,8 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_index import TargetSchema, TargetUrl
-from gem_index.targets import AliasTarget, integers_are_short, integers_within
+from gem_index.targets import (
+    AliasTarget,
+    TargetSchema,
+    TargetUrl,
+    integers_are_short,
+    integers_within,
+)
 from gem_index_milvus.database import Database
 from gem_index_milvus.table import MilvusTable, read_schema
 

@@ -47,7 +47,7 @@ class TestConvention:
     def test_what_names_a_model(self, tmp_path: Path) -> None:
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest(Document(id=text, text=text) for text in TEXTS)
+        collection.upsert(Document(id=text, text=text) for text in TEXTS)
         collection.refit()
         embed = GemEmbeddingFunction(collection="faq", home=home)
         assert embed.fingerprint == collection.encoder.fingerprint
@@ -63,7 +63,7 @@ def pushed(tmp_path: Path) -> tuple[Path, Home]:
     home, path = Home(tmp_path / "home"), tmp_path / "faq.db"
     for name, texts in {"faq": [*TEXTS, "the bank of the river"], "other": TEXTS}.items():
         collection = home.create_collection(name)
-        collection.ingest(Document(id=text, text=text) for text in texts)
+        collection.upsert(Document(id=text, text=text) for text in texts)
         collection.refit()
     home.collection("faq").push(f"milvus://{path}?collection=faq")
     return path, home

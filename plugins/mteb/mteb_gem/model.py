@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
-from gem_index import GemConfig, Home, NamedProvider, VectorSource, open_provider, open_vectors
+from gem_index import GemConfig, Home, open_provider, open_vectors
+from gem_index.home import NamedProvider
+from gem_index.vectors import VectorSource
 
 if TYPE_CHECKING:
     from mteb import TaskMetadata

@@ -18,7 +18,7 @@ ROWS = {"id": ["1", "2"], "text": ["how do I renew a visa?", "the bank"], "year"
 def test_a_data_set_fills_a_collection(streaming: bool, format: str | None) -> None:
     rows: Any = Dataset.from_dict(ROWS)
     faq = Home().create_collection("faq")
-    faq.ingest((rows.to_iterable_dataset() if streaming else rows).with_format(format))
+    faq.upsert((rows.to_iterable_dataset() if streaming else rows).with_format(format))
     assert [(d.id, str(d.text), d.metadata) for d in faq.documents()] == [
         ("1", "how do I renew a visa?", {"year": 2020}),
         ("2", "the bank", {"year": 2021}),
@@ -30,5 +30,5 @@ def test_one_part_of_a_data_set_is_chosen() -> None:
     parts = Dataset.from_dict(ROWS).train_test_split(1, seed=0)
     faq = Home().create_collection("faq")
     with pytest.raises(InputError, match="found a DatasetDict of 'train', 'test'; expected one"):
-        faq.ingest(parts)
-    assert faq.ingest(parts["train"]).added == 1
+        faq.upsert(parts)
+    assert faq.upsert(parts["train"]).added == 1

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from pgvector import HalfVector, Vector
 from psycopg.types.json import Jsonb
 
-from gem_index import Neighbour, TargetSchema
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import SqlTable, TargetBatch
+from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
 from gem_index_postgresql.database import Database
 
 __all__ = ["LARGEST", "PostgresqlTable"]
@@ -99,14 +98,14 @@ class PostgresqlTable(SqlTable):
                 "metadata = excluded.metadata"
             )
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
         rows = self._database.rows(
             f"SELECT id, -(vector <#> $1::float4[]::{self._existing_type()}) FROM {self._table} "
             f"ORDER BY vector <#> $1::float4[]::{self._existing_type()} LIMIT $2",
             [vector.tolist(), max(0, k)],
         )
-        return [Neighbour(identifier, float(score)) for identifier, score in rows]
+        return [Neighbor(identifier, float(score)) for identifier, score in rows]
 
     def finish(self) -> None:
         """Create the HNSW index if it is missing: after the first rows, which is faster than before them."""

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
-from gem_index.targets import SqlDatabase, SqlTarget, check_table_name
+from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl, check_table_name
 from gem_index_postgresql.database import Database
 from gem_index_postgresql.table import LARGEST, PostgresqlTable
 

@@ -4,7 +4,7 @@ import pytest
 
 from gem_index import Home
 from gem_index.errors import InputError
-from gem_index.reading import QueryReader
+from gem_index.readers import QueryReader
 
 QUERY = "SELECT id, text, tags, about, price, address, changed FROM faq WHERE text <> 'a:b' AND id::text LIKE '%-%'"
 
@@ -52,11 +52,11 @@ def test_types_of_columns(url, connection):
 
 def test_only_what_is_new_and_what_is_gone(url, connection, collection):
     reader = QueryReader(url, QUERY + " -- all of them", since="changed")
-    assert counts(collection.ingest(reader)) == (2, 0, 0, 0)
+    assert counts(collection.upsert(reader)) == (2, 0, 0, 0)
     connection.execute("INSERT INTO faq (text) VALUES ('How do I send a parcel?')")
-    assert counts(collection.ingest(QueryReader(url))) == (1, 0, 1, 0)
+    assert counts(collection.upsert(QueryReader(url))) == (1, 0, 1, 0)
     connection.execute("DELETE FROM faq WHERE text = 'The bank'")
-    assert counts(collection.ingest(QueryReader(url), prune=True)) == (0, 0, 1, 1)
+    assert counts(collection.upsert(QueryReader(url), prune=True)) == (0, 0, 1, 1)
 
 
 def test_names_of_columns_are_those_of_the_table(url, connection, collection):
@@ -64,9 +64,9 @@ def test_names_of_columns_are_those_of_the_table(url, connection, collection):
     connection.execute("""INSERT INTO "Mixed" VALUES (1, 'one', 1), (2, 'two', 2)""")
     query = 'SELECT * FROM "Mixed"'
     reader = QueryReader(url, query, id_field="Id", text_fields=('the "text"',), since="n")
-    assert counts(collection.ingest(reader)) == (2, 0, 0, 0)
+    assert counts(collection.upsert(reader)) == (2, 0, 0, 0)
     connection.execute('DELETE FROM "Mixed" WHERE "Id" = 1')
-    assert counts(collection.ingest(QueryReader(url, query), prune=True)) == (0, 0, 1, 1)
+    assert counts(collection.upsert(QueryReader(url, query), prune=True)) == (0, 0, 1, 1)
 
 
 @pytest.mark.parametrize(

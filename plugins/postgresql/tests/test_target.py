@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from gem_index_postgresql import PostgresqlTarget
 
-from gem_index import Document, Home, TargetDocument, TargetSchema, TargetUrl
+from gem_index import Document, Home
 from gem_index.errors import (
     ConfigError,
     RejectedDocumentsError,
     TargetChangedError,
     TargetUnavailableError,
 )
-from gem_index.targets import open_target
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
@@ -138,7 +138,7 @@ class TestIndex:
         assert "vector_ip_ops" in definition
         assert "m='32'" in definition
         assert "ef_construction='200'" in definition
-        faq.ingest([Document(id="2", text="a bank")])
+        faq.upsert([Document(id="2", text="a bank")])
         faq.push(url)
         faq.refit()
         faq.push(url)
@@ -156,7 +156,7 @@ class TestIndex:
     def test_options_that_contradict_the_table_are_refused(self, url, tmp_path) -> None:
         faq = build(tmp_path / "home")
         faq.push(url)
-        faq.ingest([Document(id="2", text="a bank")])
+        faq.upsert([Document(id="2", text="a bank")])
         with pytest.raises(ConfigError, match="vectors of the type vector .*; expected halfvec"):
             faq.push(f"{url}&type=halfvec")
         with pytest.raises(ConfigError, match="found an HNSW index .*leave index= out"):

@@ -15,8 +15,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from gem_index import TargetUrl
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import TargetUrl
 from gem_index_qdrant import clients
 
 __all__ = ["Database", "TooLargeError", "point_id"]
@@ -24,14 +24,14 @@ __all__ = ["Database", "TooLargeError", "point_id"]
 _NAMESPACE = UUID("6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a")
 _META = "meta.json"  # of local mode
 _ADVICE = (
-    ("already accessed", "close the program that has it open, and run the command again"),
+    ("already accessed", "close the program that has it open, and run it again"),
     ("readonly", "make the folder and its files writable"),
     ("unable to open", "make the folder and its files writable"),
     ("Permission denied", "make the folder and its files writable"),
     ("Read-only", "make the folder and its files writable"),
     ("No space left", "free some space"),
     ("is full", "free some space"),
-    ("not found", "run the command again, as another push has replaced the collection"),
+    ("not found", "run it again, as another push has replaced the collection"),
 )
 _LOCAL_ERRORS = (
     RuntimeError, ValueError, LookupError, TypeError, AttributeError, EOFError, OSError,
@@ -207,7 +207,7 @@ class Database:
         if status == 404:
             return ConfigError(
                 f"found {reason} at {self._url}; expected a collection of this push; "
-                "check the URL, and run the command again if another push has replaced the collection"
+                "check the URL, and run it again if another push has replaced the collection"
             )
         return ConfigError(
             f"found {reason} at {self._url}; expected Qdrant to accept the request; check the URL and the server's version"

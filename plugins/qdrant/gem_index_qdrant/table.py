@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from qdrant_client import models
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
 __all__ = ["QdrantTable"]
@@ -70,7 +69,7 @@ class QdrantTable:
         """Return the number of documents."""
         return int(self._database.call(lambda client: client.count(self.name, exact=True)).count)
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents by cosine similarity; a zero vector has the score 0."""
         if k < 1:
             return []
@@ -79,7 +78,7 @@ class QdrantTable:
                 self.name, query=vector.tolist(), limit=k, with_payload=["id"]
             )
         )
-        return [Neighbour(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
+        return [Neighbor(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""

@@ -7,8 +7,13 @@ from typing import Any
 
 from qdrant_client import models
 
-from gem_index import TargetSchema, TargetUrl
-from gem_index.targets import AliasTarget, integers_are_short, integers_within
+from gem_index.targets import (
+    AliasTarget,
+    TargetSchema,
+    TargetUrl,
+    integers_are_short,
+    integers_within,
+)
 from gem_index_qdrant.database import Database
 from gem_index_qdrant.table import QdrantTable
 

@@ -24,7 +24,7 @@ ODD = {
 def faq(tmp_path: Path) -> Collection:
     collection = Home(tmp_path / "home").create_collection("faq")
     sentences = documentation_sentences(500)
-    collection.ingest(
+    collection.upsert(
         [
             *(Document(id=f"s{i}", text=t, metadata={"n": i}) for i, t in enumerate(sentences)),
             Document(id="ünï 'quoted\" 数", text="a river 数", metadata=ODD),

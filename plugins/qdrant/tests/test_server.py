@@ -197,9 +197,9 @@ class TestFaults:
     def test_a_push_repeats_what_a_busy_server_refused(self, stub: Stub, tmp_path) -> None:
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest(Document(id=str(i), text=f"a river {i}") for i in range(10))
+        collection.upsert(Document(id=str(i), text=f"a river {i}") for i in range(10))
         collection.push(stub.url)
-        collection.ingest([Document(id="0", text="tea")])
+        collection.upsert([Document(id="0", text="tea")])
         stub.requests.clear()
         stub.busy = {"PUT"}
         assert collection.push(stub.url).updated == 1

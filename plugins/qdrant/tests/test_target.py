@@ -185,12 +185,12 @@ class TestClient:
     ) -> None:
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest(Document(id=str(i), text=f"a river {i}") for i in range(3))
+        collection.upsert(Document(id=str(i), text=f"a river {i}") for i in range(3))
         collection.push(url)
         original, ends, completed = Database.call, 0, False
 
         while not completed:
-            collection.ingest([Document(id=f"more {ends}", text=f"more tea {ends}")])
+            collection.upsert([Document(id=f"more {ends}", text=f"more tea {ends}")])
             collection.refit()
             calls = []
 
@@ -350,7 +350,7 @@ class TestRefused:
     def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest([Document(id="1", text="a river")])
+        collection.upsert([Document(id="1", text="a river")])
         vectors = models.VectorParams(size=2, distance=models.Distance.DOT)
         name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
         with client_of(path) as client:

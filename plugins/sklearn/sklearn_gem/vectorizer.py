@@ -11,15 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gem_index import (
-    CombinedEncoder,
-    Components,
-    GemConfig,
-    GemEncoder,
-    ProgressOption,
-    open_provider,
-)
+from gem_index import CombinedEncoder, GemConfig, GemEncoder, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.gem import Components
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorizer"]
 

@@ -17,12 +17,12 @@ from gem_index.errors import ConfigError
 __all__ = ["Database", "connect"]
 
 _ADVICE = (
-    ("locked", "wait for the program that writes to it, and run the command again"),
+    ("locked", "wait for the program that writes to it, and run it again"),
     ("readonly", "make the file and its folder writable"),
     ("not a database", "name another file"),
     ("unable to open", "check the file's permissions"),
     ("is full", "free some space"),
-    ("no such table", "run the command again, as another push has replaced the table"),
+    ("no such table", "run it again, as another push has replaced the table"),
 )
 _ROWS = 500  # of one statement
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index import Neighbour, TargetDocument, TargetSchema
-from gem_index.targets import TargetBatch
+from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
@@ -91,13 +90,13 @@ class SqliteVecTable:
         [(count,)] = self._database.rows(f"SELECT count(*) FROM {self._documents}")
         return int(count)
 
-    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbour]:
+    def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by sqlite-vec's exact search; a zero vector has the score 0."""
         if k < 1:
             return []
         if not vector.any():
             rows = self._database.rows(f"SELECT id FROM {self._documents} LIMIT ?", (k,))
-            return [Neighbour(identifier, 0.0) for (identifier,) in rows]
+            return [Neighbor(identifier, 0.0) for (identifier,) in rows]
         if k <= _LARGEST_K:
             distance, nearest = "distance", "WHERE embedding MATCH ?1 AND k = ?2"
         else:
@@ -110,7 +109,7 @@ class SqliteVecTable:
                 f"SELECT d.id, near.distance FROM near JOIN {self._documents} AS d ON d.rowid = near.place",
                 (*_to_blobs(vector[None]), k),
             )
-            hits = [Neighbour(identifier, 1.0 - far) for identifier, far in rows]
+            hits = [Neighbor(identifier, 1.0 - far) for identifier, far in rows]
             if len(hits) < k or any(hit.score < 0 for hit in hits):
                 hits += self._without_words(k)
         return sorted(hits, key=lambda hit: -hit.score)[:k]
@@ -135,14 +134,14 @@ class SqliteVecTable:
             rows = [row for each in ids for row in self._database.rows(statement, (each,))]
         return {identifier: json.loads(metadata) for identifier, metadata in rows}
 
-    def _without_words(self, k: int) -> list[Neighbour]:
+    def _without_words(self, k: int) -> list[Neighbor]:
         """Return up to k of the documents whose vector is zero."""
         rows = self._database.rows(
             f"SELECT id FROM {self._documents} "
             f"WHERE rowid NOT IN (SELECT rowid FROM {self._vectors}) LIMIT ?",
             (k,),
         )
-        return [Neighbour(identifier, 0.0) for (identifier,) in rows]
+        return [Neighbor(identifier, 0.0) for (identifier,) in rows]
 
 
 def _to_blobs(vectors: npt.NDArray[np.float32]) -> list[bytes]:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem_index import TargetSchema, TargetUrl
 from gem_index.errors import ConfigError
+from gem_index.targets import TargetSchema, TargetUrl
 from gem_index_sqlite_vec.database import Database
 from gem_index_sqlite_vec.table import SqliteVecTable
 

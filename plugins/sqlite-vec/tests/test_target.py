@@ -211,7 +211,7 @@ class TestRefused:
         execute(path, "CREATE TABLE faq (a)")
         home = Home(tmp_path / "home")
         collection = home.create_collection("faq")
-        collection.ingest([Document(id="1", text="a river")])
+        collection.upsert([Document(id="1", text="a river")])
         for full in (False, True):
             with pytest.raises(ConfigError, match="gem-index did not create"):
                 collection.push(url, full=full)

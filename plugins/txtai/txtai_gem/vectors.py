@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from txtai.vectors import Vectors
 
-from gem_index import NamedProvider, open_provider
+from gem_index import open_provider
+from gem_index.home import NamedProvider
 
 __all__ = ["GemVectors"]
 

@@ -18,9 +18,9 @@ def home(tmp_path_factory):
     from page_visit import FAQ, HOSTILE, name_of
 
     home = Home(tmp_path_factory.mktemp("page") / "home")
-    home.create_collection("faq").ingest(FAQ)
+    home.create_collection("faq").upsert(FAQ)
     home.create_collection("empty")
-    home.create_collection("hostile").ingest(
+    home.create_collection("hostile").upsert(
         Document(
             id=f"{i} {text[:300]}",
             text=text,
@@ -42,7 +42,7 @@ def home(tmp_path_factory):
         "plan",
         "ducks",
     ]
-    home.create_collection("large").ingest(
+    home.create_collection("large").upsert(
         Document(id=str(i), text=f"{words[i % 12]} {words[i // 12 % 12]} number {i}")
         for i in range(20_000)
     )

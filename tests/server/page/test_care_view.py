@@ -12,7 +12,7 @@ from server_process import ServerProcess
 class TestCare:
     def test_refit_and_duplicates(self, browser, tmp_path):
         home = Home(tmp_path / "home")
-        home.create_collection("faq").ingest(FAQ)
+        home.create_collection("faq").upsert(FAQ)
         with ServerProcess(home.root) as server:
             visit = Visit(browser, server)
             page = visit.go("faq", "care")
@@ -46,7 +46,7 @@ class TestCare:
 
     def test_a_key_that_may_not_is_told(self, browser, tmp_path):
         home = Home(tmp_path / "home")
-        home.create_collection("faq").ingest(FAQ)
+        home.create_collection("faq").upsert(FAQ)
         key = home.keys.add("reader", "read")
         with ServerProcess(home.root) as server:
             visit = Visit(browser, server)

@@ -157,7 +157,7 @@ def test_light_and_dark_can_be_chosen(visit):
 
 def test_a_key_is_asked_for_once_and_kept_in_memory(browser, tmp_path):
     home = Home(tmp_path / "home")
-    home.create_collection("faq").ingest(FAQ)
+    home.create_collection("faq").upsert(FAQ)
     key = home.keys.add("reader", "read")
     with ServerProcess(home.root) as server:
         visit = Visit(browser, server)

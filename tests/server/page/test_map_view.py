@@ -25,7 +25,7 @@ class TestMap:
             "<b>": "rice soup",
         }
         for collection in ("faq", "drawn"):
-            home.create_collection(collection).ingest(
+            home.create_collection(collection).upsert(
                 Document(
                     id=f"{name} {i}",
                     text=f"{words} {i} <script>{RUNS}</script>",

@@ -15,7 +15,7 @@ from server_process import ServerProcess
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     home = Home(tmp_path_factory.mktemp("upload") / "home")
-    home.create_collection("faq").ingest(FAQ)
+    home.create_collection("faq").upsert(FAQ)
     with ServerProcess(home.root) as server:
         yield home, server
 
@@ -118,7 +118,7 @@ class TestUpload:
         expect(page.locator(".result")).to_contain_text("1 added")
         assert filled[0].collection("latin").get(["l1"])[0].text == "Straße"
         expect(page.locator(".code code")).to_contain_text('["latin.csv"], encoding="cp1252")')
-        expect(page.locator(".code code")).to_contain_text("collection.ingest(")
+        expect(page.locator(".code code")).to_contain_text("collection.upsert(")
 
     def test_what_is_dropped(self, page):
         page = page.go("faq", "upload")
@@ -155,7 +155,7 @@ class TestUpload:
 
     def test_a_key_that_may_only_read_is_told_before_much_is_sent(self, browser, tmp_path):
         home = Home(tmp_path / "home")
-        home.create_collection("faq").ingest(FAQ)
+        home.create_collection("faq").upsert(FAQ)
         key = home.keys.add("reader", "read")
         file = tmp_path / "large.txt"
         file.write_text("a line of a large file\n" * 1_000_000)

@@ -17,7 +17,7 @@ from gem_index.evaluate.baselines import (
     UsifEncoder,
 )
 from gem_index.evaluate.lexical_baselines import Bm25, TfIdf
-from gem_index.text import tokenize
+from gem_index.text.tokens import tokenize
 from gem_index.vectors.mapped import MappedVectors
 
 CORPUS = [

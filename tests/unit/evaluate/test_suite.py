@@ -9,8 +9,9 @@ from gem_index.errors import ConfigError, InputError
 from gem_index.evaluate import suite as module
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.plots import plot_suite
-from gem_index.evaluate.suite import evaluate_suite, read_suite
+from gem_index.evaluate.suite import evaluate_suite
 from gem_index.evaluate.suite_configurations import candidate_of
+from gem_index.evaluate.suite_file import read_suite
 
 PAIRS = [
     (4.5, "renew a visa", "renewing my visa"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gem_index import VectorSource
+from gem_index.vectors import VectorSource
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -1,5 +1,5 @@
 """The common base of the GEM components, which opens and saves their encoder."""
 
-from haystack_integrations.common.gem.provider import OpensProvider
+from haystack_integrations.common.gem.provider import EncoderFields
 
-__all__ = ["OpensProvider"]
+__all__ = ["EncoderFields"]

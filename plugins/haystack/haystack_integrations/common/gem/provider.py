@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gem_index import EncoderChoice, GemConfig, NamedProvider
+from gem_index import GemConfig
+from gem_index.home import EncoderChoice, NamedProvider
 
-__all__ = ["OpensProvider"]
+__all__ = ["EncoderFields"]
 
 
-class OpensProvider:
+class EncoderFields:
     """Base of the components that embed.
 
     Parameters

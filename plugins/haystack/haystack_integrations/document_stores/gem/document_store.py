@@ -14,10 +14,12 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 from haystack_integrations.document_stores.gem.filters import as_where
 
-from gem_index import Collection, GemConfig, Home, ProgressOption, SearchResult
+from gem_index import Collection, GemConfig, Home
 from gem_index import Document as StoredDocument
 from gem_index.errors import EmptyTextError, ExistingIdError
 from gem_index.errors import FilterError as WhereError
+from gem_index.progress import ProgressOption
+from gem_index.results import SearchResult
 
 __all__ = ["GemDocumentStore"]
 
@@ -69,8 +71,8 @@ class GemDocumentStore:
     def collection(self) -> Collection:
         """The collection, for operations that Haystack does not have: refit, verify, export, status."""
         if self._opened is None:
-            self._opened = Home(self._home).create_collection(
-                self._name, vectors=self._vectors, config=self._config, exist_ok=True
+            self._opened = Home(self._home).get_or_create_collection(
+                self._name, vectors=self._vectors, config=self._config
             )
         return self._opened
 
@@ -132,19 +134,19 @@ class GemDocumentStore:
         ):  # of two documents with the same id the last counts, else the first
             once = {document.id: document for document in documents}
             ordered = [_to_stored(document) for document in once.values()]
-            report = self.collection.ingest(ordered, progress=progress)
+            report = self.collection.upsert(ordered, progress=progress)
             return report.added + report.updated + report.unchanged
         once = {document.id: document for document in reversed(documents)}
         ordered = [_to_stored(document) for document in reversed(once.values())]
         if policy == DuplicatePolicy.SKIP:
-            return self.collection.ingest(ordered, on_existing="keep", progress=progress).added
+            return self.collection.upsert(ordered, on_existing="keep", progress=progress).added
         if len(once) < len(documents):
             raise DuplicateDocumentError(
                 f"found {len(documents) - len(once)} documents with the id of another document in the call; "
                 "expected each id once, or the policy SKIP or OVERWRITE"
             )
         try:
-            return self.collection.ingest(ordered, on_existing="refuse", progress=progress).added
+            return self.collection.upsert(ordered, on_existing="refuse", progress=progress).added
         except ExistingIdError as error:
             raise DuplicateDocumentError(
                 f"{error} (the policies SKIP and OVERWRITE allow stored ids)"
@@ -173,7 +175,7 @@ class GemDocumentStore:
             StoredDocument(id=found.id, text=found.text, metadata={**found.metadata, **meta})
             for found in self._select(filters)
         ]
-        self.collection.ingest(changed)
+        self.collection.upsert(changed)
         return len(changed)
 
     # ----------------------------------------------------------------- reading

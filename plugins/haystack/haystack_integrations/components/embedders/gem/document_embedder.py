@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from haystack_integrations.common.gem import OpensProvider
+from haystack_integrations.common.gem import EncoderFields
 
-from gem_index import GemConfig, Progress
+from gem_index import GemConfig
+from gem_index.progress import Progress
 
 __all__ = ["GemDocumentEmbedder"]
 
 
 @component
-class GemDocumentEmbedder(OpensProvider):
+class GemDocumentEmbedder(EncoderFields):
     """Returns copies of documents with embeddings of unit length, or zeros for a document without words.
 
     Parameters
@@ -45,7 +46,7 @@ class GemDocumentEmbedder(OpensProvider):
         embedding_separator: str = "\n",
         progress_bar: bool | Progress = False,
     ) -> None:
-        OpensProvider.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
+        EncoderFields.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
             self,
             vectors,
             model=model,

@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 from haystack import component, default_from_dict, default_to_dict
-from haystack_integrations.common.gem import OpensProvider
+from haystack_integrations.common.gem import EncoderFields
 
 __all__ = ["GemTextEmbedder"]
 
 
 @component
-class GemTextEmbedder(OpensProvider):
+class GemTextEmbedder(EncoderFields):
     """Returns the embedding of a text, of unit length, or zeros for a text without words.
 
     Parameters are those of :func:`gem_index.open_provider`.

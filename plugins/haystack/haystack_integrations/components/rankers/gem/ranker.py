@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from haystack_integrations.common.gem import OpensProvider
+from haystack_integrations.common.gem import EncoderFields
 
 from gem_index import GemConfig, rerank
 
@@ -16,7 +16,7 @@ __all__ = ["GemRanker"]
 
 
 @component
-class GemRanker(OpensProvider):
+class GemRanker(EncoderFields):
     """Returns copies of documents with their cosine similarity to the query as score, best first.
 
     Parameters
@@ -43,7 +43,7 @@ class GemRanker(OpensProvider):
         fingerprint: str | None = None,
         top_k: int | None = 10,
     ) -> None:
-        OpensProvider.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
+        EncoderFields.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
             self,
             vectors,
             model=model,

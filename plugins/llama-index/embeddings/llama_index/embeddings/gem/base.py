@@ -16,7 +16,8 @@ from llama_index.core.base.embeddings.base import (
 )
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
-from gem_index import GemConfig, Home, NamedProvider, open_provider
+from gem_index import GemConfig, Home, open_provider
+from gem_index.home import NamedProvider
 
 __all__ = ["GemEmbedding"]
 

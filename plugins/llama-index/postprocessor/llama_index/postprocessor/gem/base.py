@@ -14,7 +14,8 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from gem_index import GemConfig, Home, NamedProvider, open_provider, rerank
+from gem_index import GemConfig, Home, open_provider, rerank
+from gem_index.home import NamedProvider
 
 __all__ = ["GemRerank"]
 

@@ -29,8 +29,9 @@ from llama_index.vector_stores.gem.nodes import (
     to_stored,
 )
 
-from gem_index import Collection, Document, GemConfig, Home, ProgressOption
+from gem_index import Collection, Document, GemConfig, Home
 from gem_index.errors import EmptyTextError, FingerprintMismatchError
+from gem_index.progress import ProgressOption
 
 __all__ = ["GemVectorStore"]
 
@@ -112,8 +113,8 @@ class GemVectorStore(BasePydanticVectorStore):
         }
         super().__init__(**fields | kwargs)
         self._home = opened
-        self._collection = opened.create_collection(
-            collection, vectors=vectors, config=config, exist_ok=True
+        self._collection = opened.get_or_create_collection(
+            collection, vectors=vectors, config=config
         )
 
     @classmethod
@@ -161,7 +162,7 @@ class GemVectorStore(BasePydanticVectorStore):
         progress: ProgressOption = kwargs.pop("progress", None)
         _refuse(kwargs)
         self._check_embeddings(nodes, progress)
-        self._collection.ingest([to_stored(node) for node in nodes], progress=progress)
+        self._collection.upsert([to_stored(node) for node in nodes], progress=progress)
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:

@@ -14,7 +14,8 @@ from llama_index.core.schema import (
 )
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
-from gem_index import Document, SearchResult
+from gem_index import Document
+from gem_index.results import SearchResult
 
 __all__ = ["NODE_ID", "REF_DOC_ID", "embedded_text", "from_stored", "piece_node", "to_stored"]
 

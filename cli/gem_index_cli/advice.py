@@ -1,0 +1,57 @@
+"""What to do about an error, in commands and options."""
+
+from __future__ import annotations
+
+from gem_index.advice import Action
+from gem_index.errors import GemIndexError, RecordError, UnreadableFileError
+
+__all__ = ["COMMANDS", "message_of", "problem_of"]
+
+COMMANDS = {
+    Action.ADD_OR_DROP: "add to it with gem-index add, or drop it first",
+    Action.CHECK_HOME: "check it with gem-index verify",
+    Action.CHOOSE_HOME: "choose another with GEM_INDEX_HOME or --home",
+    Action.CLEAN: "strip them to their text with --clean auto",
+    Action.COMPACT: "run: gem-index compact {collection}",
+    Action.CUT_TO_WORDS: "cut it to words with gem-index vectors fit-vocabulary",
+    Action.FETCH_VECTORS: "fetch them with: gem-index vectors add {vectors}",
+    Action.FIT_MODEL: "fit one with: gem-index fit NAME FILE",
+    Action.GIVE_FORMAT: "if it is one of these, give its format, as --format tsv",
+    Action.GIVE_NAME: "gem-index import FILE NAME",
+    Action.GIVE_QUERY: "give it with --query",
+    Action.IMPORT_EXPORT: "import it with: gem-index import FILE",
+    Action.LEAVE_OUT_VECTORS: (
+        "leave out --vectors, or name those it was made with; gem-index status shows a collection's"
+    ),
+    Action.LIST_VECTORS: "see: gem-index vectors list",
+    Action.MAKE_COLLECTION: "make one with: gem-index build NAME FILE",
+    Action.MAKE_HOME: "make one with: gem-index build NAME FILE",
+    Action.MAKE_KEY: "make one with: gem-index keys add NAME",
+    Action.MAKE_KEY_OR_NONE: "make it with gem-index keys add NAME, or say --insecure",
+    Action.NAME_ENCODING: "name the file's encoding, as --encoding {encoding}",
+    Action.NAME_FIELD: "name the field that holds the {field} with --{field}-field",
+    Action.NAME_ID_COLUMN: "select it, or name another with --id-field",
+    Action.NAME_SINCE_COLUMN: "select it, or name another with --since",
+    Action.NAME_VECTORS: "gem-index vectors add NAME {file}",
+    Action.OPEN_AGAIN: "run the command again for the new one",
+    Action.READ_AS_TSV: (
+        "if it is separated by tabs and quotes nothing, read it with --format tsv"
+    ),
+    Action.REFIT: "run: gem-index refit {collection}",
+    Action.REGISTER_VECTORS: (
+        "register a file with: gem-index vectors add NAME FILE, or name an existing file"
+    ),
+}
+"""What :class:`~gem_index.advice.Action` has in the words of Python, in those of the command line."""
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error, with the commands and options that it advises."""
+    return error.told(COMMANDS) if isinstance(error, GemIndexError) else str(error)
+
+
+def problem_of(error: GemIndexError) -> str:
+    """Return the message of an error as :func:`message_of` does, without the place of a record or file."""
+    if not isinstance(error, RecordError | UnreadableFileError):
+        return message_of(error)
+    return error.problem if error.advice is None else error.advice.retold(error.problem, COMMANDS)

@@ -1,0 +1,15 @@
+from .collection import Collection as Collection
+from .documents import Document as Document
+from .errors import GemIndexError as GemIndexError
+from .gem.combined import CombinedEncoder as CombinedEncoder
+from .gem.config import GemConfig as GemConfig
+from .gem.encoder import GemEncoder as GemEncoder
+from .gem.provider import EmbeddingProvider as EmbeddingProvider
+from .gem.provider import GemProvider as GemProvider
+from .gem.reranking import rerank as rerank
+from .home import Home as Home
+from .home.opening import open_provider as open_provider
+from .home.vector_opening import open_vectors as open_vectors
+from .text.chunking import Chunking as Chunking
+from .text.tokens import WeightedText as WeightedText
+from .version import __version__ as __version__

@@ -1,0 +1,90 @@
+"""What to do about an error, as data: Python says it with calls, the command line with options, a server with routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = ["Action", "Advice", "Message"]
+
+
+class Action(Enum):
+    """Everything that an error may advise, in the words of Python; braces hold the values of an advice."""
+
+    ADD_OR_DROP = "add to it with home.collection({collection!r}).upsert(documents), or drop it first with home.drop"
+    CHECK_HOME = "check it with home.verify()"
+    CHOOSE_HOME = "choose another with Home(root) or GEM_INDEX_HOME"
+    CLEAN = "strip them to their text with clean='auto'"
+    COMPACT = "call home.collection({collection!r}).compact()"
+    CUT_TO_WORDS = "cut it to words with home.vectors.fit_vocabulary"
+    FETCH_VECTORS = "fetch them with home.vectors.add({vectors!r})"
+    FIT_MODEL = "fit one with home.models.fit(name, texts)"
+    GIVE_FORMAT = "if it is one of these, give its format, as format='tsv'"
+    GIVE_NAME = "name one, as home.import_collection(path, name)"
+    GIVE_QUERY = "give it as query"
+    IMPORT_EXPORT = "import it with home.import_collection(path)"
+    LEAVE_OUT_VECTORS = (
+        "leave out the vectors, or name those it was made with; its status shows them"
+    )
+    LIST_VECTORS = "see home.vectors.list()"
+    MAKE_COLLECTION = "make one with home.build(name, documents)"
+    MAKE_HOME = "make one with Home(root)"
+    MAKE_KEY = "make one with home.keys.add(name)"
+    MAKE_KEY_OR_NONE = "make it with home.keys.add(name), or serve with insecure=True"
+    NAME_ENCODING = "name the file's encoding, as encoding={encoding!r}"
+    NAME_FIELD = "name the field that holds the {field}, as {field}='…'"
+    NAME_ID_COLUMN = "select it, or name another as id_field"
+    NAME_SINCE_COLUMN = "select it, or name another as since"
+    NAME_VECTORS = "give one, as home.vectors.add(name, {file!r})"
+    OPEN_AGAIN = "open the new one with home.collection({collection!r})"
+    READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"
+    REFIT = "call home.collection({collection!r}).refit()"
+    REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about one error.
+
+    Attributes
+    ----------
+    action : Action
+    values : mapping of str to str
+        What the braces in the action's words stand for.
+    """
+
+    action: Action
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.said({})
+
+    def said(self, words: Mapping[Action, str]) -> str:
+        """Return the advice in some words, in those of Python where these have none for its action."""
+        return words.get(self.action, self.action.value).format_map(self.values)
+
+    def retold(self, message: str, words: Mapping[Action, str]) -> str:
+        """Return a message that ends with this advice in the words of Python, with the advice in other words."""
+        return message.removesuffix(str(self)) + self.said(words)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A line for a person, which an advice may end.
+
+    Attributes
+    ----------
+    text : str
+    advice : Advice, optional
+    """
+
+    text: str
+    advice: Advice | None = None
+
+    def __str__(self) -> str:
+        return self.told({})
+
+    def told(self, words: Mapping[Action, str]) -> str:
+        """Return the line with the advice in some words, as :meth:`Advice.said` chooses them."""
+        return self.text if self.advice is None else f"{self.text}: {self.advice.said(words)}"

@@ -1,0 +1,103 @@
+"""Prepare the documents of a collection for a target: read them, cut them into rows, and find or compute the vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from gem_index.arrays import F32
+from gem_index.collection.piece_rows import PieceRows, piece_rows, taken_id
+from gem_index.collection.push.notes import SentDocuments
+from gem_index.collection.push.sending import PushOptions, batch_of, storable
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.view import HeldTexts, View
+from gem_index.forking import cached_property
+from gem_index.gem.combined import Encoder
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.metadata import JsonObjects
+from gem_index.targets.protocol import Target
+
+__all__ = ["PushedRows"]
+
+
+@dataclass(frozen=True)
+class PushedRows:
+    """The documents of a collection as a target stores them.
+
+    Attributes
+    ----------
+    access : CollectionAccess
+    encoder : Encoder
+        That of the push; the collection's may be fitted again meanwhile.
+    target : Target
+    options : PushOptions
+    """
+
+    access: CollectionAccess
+    encoder: Encoder
+    target: Target
+    options: PushOptions
+
+    def seqs(self, limit: int | None = None) -> list[int]:
+        """Return the collection's documents, or the first of them, ascending."""
+        with self.access.reading() as rows:
+            seqs: list[int] = rows.documents.seqs(limit).tolist()
+        return seqs
+
+    def check_storable(self, seqs: list[int]) -> None:
+        """Raise ConfigError if the target cannot store the metadata of some documents."""
+        with self.access.reading() as rows:
+            _, ids, _, as_json = rows.documents.columns(seqs)
+        storable(self.target, ids, JsonObjects(as_json), self.options.drop_unsupported)
+
+    def batch(self, seqs: list[int], *, new: bool) -> tuple[SentDocuments, TargetBatch]:
+        """Read and encode documents; those that were deleted meanwhile are left out.
+
+        Raises
+        ------
+        ConfigError
+            If metadata cannot be stored, or a document has the id of a piece of another.
+        """
+        with self.access.reading() as rows:
+            found, ids, texts, as_json = rows.documents.columns(seqs)
+            chunking = rows.record.chunking
+        cut = piece_rows(chunking, ids, texts, JsonObjects(as_json))
+        if len(cut.ids) > len(ids):
+            self._check_piece_ids(cut)
+        batch = batch_of(self.target, cut, self._vectors_of(found, cut), self.options, new=new)
+        return SentDocuments(ids, found, cut.counts), batch
+
+    def _check_piece_ids(self, cut: PieceRows) -> None:
+        """Raise ConfigError if a document has the id of a piece."""
+        with self.access.reading() as rows:
+            taken = rows.documents.seqs_of(cut.of_pieces)
+        if taken:
+            raise taken_id(next(iter(taken)), "build the collection without pieces")
+
+    def _vectors_of(self, seqs: list[int], cut: PieceRows) -> F32:
+        """Return the vectors of rows: of whole documents those that the collection has, of pieces encoded ones."""
+        if len(cut.ids) == len(seqs):
+            return self._vectors(seqs, cut.embedded)
+        whole = np.array(cut.counts) == 1
+        of_whole = np.repeat(whole, cut.counts)
+        vectors = np.empty((len(cut.ids), self.encoder.dimension), np.float32)
+        vectors[of_whole] = self._vectors(
+            list(compress(seqs, whole)), list(compress(cut.embedded, of_whole))
+        )
+        vectors[~of_whole] = self.encoder.encode(list(compress(cut.embedded, ~of_whole)))
+        return vectors
+
+    def _vectors(self, seqs: Sequence[int], texts: Sequence[str]) -> F32:
+        """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
+        view: View = self._view
+        if view.encoder.fingerprint != self.encoder.fingerprint:
+            return self.encoder.encode(texts)  # the model was fitted again meanwhile
+        held = HeldTexts(zip(seqs, texts, strict=True))
+        return view.vectors(np.array(seqs, np.int64), held)
+
+    @cached_property
+    def _view(self) -> View:
+        return self.access.view()

@@ -1,0 +1,111 @@
+"""The documents of a collection, as they are stored, as methods of :class:`~gem_index.Collection`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.documents import Document, check_ids
+from gem_index.store.database import FORK_GATE
+from gem_index.store.records import StoredDocument
+from gem_index.text.chunking import Chunking
+
+__all__ = ["StoredDocuments"]
+
+_READ_AT_ONCE = 2000
+
+
+class StoredDocuments:
+    """What the database holds of a collection, read without its model or index.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
+    """
+
+    def __init__(self, access: CollectionAccess) -> None:
+        self.access = access
+
+    def __len__(self) -> int:
+        """Return how many documents there are."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Return True, also without documents."""
+        return True
+
+    def get(self, ids: Iterable[str | int]) -> list[Document]:
+        """Return the documents with these ids, in the order asked for; those that are not there are left out."""
+        wanted = check_ids(ids)
+        with self.access.reading() as rows:
+            seqs = rows.documents.seqs_of(wanted)
+            found = rows.documents.by_seq(list(seqs.values()))
+        return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
+
+    def documents(
+        self, where: Mapping[str, Any] | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[Document]:
+        """Iterate over the documents that a filter accepts, in the order of their last change.
+
+        They are the documents of one moment, that of the first step; later writes are not seen.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            A filter as for :meth:`search`; all documents without one.
+        offset : int
+            How many documents to pass over at the beginning; their texts are not read.
+        limit : int, optional
+            The largest number of documents to return. By default all are returned.
+
+        Raises
+        ------
+        FilterError
+            If the filter is not of the documented form.
+        """
+        with self.access.workspace.database.reading_in_steps() as connection:
+            with FORK_GATE.passing():
+                documents = self.access.rows(connection).documents
+                seqs = (
+                    documents.seqs() if where is None or where == {} else documents.accepted(where)
+                )
+            seqs = seqs[offset : None if limit is None else offset + limit]
+            for begin in range(0, len(seqs), _READ_AT_ONCE):
+                batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
+                with FORK_GATE.passing():
+                    found = documents.by_seq(batch)
+                yield from (_document(found[seq]) for seq in batch)
+
+    def count(self, where: Mapping[str, Any] | None = None) -> int:
+        """Return how many documents there are, or how many a filter accepts."""
+        with self.access.reading() as rows:
+            if where is None or where == {}:
+                return rows.counts().documents
+            return len(rows.documents.accepted(where))
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
+        with self.access.reading() as rows:
+            found: dict[str, Any] = json.loads(rows.record.reading)
+        return found
+
+    @property
+    def chunking(self) -> Chunking:
+        """How long texts are cut into pieces."""
+        with self.access.reading() as rows:
+            return rows.record.chunking
+
+    @property
+    def sources(self) -> dict[str, Mapping[str, Any]]:
+        """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
+        with self.access.reading() as rows:
+            return {source.location: source.options for source in rows.sources.all()}
+
+
+def _document(stored: StoredDocument) -> Document:
+    metadata = json.loads(stored.metadata)
+    return Document(id=stored.document_id, text=stored.text, metadata=metadata)

@@ -1,0 +1,160 @@
+"""The tail of a collection: the documents after its snapshot, kept in memory until the next snapshot holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+
+import numpy as np
+
+from gem_index.arrays import F32, I64, Mask
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.forking import ForkSafeLock, cached_property
+from gem_index.index.hits import Ids, among, members
+from gem_index.index.lexical_tail import LexicalTail
+
+__all__ = ["Tail"]
+
+_FORGOTTEN = 1000  # documents that are gone, from which on the words of the tail are read again
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The documents after a snapshot in one state of a collection.
+
+    Attributes
+    ----------
+    pieces : PieceEncoder
+    ids : int64 array (t,)
+        The documents, by ascending ``seq``.
+    vectors : float32 array (p, d)
+        Of all their pieces.
+    counts : int64 array (t,)
+        How many pieces each has.
+    texts : tuple of str
+    words : TailWords
+        Their words, and those of documents that other states hold; shared with them.
+    """
+
+    pieces: PieceEncoder
+    ids: Ids
+    vectors: F32
+    counts: I64
+    texts: tuple[str, ...]
+    words: TailWords
+
+    @classmethod
+    def empty(cls, pieces: PieceEncoder) -> Tail:
+        """Return the tail right after a snapshot."""
+        vectors = np.zeros((0, pieces.encoder.dimension), np.float32)
+        none = np.zeros(0, np.int64)
+        return cls(pieces, none, vectors, none, (), TailWords(pieces))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
+        """Return the tail without some documents and with later ones, which are encoded.
+
+        Parameters
+        ----------
+        gone : int64 array
+            Deleted documents; those that the tail does not hold are passed over.
+        seqs : int64 array (n,)
+            Ascending, above those held.
+        texts : sequence of str (n,)
+        """
+        found = self._without(gone) if len(gone) else self
+        found = found._with(seqs, texts) if len(seqs) else found
+        if len(found.words) > 2 * len(found) + _FORGOTTEN:
+            words = TailWords(self.pieces)
+            words.note(found.ids, found.texts)
+            found = replace(found, words=words)
+        return found
+
+    def _without(self, gone: Ids) -> Tail:
+        kept = ~members(self.ids, gone)
+        return replace(
+            self,
+            ids=self.ids[kept],
+            vectors=self.vectors[np.repeat(kept, self.counts)],
+            counts=self.counts[kept],
+            texts=tuple(compress(self.texts, kept)),
+        )
+
+    def _with(self, seqs: Ids, texts: Sequence[str]) -> Tail:
+        vectors, counts = self.pieces.rows(texts)
+        self.words.note(seqs, texts)
+        return replace(
+            self,
+            ids=np.append(self.ids, seqs),
+            vectors=np.concatenate([self.vectors, vectors]),
+            counts=np.concatenate([self.counts, counts]),
+            texts=(*self.texts, *texts),
+        )
+
+    def best(self, query: F32) -> F32:
+        """Return the cosine of a query with the best piece of each document, float32 (t,)."""
+        if not len(self.vectors):
+            return np.zeros(0, np.float32)
+        return np.maximum.reduceat(self.vectors @ query, self._starts)
+
+    def holds(self, seqs: Ids) -> Mask:
+        """Tell which of some ascending documents are in the tail, bool (n,)."""
+        return among(seqs, self.ids)
+
+    def places(self, seqs: Ids) -> I64:
+        """Return the places of documents that the tail holds."""
+        return np.searchsorted(self.ids, seqs)
+
+    def rows(self, place: int) -> F32:
+        """Return the vectors of the pieces of the document at a place (p, d)."""
+        begin = int(self._starts[place])
+        return self.vectors[begin : begin + int(self.counts[place])]
+
+    def take(self, places: I64) -> F32:
+        """Return the vectors of documents of one piece (n, d)."""
+        rows: F32 = self.vectors[self._starts[places]]
+        return rows
+
+    @cached_property
+    def _starts(self) -> I64:
+        starts: I64 = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
+        return starts
+
+
+class TailWords:
+    """The words of the documents after the snapshot, of all states since it: read once each, when asked for.
+
+    Parameters
+    ----------
+    pieces : PieceEncoder
+    """
+
+    def __init__(self, pieces: PieceEncoder) -> None:
+        self._pieces = pieces
+        self._tail = LexicalTail()
+        self._waiting: list[tuple[Ids, Sequence[str]]] = []
+        self._noted = 0
+        self._lock = ForkSafeLock()
+
+    def __len__(self) -> int:
+        """Return the number of documents, also of those that are gone."""
+        return self._noted
+
+    def note(self, seqs: Ids, texts: Sequence[str]) -> None:
+        """Add documents, by ascending seq, after those before."""
+        with self._lock:
+            self._waiting.append((seqs, texts))
+            self._noted += len(seqs)
+
+    def up_to_date(self) -> LexicalTail:
+        """Return the words of all documents that were noted."""
+        with self._lock:
+            while self._waiting:
+                seqs, texts = self._waiting[0]
+                parts, counts = self._pieces.parts(texts)
+                self._tail.add(np.repeat(seqs, counts), parts)
+                del self._waiting[0]
+            return self._tail

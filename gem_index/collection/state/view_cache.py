@@ -1,0 +1,137 @@
+"""The newest view of a collection, brought up to date with what a transaction sees."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import Connection
+
+from gem_index.collection.state.models import open_encoder
+from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.collection.state.tail import Tail
+from gem_index.collection.state.view import View
+from gem_index.errors import CorruptionError
+from gem_index.forking import ForkSafeLock
+from gem_index.gem.combined import Encoder
+from gem_index.index.hits import members
+from gem_index.index.snapshot import Snapshot
+from gem_index.store.documents import DocumentRepository
+from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import CollectionRecord, SnapshotRecord
+from gem_index.store.workspace import Workspace
+
+__all__ = ["StaleStateError", "ViewCache"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class StaleStateError(Exception):
+    """The state was superseded and its files were removed; retry in a new transaction."""
+
+
+class ViewCache:
+    """Brings a view up to date with what a transaction sees; safe under threads.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    collection_id : int
+    """
+
+    def __init__(self, workspace: Workspace, collection_id: int) -> None:
+        self._workspace = workspace
+        self._collection_id = collection_id
+        self._view: View | None = None
+        self._lock = ForkSafeLock()
+        self._seen: tuple[str | None, tuple[int, int]] | None = None
+        self._encoder: tuple[int, Encoder] | None = None
+        self._encoder_lock = ForkSafeLock()
+
+    def at(self, connection: Connection, record: CollectionRecord) -> View:
+        """Return the view of the state that a transaction sees.
+
+        Raises
+        ------
+        StaleStateError
+            If another thread's transaction, a newer one, has moved on already: search in a new transaction.
+        """
+        seen = record.directory, (record.last_change, record.last_seq)
+        with self._lock:
+            if self._seen is not None and self._seen[0] == seen[0] and self._seen[1] > seen[1]:
+                raise StaleStateError
+            self._view = self._advance(connection, record, self._view)
+            self._seen = seen
+            return self._view
+
+    def encoder(self, connection: Connection, record: CollectionRecord) -> Encoder:
+        """Return the collection's encoder without touching its index; it is opened once, and remembers words."""
+        with self._encoder_lock:
+            if self._encoder is None or self._encoder[0] != record.model_id:
+                model = ModelRepository(connection).get(record.model_id)
+                self._encoder = record.model_id, open_encoder(self._workspace, model, connection)
+            return self._encoder[1]
+
+    def replaced(self, directory: str | None) -> bool:
+        """Tell whether a newer snapshot is in use than the one a transaction saw, whose files are then removed."""
+        with self._workspace.database.reading() as connection:
+            row = CollectionRepository(connection).snapshot(self._collection_id)
+        return row is None or row.directory != directory
+
+    def _advance(self, connection: Connection, record: CollectionRecord, view: View | None) -> View:
+        if (
+            view is None
+            or view.model_id != record.model_id
+            or view.directory != record.directory
+            or view.pieces.chunking != record.chunking
+        ):
+            row = CollectionRepository(connection).snapshot(self._collection_id)
+            view = self._open(connection, record, row)
+        if record.last_seq <= view.last_seq and record.last_change <= view.last_change:
+            return view
+        documents = DocumentRepository(connection, self._collection_id)
+        dead, last_change = documents.tombstones_after(view.last_change)
+        gone = np.unique(np.array(dead, dtype=np.int64))
+        fresh = list(documents.texts_after(view.last_seq))
+        seqs = np.array([seq for seq, _ in fresh], dtype=np.int64)
+        alive = view.alive
+        if len(gone) and view.snapshot is not None:
+            alive = alive & ~members(view.snapshot.ids, gone)
+        return replace(
+            view,
+            alive=alive,
+            tail=view.tail.changed(gone, seqs, [text for _, text in fresh]),
+            last_seq=fresh[-1][0] if fresh else view.last_seq,
+            last_change=last_change,
+        )
+
+    def _open(
+        self,
+        connection: Connection,
+        record: CollectionRecord,
+        row: SnapshotRecord | None,
+    ) -> View:
+        encoder = self.encoder(connection, record)
+        pieces = PieceEncoder(encoder, record.chunking)
+        snapshot = None
+        if row is not None and row.model_fingerprint == pieces.fingerprint:
+            folder = self._workspace.collection_folder(self._collection_id) / row.directory
+            try:
+                snapshot = Snapshot.open(folder, json.loads(row.files))
+            except CorruptionError as error:
+                if self.replaced(row.directory):
+                    raise StaleStateError from error
+                # The texts are the source of truth: search uses them, Collection.verify(fix=True) rebuilds the files.
+                _LOG.warning("%s; searching from the stored texts instead", error)
+        return View(
+            model_id=record.model_id,
+            pieces=pieces,
+            directory=row.directory if row is not None else None,
+            snapshot=snapshot,
+            alive=np.ones(len(snapshot.ids) if snapshot else 0, dtype=np.bool_),
+            tail=Tail.empty(pieces),
+            last_seq=row.last_seq if snapshot is not None and row is not None else 0,
+            last_change=0,
+        )

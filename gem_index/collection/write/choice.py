@@ -1,0 +1,102 @@
+"""The settings that a caller asks for, and whether an existing collection agrees with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gem_index.advice import Action, Advice
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.models import open_vectors
+from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.gem.combined import CombinedEncoder
+from gem_index.gem.recommended import config_for
+from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs
+from gem_index.index.kinds import AUTOMATIC, check_kind
+from gem_index.text.chunking import Chunking
+from gem_index.vectors.registry import DEFAULT_VECTORS
+
+__all__ = ["NEW_CHUNKING", "CollectionChoice", "check_agreement", "check_chunking"]
+
+NEW_CHUNKING = Chunking("auto")
+"""How the texts of a new collection are cut unless something else is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionChoice:
+    """The settings that a caller asks for; None if left open. See :meth:`gem_index.Home.create_collection`."""
+
+    vectors: str | None = None
+    config: ConfigLike | None = None
+    prior: float | None = None
+    index: str | None = None
+    chunking: Chunking | None = None
+
+    @property
+    def specs(self) -> tuple[EncoderSpec, ...]:
+        """The encoders of a new collection."""
+        return encoder_specs(self.vectors, self.config, DEFAULT_VECTORS)
+
+    @property
+    def names_encoders(self) -> bool:
+        """Whether the configuration lists encoders with their vectors."""
+        return isinstance(self.config, Mapping) and "encoders" in self.config
+
+
+def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
+    """Check that the settings agree with an existing collection.
+
+    Raises
+    ------
+    FingerprintMismatchError
+        If other vectors are asked for.
+    ConfigError
+        If another configuration, other weights, or an index that cannot be made are asked for.
+    """
+    owner = f"the collection {access.name}"
+    own = access.encoder()
+    specs = choice.specs
+    if choice.vectors is not None or choice.names_encoders:
+        for encoder, spec in zip(own.encoders, specs, strict=False):
+            found = open_vectors(access.workspace, spec.vectors).fingerprint
+            if found != encoder.vectors.fingerprint:
+                raise FingerprintMismatchError(
+                    owner,
+                    encoder.vectors.fingerprint,
+                    found,
+                    Advice(Action.LEAVE_OUT_VECTORS),
+                )
+        weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
+        if weights != tuple(spec.weight for spec in specs):
+            raise ConfigError(
+                f"{owner} has {len(weights)} encoders of the weights {list(weights)}, found {len(specs)} of the weights "
+                f"{[spec.weight for spec in specs]}; expected the same: leave them out, or build a new collection"
+            )
+    listed = [spec.config for spec in specs]
+    given = listed if choice.names_encoders else [choice.config] * len(own.encoders)
+    for encoder, asked in zip(own.encoders, given, strict=True):
+        wanted = encoder.config if asked is None else config_for(encoder.vectors, asked)
+        if choice.prior is not None or not wanted.prior_chosen:
+            prior = encoder.config.prior if choice.prior is None else choice.prior
+            wanted = replace(wanted, prior=prior)
+        if wanted != encoder.config:
+            raise ConfigError(
+                f"{owner} has the configuration {encoder.config.to_json()}, found {wanted.to_json()}; "
+                "expected the same: leave it out, or build a new collection"
+            )
+    check_kind(choice.index or AUTOMATIC, own.dimension)
+
+
+def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
+    """Check that an existing collection is cut as asked.
+
+    Raises
+    ------
+    ConfigError
+        If it is cut in another way.
+    """
+    if asked is not None and asked.choices != own.choices:
+        raise ConfigError(
+            f"the collection {name} is cut with {own.choices or 'none'}, found {asked.choices or 'none'}; "
+            "expected the same: leave it out, or build the collection again with it"
+        )

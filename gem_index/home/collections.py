@@ -1,0 +1,331 @@
+"""The collections of a home by name: make, build, open, list, drop and import them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from gem_index.advice import Action, Advice
+from gem_index.collection import Collection
+from gem_index.collection.collection import Documents
+from gem_index.collection.results import CollectionStatus, UpsertReport
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.errors import (
+    NameTakenError,
+    UnknownNameError,
+)
+from gem_index.files.inputs import user_path
+from gem_index.gem.specification import ConfigLike
+from gem_index.home.vector_library import VectorLibrary
+from gem_index.progress import ProgressOption, reporting
+from gem_index.store.names import CollectionRepository
+from gem_index.store.records import CollectionRecord
+from gem_index.store.workspace import Workspace, check_name, is_name
+from gem_index.text.chunking import Chunking
+
+if TYPE_CHECKING:
+    from gem_index.collection.write.choice import CollectionChoice
+    from gem_index.readers import DocumentReader
+
+__all__ = ["HomeCollections"]
+
+Result = TypeVar("Result")
+
+
+class HomeCollections:
+    """What a :class:`~gem_index.Home` does with its collections.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Its folder and database, for other packages of gem-index; not part of the stable interface.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._vectors = VectorLibrary(workspace)
+
+    @property
+    def vectors(self) -> VectorLibrary:
+        """The word vectors: ``home.vectors.add(...)``, ``list``, ``open``, ``remove``, ...; see :class:`VectorLibrary`."""
+        return self._vectors
+
+    def create_collection(
+        self,
+        name: str,
+        *,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        prior: float | None = None,
+        index: str | None = None,
+        chunking: Chunking | None = None,
+    ) -> Collection:
+        """Make an empty collection.
+
+        Parameters
+        ----------
+        name : str
+            1 to 64 letters, digits, dots, dashes, underscores.
+        vectors : str
+            A registered or bundled name, a path (which is then registered under its file name), or several joined by
+            ``+``; by default bundled ones.
+        config : GemConfig, mapping of its fields, or name of a preset, optional
+            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`; some of its
+            fields change that one. ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
+            for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
+        prior : float, optional
+            Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
+            10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
+        index : str
+            ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
+            FAISS.
+        chunking : Chunking, optional
+            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.readers.Chunking`.
+
+        Raises
+        ------
+        NameTakenError
+            If a collection of that name exists.
+        """
+        from gem_index.collection.write.choice import CollectionChoice
+
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+        )
+        with self.workspace.write_lock():
+            if self._find(name) is not None:
+                raise NameTakenError(
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.ADD_OR_DROP, {"collection": name}),
+                )
+            return self._create(name, choice)
+
+    def get_or_create_collection(
+        self,
+        name: str,
+        *,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        prior: float | None = None,
+        index: str | None = None,
+        chunking: Chunking | None = None,
+    ) -> Collection:
+        """Return the collection of a name, or make an empty one; so the same lines can be run again.
+
+        Parameters
+        ----------
+        name, vectors, config, prior, index, chunking
+            As for :meth:`create_collection`. Vectors, configuration and chunking have to agree with an existing collection
+            where they are given; its index is not changed.
+
+        Raises
+        ------
+        FingerprintMismatchError, ConfigError
+            If the collection exists with other vectors, another configuration, or other pieces, than those given.
+        """
+        from gem_index.collection.write.choice import (
+            CollectionChoice,
+            check_agreement,
+            check_chunking,
+        )
+
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+        )
+        with self.workspace.write_lock():
+            if self._find(name) is None:
+                return self._create(name, choice)
+            access = self._access(name)
+            check_agreement(access, choice)
+            check_chunking(name, Collection(access).chunking, chunking)
+        return Collection(access)
+
+    def _create(self, name: str, choice: CollectionChoice) -> Collection:
+        from gem_index.collection.write.building import create
+        from gem_index.home.registration import register_paths
+
+        with register_paths(self.workspace, self.vectors, choice.specs) as specs:
+            return Collection(create(self.workspace, name, specs, choice))
+
+    def collection(self, name: str) -> Collection:
+        """Return an existing collection.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none of that name; near names are suggested.
+        """
+        return Collection(self._access(name))
+
+    def _access(self, name: str) -> CollectionAccess:
+        record = self._find(name)
+        if record is None:
+            raise UnknownNameError(
+                "collection",
+                name,
+                [status.name for status in self.collections()],
+                Advice(Action.MAKE_COLLECTION),
+            )
+        return CollectionAccess(self.workspace, record)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a collection of that name."""
+        return is_name(name) and self._find(str(name)) is not None
+
+    def collections(self) -> list[CollectionStatus]:
+        """Return the status of every collection, by name."""
+        return self._of_each(Collection.status)
+
+    def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
+        """Ask every collection; one that is dropped in the meantime is left out."""
+        with self.workspace.database.reading() as connection:
+            records = CollectionRepository(connection).all()
+        answers = []
+        for record in records:
+            try:
+                answers.append(question(Collection(CollectionAccess(self.workspace, record))))
+            except UnknownNameError as error:
+                if error.kind != "collection":
+                    raise
+        return answers
+
+    def build(
+        self,
+        name: str,
+        documents: Documents,
+        *,
+        id: str | None = None,
+        text: str | Sequence[str] | None = None,
+        metadata: Sequence[str] | None = None,
+        vectors: str | None = None,
+        config: ConfigLike | None = None,
+        prior: float | None = None,
+        index: str | None = None,
+        chunking: Chunking | None = None,
+        prune: bool = False,
+        progress: ProgressOption = None,
+    ) -> UpsertReport:
+        """Build a collection from documents and fit it on them; an existing one is updated and refitted.
+
+        On error a new collection is removed and an existing one unchanged, except after :class:`NotIndexedError`: then the
+        documents are stored.
+
+        Parameters
+        ----------
+        name, vectors, config, prior, index, chunking
+            As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
+            own where they are given; another index kind, or other pieces, are taken from now on.
+        documents, id, text, metadata, prune
+            As for :meth:`Collection.upsert`. Named fields, and the choices of a
+            :class:`~gem_index.readers.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
+        progress : bool or callable, optional
+            True for a bar on standard error; a function is called with stage, done and total.
+
+        Raises
+        ------
+        FingerprintMismatchError
+            If the existing collection has other vectors.
+        ConfigError
+            If the existing collection has another configuration.
+        NotIndexedError
+            If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
+            what is missing.
+        """
+        from gem_index.collection.write.building import build_again, build_new
+        from gem_index.collection.write.choice import CollectionChoice
+        from gem_index.collection.write.intake import Intake
+        from gem_index.home.registration import register_paths
+
+        intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
+        reading = _reading_to_keep(documents, id, text)
+        choice = CollectionChoice(
+            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+        )
+        started = time.monotonic()
+        workspace = self.workspace
+        with workspace.write_lock(), reporting(progress, "store") as show:
+            if self._find(name) is None:
+                with register_paths(workspace, self.vectors, choice.specs) as specs:
+                    report = build_new(workspace, name, specs, choice, intake, reading, show)
+            else:
+                report = build_again(self._access(name), choice, intake, reading, show)
+        return replace(report, seconds=time.monotonic() - started)
+
+    def drop(self, name: str) -> None:
+        """Remove a collection with its documents, model and files.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none of that name.
+        """
+        from gem_index.collection.write.building import drop
+
+        with self.workspace.write_lock():
+            self._access(name)
+            drop(self.workspace, name)
+
+    def import_collection(
+        self, path: str | Path, name: str | None = None, progress: ProgressOption = None
+    ) -> Collection:
+        """Restore a collection from an export: documents in order, the model bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+        name : str, optional
+            By default the exported collection's.
+
+        Raises
+        ------
+        NameTakenError
+            If a collection of that name exists.
+        FingerprintMismatchError
+            If this home's word vectors of the model's name are others.
+        InputError
+            If the file is not an export; nothing is stored.
+        NotIndexedError
+            If the documents are stored and searched, but indexing them failed.
+        """
+        from gem_index.collection.write.building import as_not_indexed
+        from gem_index.collection.write.imports import import_documents, read_export
+
+        export = read_export(user_path(path))
+        name = check_name("collection", name or export.name)
+        with self.workspace.write_lock():
+            if self._find(name) is not None:
+                raise NameTakenError(
+                    f"the collection {name} exists already; expected a new name",
+                    Advice(Action.GIVE_NAME),
+                )
+            documents = import_documents(self.workspace, export, name)
+            with as_not_indexed(name, documents, Action.COMPACT):
+                collection = self.collection(name)
+                collection.compact(progress)
+        return collection
+
+    def _find(self, name: str) -> CollectionRecord | None:
+        if not is_name(name):
+            return None  # also what no database takes, such as bytes that are not UTF-8
+        with self.workspace.database.reading() as connection:
+            return CollectionRepository(connection).find(name)
+
+
+def _reading_to_keep(
+    documents: Documents, id: str | None, text: str | Sequence[str] | None
+) -> DocumentReader | None:
+    """Return the reader whose choices later files are read by: the last one given, or one with the fields named."""
+    from gem_index.readers import DocumentReader
+    from gem_index.readers.fields import LINE
+    from gem_index.readers.inputs import Inputs
+
+    readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
+    if readers:
+        return readers[-1]
+    if id is None and text is None:
+        return None
+    texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
+    return DocumentReader([], id_field=id, text_fields=texts)

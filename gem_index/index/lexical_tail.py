@@ -1,0 +1,115 @@
+"""BM25 in memory, over documents that are not in the index files yet."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from gem_index.arrays import I64, Mask
+from gem_index.index.hits import Hits, Ids, among
+from gem_index.index.lexical import LexicalIndex
+from gem_index.index.terms import K1, B, inverse_frequency, terms_of
+
+__all__ = ["LexicalTail"]
+
+
+class LexicalTail:
+    """BM25 in memory, over documents that are not in the files yet; more can be added while others search.
+
+    Scores are those that the documents would have in the files: the same constants, and the files' statistics if there are
+    files.
+
+    Parameters
+    ----------
+    only : container of str, optional
+        The terms that will be asked for; all by default.
+    """
+
+    def __init__(self, only: Container[str] | None = None) -> None:
+        self._only = only
+        self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
+        self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)  # ids and lengths of the places
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self._rows[0])
+
+    def add(self, ids: Ids, texts: Sequence[str]) -> None:
+        """Add texts; one thread at a time.
+
+        Parameters
+        ----------
+        ids : int64 array (n,)
+            Ascending, after those that are there; an id may come several times, once for each piece of its document.
+        texts : sequence of str
+        """
+        before, lengths = self._rows
+        analysed = [terms_of(text) for text in texts]
+        for place, terms in enumerate(analysed, len(before)):
+            counted = Counter(t for t in terms if self._only is None or t in self._only)
+            for term, times in counted.items():
+                places, counts = self._postings.setdefault(term, ([], []))
+                counts.append(times)  # before its place, by which others find it
+                places.append(place)
+        added = np.array([len(terms) for terms in analysed], np.float64)
+        self._rows = np.append(before, ids), np.append(lengths, added)
+
+    def frequencies(self, terms: Iterable[str], alive: Ids) -> dict[str, int]:
+        """Return how many of the texts with some ids, ascending, hold each term."""
+        there = among(self._rows[0], alive)
+        return {term: int(np.count_nonzero(there[self._of(term, there)[0]])) for term in terms}
+
+    def match(
+        self,
+        terms: Mapping[str, float],
+        k: int,
+        alive: Ids,
+        accepted: Ids | None,
+        files: LexicalIndex | None,
+        mean_length: float,
+    ) -> Hits:
+        """Return the k best (id, score), best first; see :meth:`LexicalIndex.match`.
+
+        Parameters
+        ----------
+        alive : int64 array
+            The ids, ascending, whose texts are there; what others hold counts nowhere.
+        """
+        ids, lengths = self._rows
+        there = among(ids, alive)
+        scores = np.zeros(len(ids))
+        if files is None or not len(files):
+            files, total = None, int(np.count_nonzero(there))
+            mean_length = float(lengths[there].mean()) if total else 1.0
+        else:
+            total = files.documents
+        in_files = {} if files is None else files.frequencies(terms)
+        for term, counts in terms.items():
+            places, times = self._of(term, there)
+            living = there[places]
+            places, times = places[living], times[living]
+            if not len(places):
+                continue
+            frequency = len(places) if files is None else in_files[term]
+            weight = counts * inverse_frequency(frequency, total)
+            norm = K1 * (1 - B + B * lengths[places] / max(mean_length, 1e-9))
+            scores[places] += weight * (1 + K1) * times / (times + norm)
+        found = scores > 0
+        if accepted is not None:
+            found &= among(ids, accepted)
+        places = np.flatnonzero(found)
+        best: dict[int, float] = {}
+        for place in places[np.argsort(-scores[places], kind="stable")].tolist():
+            best.setdefault(int(ids[place]), float(scores[place]))
+            if len(best) == k:
+                break
+        return list(best.items())
+
+    def _of(self, term: str, there: Mask) -> tuple[I64, I64]:
+        """Return the places and times of a term, of the texts that were there when ``there`` was made."""
+        places, times = self._postings.get(term, ([], []))
+        count = bisect_left(places, len(there))
+        return np.array(places[:count], np.int64), np.array(times[:count], np.int64)

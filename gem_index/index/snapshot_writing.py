@@ -1,0 +1,381 @@
+"""Write snapshots: from texts, from an older snapshot, or from shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from gem_index.arrays import F32, I64, Mask
+from gem_index.errors import CorruptionError
+from gem_index.files.inputs import sha256_of_file
+from gem_index.files.npy import map_array
+from gem_index.files.publishing import publish_directory
+from gem_index.index.checkpoint import Built, Checkpoint
+from gem_index.index.dense import DenseIndex
+from gem_index.index.fields import FieldsWriter
+from gem_index.index.hits import Ids
+from gem_index.index.kinds import IndexKind
+from gem_index.index.lexical import LexicalIndex
+from gem_index.index.rows import RowsWriter, VectorRows, continued, linked, numbered
+from gem_index.index.snapshot import (
+    COUNTS,
+    FIELDS,
+    IDS,
+    INDEX,
+    MAGIC,
+    META,
+    ROWS,
+    VERSION,
+    WORDS,
+    FileTable,
+    fields_of,
+    piece_counts,
+    values_of,
+)
+
+__all__ = [
+    "Blocks",
+    "NewSnapshot",
+    "SnapshotSource",
+    "fill_snapshot",
+    "join_snapshots",
+    "write_snapshot",
+]
+
+_BLOCK = 4096
+_LEAST_DOCUMENTS = 20_000  # for files of fields: a filter reads the metadata of fewer in 15 ms
+
+Blocks: TypeAlias = Iterable[tuple[Ids, Sequence[str]]]
+"""Ids (``documents.seq``, ascending over all blocks), and a text for each."""
+
+
+class SnapshotSource(Protocol):
+    """The documents that a snapshot is made of, and how they are encoded."""
+
+    def texts(self, after: int) -> Blocks:
+        """Iterate over the texts of the documents after an id."""
+        ...
+
+    def metadata(self, after: int) -> Blocks | None:
+        """Iterate over the metadata, as JSON, of the documents after an id; None for a snapshot without files of fields."""
+        ...
+
+    def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
+        """Return the pieces of b texts, in order, and how many each has, int64 (b,)."""
+        ...
+
+    def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
+        """Return the vectors of the pieces of b texts (p, dimension), and how many each has, int64 (b,)."""
+        ...
+
+    def empty(self, kind: IndexKind) -> DenseIndex:
+        """Return an index of a kind without vectors, trained if it needs training."""
+        ...
+
+    def report(self, stage: str, last: int) -> None:
+        """Take note that a stage is done up to an id."""
+        ...
+
+
+@dataclass(frozen=True)
+class NewSnapshot:
+    """A snapshot to write.
+
+    Attributes
+    ----------
+    kind : IndexKind
+    dimension : int
+    fingerprint : str
+        Of the encoder that makes the vectors, and how texts are cut.
+    source : SnapshotSource
+    checkpoint : Checkpoint, optional
+        Saved progress to resume from and to update during a long build.
+    """
+
+    kind: IndexKind
+    dimension: int
+    fingerprint: str
+    source: SnapshotSource
+    checkpoint: Checkpoint | None = None
+
+
+def write_snapshot(
+    directory: Path,
+    new: NewSnapshot,
+    old: tuple[Path, Ids] | None = None,
+    files: FileTable | None = None,
+) -> FileTable:
+    """Write a new snapshot atomically: complete on return, absent on error.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory to create; must not exist.
+    new : NewSnapshot
+    old : tuple of Path and int64 array, optional
+        An undamaged snapshot with vectors of the same encoder, and those of its ids that are still stored: their words
+        are reused, and their vectors unless the new index is exact and the old one is not.
+    files : mapping, optional
+        Hashes and sizes of its files: those that the new snapshot shares are not read again.
+
+    Returns
+    -------
+    mapping
+        Hash and size of each file, for :meth:`Snapshot.damage`.
+    """
+    publish_directory(directory, lambda folder: fill_snapshot(folder, new, old))
+    return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
+
+
+def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None = None) -> None:
+    """Write the files of a snapshot into an empty folder, as :func:`write_snapshot` does, but neither synced nor hashed."""
+    taken = None if old is None else _load_old(*old)
+    built = None if taken is None else _extend(new, taken, folder / ROWS)
+    built = built or _build(new, folder / ROWS)
+    _write_built(folder, new, built, taken)
+    _write_meta(folder, new, built, *_write_words(folder / WORDS, new, taken))
+
+
+def join_snapshots(
+    directory: Path, new: NewSnapshot, shards: Sequence[Path], ids: Ids
+) -> FileTable:
+    """Write the snapshot of the documents of several, its shards, as :func:`write_snapshot` does: nothing is encoded again.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory to create; must not exist, and lies in the file system of the shards.
+    new : NewSnapshot
+    shards : sequence of Path
+        Snapshots by the same encoder, all of one kind, whose ids ascend from one to the next; their files are linked.
+        If that kind was trained for them, all begin with one trained index.
+    ids : int64 array (n,)
+        The documents that they are to hold.
+
+    Returns
+    -------
+    mapping
+        Hash and size of each file.
+
+    Raises
+    ------
+    CorruptionError
+        If a shard cannot be read, or they hold other documents.
+    """
+
+    def fill(folder: Path) -> None:
+        every = [_load_old(shard) for shard in shards]
+        built = _join(new, every, folder / ROWS)
+        if not np.array_equal(built.ids, ids):
+            raise CorruptionError(
+                f"found {len(built.ids)} documents in {len(every)} shards; expected the {len(ids)} of the collection"
+            )
+        _write_built(folder, new, built, None)
+        LexicalIndex.join(folder / WORDS, [shard / WORDS for shard in shards])
+        _write_meta(
+            folder, new, built, sum(s.documents for s in every), sum(s.words for s in every)
+        )
+
+    publish_directory(directory, fill)
+    return _table(directory, {})
+
+
+def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:
+    """Return hash and size of each file; those of known inodes are not read."""
+    return {
+        path.relative_to(directory).as_posix(): known.get(path.stat().st_ino)
+        or {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    }
+
+
+def _by_inode(directory: Path, files: FileTable) -> dict[int, Mapping[str, str | int]]:
+    return {(directory / name).stat().st_ino: entry for name, entry in files.items()}
+
+
+def _write_built(folder: Path, new: NewSnapshot, built: Built, old: _OldSnapshot | None) -> None:
+    """Write the index, what its positions stand for, and the fields of metadata."""
+    built.index.write(folder / INDEX)
+    np.save(folder / IDS, built.ids)
+    if len(built.index) != len(built.ids):
+        np.save(folder / COUNTS, built.counts)
+    if len(built.ids) >= _LEAST_DOCUMENTS:
+        _write_fields(folder / FIELDS, new.source, old)
+
+
+def _write_meta(folder: Path, new: NewSnapshot, built: Built, documents: int, words: int) -> None:
+    meta = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "kind": new.kind.name,
+        "factory": new.kind.factory,
+        "vectors": len(built.index),
+        "dimension": new.dimension,
+        "fingerprint": new.fingerprint,
+        "documents": documents,
+        "words": words,
+    }
+    (folder / META).write_text(json.dumps(meta, indent=1) + "\n")
+
+
+def _build(new: NewSnapshot, rows: Path) -> Built:
+    start = None if new.checkpoint is None else new.checkpoint.load(new.dimension)
+    if start is None:
+        index = new.source.empty(new.kind)
+        if new.checkpoint is not None:
+            start = new.checkpoint.begin(index, new.dimension)
+        else:
+            none = np.zeros(0, np.int64)
+            start = Built(index, none, none, _new_rows(new, rows))
+    built = _add_after(new, start, int(start.ids[-1]) if len(start.ids) else 0)
+    if built.rows is not None and len(built.index) and built.rows.path.parent != rows:
+        rows.mkdir(mode=0o700)
+        numbered(rows, 0).hardlink_to(built.rows.path)
+    return built
+
+
+def _new_rows(new: NewSnapshot, rows: Path) -> RowsWriter | None:
+    return None if new.kind.exact else RowsWriter(numbered(rows, 0), new.dimension)
+
+
+def _add_after(new: NewSnapshot, start: Built, after: int) -> Built:
+    """Add the documents after an id to an index that holds the earlier ones, and close its rows."""
+    ids, counts = [start.ids], [start.counts]
+    with start.rows or nullcontext():
+        for block, texts in new.source.texts(after):
+            vectors, pieces = new.source.rows(texts)
+            start.add(vectors)
+            ids.append(block)
+            counts.append(pieces)
+            new.source.report("encode", int(block[-1]))
+            if new.checkpoint is not None:
+                new.checkpoint.keep(start, ids, counts)
+    return replace(start, ids=np.concatenate(ids), counts=np.concatenate(counts))
+
+
+@dataclass(frozen=True)
+class _OldSnapshot:
+    """A snapshot whose vectors and words are reused."""
+
+    directory: Path
+    ids: Ids
+    counts: I64
+    kept: Mask
+    factory: str
+    vectors: DenseIndex | VectorRows | None
+    documents: int
+    words: int
+
+    @property
+    def last(self) -> int:
+        return int(self.ids[-1]) if len(self.ids) else 0
+
+
+def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
+    ids = map_array(directory / IDS)
+    meta = json.loads((directory / META).read_text())
+    kind = IndexKind(meta["kind"], meta["factory"])
+    kept = np.full(len(ids), True) if alive is None else np.isin(ids, alive, assume_unique=True)
+    counts = piece_counts(directory, len(ids))
+    index = DenseIndex.open(directory / INDEX)
+    vectors = values_of(directory, index, kind.exact, meta["dimension"])
+    return _OldSnapshot(
+        directory,
+        np.asarray(ids),
+        counts,
+        kept,
+        kind.factory,
+        vectors,
+        meta["documents"],
+        meta["words"],
+    )
+
+
+def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
+    """Reuse the vectors of an old snapshot; None if they are not kept, or not exactly and the new index is exact."""
+    if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
+        return None
+    kept = np.repeat(old.kept, old.counts)
+    complete = bool(kept.all())
+    if old.factory == new.kind.factory:
+        index = DenseIndex.read(old.directory / INDEX)
+        filled = complete or index.keep(kept)
+        if not filled:
+            index.clear()
+    else:
+        index, filled = new.source.empty(new.kind), False
+    linked = complete and isinstance(old.vectors, VectorRows)
+    writer = (
+        continued(old.directory / ROWS, rows, new.dimension) if linked else _new_rows(new, rows)
+    )
+    copied = None if linked else writer
+    places = np.flatnonzero(kept)
+    if filled and copied is None:
+        places = places[:0]
+    for begin in range(0, len(places), _BLOCK):
+        vectors = old.vectors.take(places[begin : begin + _BLOCK])
+        if not filled:
+            index.add(vectors)
+        if copied is not None:
+            copied.append(vectors)
+    start = Built(index, old.ids[old.kept], old.counts[old.kept], writer)
+    return _add_after(new, start, old.last)
+
+
+def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
+    """Put the vectors of shards one after the other: codes as they are if they are of the new kind, else values."""
+    ids = np.concatenate([shard.ids for shard in shards])
+    counts = np.concatenate([shard.counts for shard in shards])
+    if all(shard.factory == new.kind.factory for shard in shards):
+        index = DenseIndex.read(shards[0].directory / INDEX)
+        for shard in shards[1:]:
+            index.join(DenseIndex.read(shard.directory / INDEX))
+        if not new.kind.exact:
+            linked(rows, [shard.directory / ROWS for shard in shards])
+        return Built(index, ids, counts, None)
+    built = Built(new.source.empty(new.kind), ids, counts, _new_rows(new, rows))
+    with built.rows or nullcontext():
+        for shard in shards:
+            assert shard.vectors is not None
+            for begin in range(0, len(shard.vectors), _BLOCK):
+                places = np.arange(begin, min(begin + _BLOCK, len(shard.vectors)))
+                built.add(shard.vectors.take(places))
+    return built
+
+
+def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None) -> None:
+    """Write the metadata by field, and read only that of new documents."""
+    known = None if old is None else fields_of(old.directory)
+    if old is None or known is None:
+        writer, after = FieldsWriter(), 0
+    else:
+        writer, after = FieldsWriter(known, old.kept), old.last
+    blocks = source.metadata(after)
+    if blocks is None:
+        return
+    for _, texts in blocks:
+        writer.append(texts)
+    writer.write(folder)
+
+
+def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tuple[int, int]:
+    """Write the index over words; return the numbers of documents and words ever added, for the mean length."""
+
+    def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
+        for block, texts in new.source.texts(after):
+            pieces, counts = new.source.parts(texts)
+            yield np.repeat(block, counts), pieces
+            new.source.report("index words", int(block[-1]))
+
+    if old is None:
+        return LexicalIndex.write(folder, blocks(0))
+    dead = old.ids[~old.kept]
+    documents, words = LexicalIndex.write(folder, blocks(old.last), old.directory / WORDS, dead)
+    return old.documents + documents, old.words + words

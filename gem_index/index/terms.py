@@ -1,0 +1,103 @@
+"""How a text becomes terms, and how much each term counts in a match."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from gem_index.text.tokens import frequent_english, has_symbols, search_tokens
+
+__all__ = [
+    "K1",
+    "B",
+    "analyser",
+    "counts_in_match",
+    "inverse_frequency",
+    "match_weights",
+    "terms_of",
+]
+
+K1, B = 1.2, 0.75
+"""BM25's parameters: tantivy's."""
+
+_LONGEST_TERM = 200  # bytes
+_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # English texts beside the collection's own, words of each
+_NUMBER = 3.0  # weight factor of a term with a digit in a match
+
+
+@cache
+def analyser() -> Any:
+    """Return tantivy's analyser of texts whose tokens are separated by spaces."""
+    import tantivy
+
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        .filter(tantivy.Filter.remove_long(_LONGEST_TERM))
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the stemmed words of a text, in order."""
+    terms: list[str] = analyser().analyze(" ".join(search_tokens(text)))
+    return terms
+
+
+def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
+    """Return the weight of each term's BM25 score in a match.
+
+    A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
+    0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
+    length. w_t = idf_t^2 is squared so that the one rare word of a question outweighs its common phrases. A term of at
+    least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
+    information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
+    small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
+    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried).
+
+    Parameters
+    ----------
+    frequencies : mapping of str to int
+        How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
+    documents : int
+        Number of documents, including deleted ones if the frequencies count them.
+    """
+    common = _background()
+    weights = {}
+    for term, held in frequencies.items():
+        idf = inverse_frequency(held + common.get(term, 0.0), documents + _BACKGROUND)
+        weights[term] = idf * idf * (_NUMBER if _is_numeric(term) else 1.0)
+    total = sum(weights.values())
+    return {
+        term: weight / (inverse_frequency(frequencies[term], documents) * (K1 + 1) * total)
+        for term, weight in weights.items()
+    }
+
+
+def counts_in_match(term: str, held: int) -> bool:
+    """Tell whether a term of a query counts in a match; a word with symbols, which repeats others, only if it is held."""
+    return held > 0 or not has_symbols(term)
+
+
+@cache
+def _background() -> dict[str, float]:
+    """Return how many texts of the background hold each frequent English term, on average."""
+    shares: dict[str, float] = defaultdict(float)
+    for rank, word in enumerate(frequent_english(), 1):
+        for term in terms_of(word):
+            shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
+    return {
+        term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS) for term, share in shares.items()
+    }
+
+
+def _is_numeric(term: str) -> bool:
+    return len(term) > 1 and any(map(str.isdigit, term))
+
+
+def inverse_frequency(held: float, documents: float) -> float:
+    """Return BM25's weight of a term that some of the documents hold."""
+    return math.log1p((documents - held + 0.5) / (held + 0.5))

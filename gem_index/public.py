@@ -1,0 +1,34 @@
+"""What is public: the names in the ``__all__`` of these packages, and nothing else (docs/stability.md)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__all__ = ["PACKAGES", "public_names"]
+
+PACKAGES = (
+    "gem_index",
+    "gem_index.collection",
+    "gem_index.results",
+    "gem_index.errors",
+    "gem_index.advice",
+    "gem_index.readers",
+    "gem_index.home",
+    "gem_index.gem",
+    "gem_index.vectors",
+    "gem_index.targets",
+    "gem_index.progress",
+    "gem_index.distributed",
+    "gem_index.testing",
+)
+"""In the order of the page; a name of two of them is documented in the first."""
+
+
+def public_names() -> dict[str, object]:
+    """Return every public name once, such as ``gem_index.results.SearchResult``, with what it stands for."""
+    found: dict[str, object] = {}
+    for package in PACKAGES:
+        for name in import_module(package).__all__:
+            if not any(address.endswith(f".{name}") for address in found):
+                found[f"{package}.{name}"] = getattr(import_module(package), name)
+    return found

@@ -1,0 +1,20 @@
+"""From where texts live to documents: files of records, folders, SQL queries, and Python objects."""
+
+from gem_index.readers.folders import FolderReader, ReadFile
+from gem_index.readers.objects import documents_from
+from gem_index.readers.parts import Part
+from gem_index.readers.queries import QueryReader
+from gem_index.readers.records import DocumentReader
+from gem_index.readers.walk import FoundFile
+from gem_index.text.chunking import Piece
+
+__all__ = [
+    "DocumentReader",
+    "FolderReader",
+    "FoundFile",
+    "Part",
+    "Piece",
+    "QueryReader",
+    "ReadFile",
+    "documents_from",
+]

@@ -1,0 +1,85 @@
+"""What reading some inputs found and changed, to be told in a line for each thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gem_index.advice import Action, Advice, Message
+from gem_index.quoting import quoted, quoted_path
+
+__all__ = ["Findings"]
+
+_SHOWN = 8
+
+
+@dataclass
+class Findings:
+    """Counts of one reading.
+
+    Attributes
+    ----------
+    texts : int
+        Records that were read.
+    cleaned : int
+        Those whose text cleaning changed.
+    markup : int
+        Those whose text plainly is HTML and was not cleaned.
+    repeated : int
+        Records left out because another one of the same id counts.
+    misfits : Counter
+        Values that do not fit their column's type, by column.
+    encodings : dict
+        Detected encoding of each input that is not UTF-8.
+    """
+
+    texts: int = 0
+    cleaned: int = 0
+    markup: int = 0
+    repeated: int = 0
+    misfits: Counter[str] = field(default_factory=Counter)
+    encodings: dict[str, str] = field(default_factory=dict)
+
+    def notes(
+        self, types: Mapping[str, str], clean: Sequence[str], duplicates: str
+    ) -> Iterator[Message]:
+        """Iterate over what a person should know, a line each.
+
+        Parameters
+        ----------
+        types : mapping
+            Those that were decided.
+        clean : sequence of str
+            The steps of cleaning that were taken.
+        duplicates : str
+            Which record of an id counts.
+        """
+        for name, encoding in self.encodings.items():
+            yield Message(f"{quoted_path(name)} is read as {encoding}, as which it was detected.")
+        if types:
+            named = [f"{quoted(column)} {kind}" for column, kind in types.items()]
+            yield Message(f"types of columns: {_listed(named)}; the others are text.")
+        if self.misfits:
+            named = [f"{quoted(column)} {count:,}" for column, count in self.misfits.most_common()]
+            yield Message(
+                f"values that do not fit the type of their column stay text: {_listed(named)}."
+            )
+        if clean:
+            yield Message(
+                f"cleaning ({', '.join(clean)}) changed {self.cleaned:,} of {self.texts:,} texts."
+            )
+        elif self.markup:
+            yield Message(
+                f"{self.markup:,} of {self.texts:,} texts look like HTML and are taken as they are",
+                Advice(Action.CLEAN),
+            )
+        if self.repeated:
+            yield Message(
+                f"{self.repeated:,} records share their id with another; the {duplicates} of each id counts."
+            )
+
+
+def _listed(named: list[str]) -> str:
+    more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
+    return ", ".join(named[:_SHOWN]) + more

@@ -1,0 +1,294 @@
+"""The documents of a folder."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
+from typing import Any
+
+from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
+from gem_index.documents import Document
+from gem_index.errors import GemIndexError, InputError, MissingExtraError, UnreadableFileError
+from gem_index.files.inputs import check_encoding, user_path
+from gem_index.quoting import quoted_error, quoted_path
+from gem_index.readers.encodings import AUTO
+from gem_index.readers.walk import FoundFile, files_of
+from gem_index.settings import load_settings
+
+__all__ = ["FolderReader", "ReadFile"]
+
+_NOT_GIVEN: tuple[object, ...] = (None, "", [])
+_AHEAD = 4  # files that each process may be ahead of the one whose documents are taken
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file whose documents were all taken."""
+
+    found: FoundFile
+    sha256: str
+    documents: int
+
+
+@dataclass
+class FolderReader:
+    """The files of a folder as documents.
+
+    A file is a document: its id is the path relative to the folder; its metadata are ``path``, ``title``, ``modified``
+    (UTC), ``type`` (the ending of its name), and what the file says of itself. An entry of an archive (``.mbox``, ``.warc``,
+    ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits of time and memory.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A folder, or one file, whose id is then its name.
+    glob : sequence of str
+        Only files that match one of these patterns, as in ``.gitignore``; by default all files of the kinds that are known.
+    exclude : sequence of str
+        Files and folders that are left out.
+    gitignore : bool, optional
+        Whether to leave out what ``.gitignore`` files say; by default as the folder was read before, else not.
+    checksum : bool
+        Look for changes by the content of each file, not by its size and time.
+    encoding : str, optional
+        Of text files: a name of Python's, or ``auto``; UTF-8 by default.
+    on_problem : callable, optional
+        Called with each file that cannot be read, which is then left out; without it the first one is raised.
+
+    Attributes
+    ----------
+    skipped : int
+        Number of files that could not be read so far.
+    empty : list of str
+        Paths of files that hold no text, such as scans, so far.
+    unseen : list of str
+        Paths of folders and files that could not be looked at so far, and ids of entries of archives.
+
+    Raises
+    ------
+    InputError
+        While iterating: there is no such folder, no file in it that is read, or no such encoding; UnreadableFileError if a
+        file cannot be read.
+    """
+
+    folder: str | Path
+    glob: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    gitignore: bool | None = None
+    checksum: bool = False
+    encoding: str | None = None
+    on_problem: Callable[[UnreadableFileError], None] | None = None
+    skipped: int = field(default=0, init=False)
+    empty: list[str] = field(default_factory=list, init=False)
+    unseen: list[str] = field(default_factory=list, init=False)
+
+    @property
+    def location(self) -> str:
+        """The absolute path of the folder, by which a collection knows it."""
+        return os.path.realpath(user_path(self.folder))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The arguments that were given, as JSON values."""
+        given = {
+            "glob": list(self.glob),
+            "exclude": list(self.exclude),
+            "gitignore": self.gitignore,
+            "encoding": self.encoding,
+        }
+        return {name: value for name, value in given.items() if value not in _NOT_GIVEN}
+
+    def adopt(self, options: Mapping[str, Any]) -> None:
+        """Take over how the folder was read before, where nothing else was asked for."""
+        given = self.choices
+        for name, value in options.items():
+            if name not in given:
+                setattr(self, name, value)
+
+    def path_of(self, found: FoundFile) -> Path:
+        """Return where a file lies."""
+        root = Path(self.location)
+        return root if root.is_file() else root / found.path
+
+    def full_name(self, path: str) -> str:
+        """Return the absolute name of a path in the folder, or of an entry of an archive."""
+        root = Path(self.location)
+        return f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
+
+    def __iter__(self) -> Iterator[Document]:
+        return self.documents(self.files(), lambda _: None)
+
+    def files(self) -> Iterator[FoundFile]:
+        """Iterate over the files."""
+        if self.encoding not in (None, AUTO):
+            check_encoding(str(self.encoding))
+        root = Path(self.location)
+        try:
+            status = root.stat()
+        except FileNotFoundError as error:
+            raise InputError(
+                f"there is no folder or file {quoted_path(self.folder)}; expected one that exists"
+            ) from error
+        except OSError as error:
+            raise InputError(
+                f"cannot read {quoted_path(self.folder)}: {quoted_error(error)}; expected a folder or a readable file"
+            ) from error
+        if stat.S_ISREG(status.st_mode):
+            yield FoundFile(root.name, status.st_size, status.st_mtime_ns)
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            raise InputError(
+                f"{quoted_path(self.folder)} is neither a folder nor a file; expected one of these"
+            )
+        found = False
+        ignoring = bool(self.gitignore)
+        for file in files_of(root, self.glob, self.exclude, ignoring, self._on_unreadable):
+            found = True
+            yield file
+        if not found:
+            matching = (
+                "that matches the patterns" if self.glob or self.exclude else "of a known kind"
+            )
+            raise InputError(
+                f"{quoted_path(self.folder)} holds no file {matching}; expected at least one"
+            )
+
+    def documents(
+        self, files: Iterable[FoundFile], on_read: Callable[[ReadFile], None]
+    ) -> Iterator[Document]:
+        """Iterate over the documents of some of its files, in their order.
+
+        Parameters
+        ----------
+        files : iterable of FoundFile
+        on_read : callable
+            Called after the last document of a file.
+        """
+        settings = load_settings()
+        size = settings.threads
+        limits = (settings.file_memory, settings.file_seconds, settings.max_record_bytes)
+        waiting: deque[tuple[FoundFile, Future[list[Page | str]]]] = deque()
+        with ThreadPoolExecutor(size) as threads, ConverterPool(size, *limits) as pool:
+            try:
+                for found in files:
+                    if self._kind(found) in ARCHIVES:
+                        while waiting:
+                            yield from self._converted(waiting, on_read)
+                        pages = self._pages(pool, found)
+                        if self.on_problem is not None:  # half of an archive is not stored
+                            pages = _once_all_are_read(pages)
+                        yield from self._taken(found, pages, on_read)
+                        continue
+                    future = threads.submit(lambda file: list(self._pages(pool, file)), found)
+                    waiting.append((found, future))
+                    if len(waiting) >= size * _AHEAD:
+                        yield from self._converted(waiting, on_read)
+                while waiting:
+                    yield from self._converted(waiting, on_read)
+            finally:
+                for _, future in waiting:
+                    future.cancel()
+
+    def _converted(
+        self,
+        waiting: deque[tuple[FoundFile, Future[list[Page | str]]]],
+        on_read: Callable[[ReadFile], None],
+    ) -> Iterator[Document]:
+        found, future = waiting.popleft()
+
+        def pages() -> Iterator[Page | str]:
+            yield from future.result()
+
+        return self._taken(found, pages(), on_read)
+
+    def _pages(self, pool: ConverterPool, found: FoundFile) -> Iterator[Page | str]:
+        return pool.pages(self.path_of(found), self._kind(found), self.encoding)
+
+    def _taken(
+        self,
+        found: FoundFile,
+        pages: Iterator[Page | str],
+        on_read: Callable[[ReadFile], None],
+    ) -> Iterator[Document]:
+        """Iterate over the documents of a file; a problem is reported or raised with its name."""
+        taken = 0
+        with self._reported(found.path):
+            for page in pages:
+                if isinstance(page, str):
+                    if not taken:
+                        self.empty.append(found.path)
+                    on_read(ReadFile(found, page, taken))
+                elif page.problem:
+                    self._report_entry(found, page)
+                elif page.text:
+                    document = _document(found, page)
+                    taken += 1
+                    yield document
+
+    @contextmanager
+    def _reported(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (ConversionError, MissingExtraError) as error:
+            self._report(path, str(error), error)
+
+    def _report(self, path: str, problem: str, cause: Exception) -> None:
+        error = UnreadableFileError(self.full_name(path), problem)
+        if isinstance(cause, GemIndexError):
+            error.advice = cause.advice
+        if self.on_problem is None:
+            raise error from cause
+        self.skipped += 1
+        self.on_problem(error)
+
+    def _report_entry(self, found: FoundFile, page: Page) -> None:
+        entry = f"{found.path}#{page.key}"
+        self.unseen.append(entry)
+        self._report(entry, page.problem, ConversionError(page.problem))
+
+    def _on_unreadable(self, path: str, error: OSError) -> None:
+        self.unseen.append(path)
+        self._report(path, quoted_error(error), error)
+
+    @staticmethod
+    def _kind(found: FoundFile) -> str:
+        return kind_of(found.path) or "text"
+
+
+def _once_all_are_read(pages: Iterator[Page | str]) -> Iterator[Page | str]:
+    """Iterate over pages from a temporary file, after the last one was read without an error."""
+    with TemporaryFile("w+", encoding="utf-8") as file:
+        for page in pages:
+            file.write(json.dumps(page if isinstance(page, str) else asdict(page)) + "\n")
+        file.seek(0)
+        for line in file:
+            answer = json.loads(line)
+            yield answer if isinstance(answer, str) else Page(**answer)
+
+
+def _document(found: FoundFile, page: Page) -> Document:
+    path = PurePosixPath(found.path)
+    modified = datetime.datetime.fromtimestamp(found.modified // 10**9, datetime.UTC)
+    try:
+        return Document(
+            id=f"{found.path}#{page.key}" if page.key else found.path,
+            text=page.text,
+            metadata={
+                **page.metadata,
+                "path": found.path,
+                "title": page.title or path.stem,
+                "modified": modified.isoformat(),
+                "type": path.suffix.lower().removeprefix("."),
+            },
+        )
+    except InputError as error:
+        raise ConversionError(str(error)) from error

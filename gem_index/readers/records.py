@@ -1,0 +1,383 @@
+"""Read documents from files of records: JSON lines, CSV, TSV, plain lines and Parquet, each also compressed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gem_index.advice import Action, Advice, Message
+from gem_index.checks import check_choice
+from gem_index.documents import Document
+from gem_index.errors import DuplicateIdError, InputError, RecordError
+from gem_index.files.inputs import COMPRESSED, open_input, split_member
+from gem_index.quoting import quoted
+from gem_index.readers.cleaning import cleaning_of, is_html
+from gem_index.readers.column_types import ColumnTypes, TypeChoice
+from gem_index.readers.encodings import AUTO, UTF8, as_utf8
+from gem_index.readers.fields import LINE, FieldNames, Fields
+from gem_index.readers.findings import Findings
+from gem_index.readers.formats import FORMATS, Record
+from gem_index.readers.parts import WHOLE, Part
+from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
+from gem_index.text.written_forms import composed
+
+__all__ = ["DUPLICATES", "DocumentReader"]
+
+DUPLICATES = ("stop", "first", "last")
+"""What to do with records of one id."""
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class DocumentReader:
+    """The documents of one or more input files, read as a stream.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Paths; ``-`` is standard input.
+    format : str, optional
+        One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
+    id_field : str, optional
+        The field that holds the id; by default ``id`` if a record has it, else a hash of the record's content is its
+        id, whatever its file and line: the same record is the same document, and another one replaces nothing.
+    text_fields : sequence of str
+        The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
+        twice (:class:`~gem_index.text.tokens.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
+    on_problem : callable, optional
+        Called with each bad record, which is then skipped; without it the first one is raised. To skip documents with a
+        repeated id, all ids are held in memory; without this function only the store detects repeated ids, see
+        :meth:`naming_duplicates`.
+    max_record_bytes : int
+        Maximum length of a line.
+    encoding : str, optional
+        The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default. A byte order mark of
+        another encoding is an error. Parquet has an encoding of its own.
+    types : str or mapping
+        Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
+        :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
+    clean : sequence of str
+        What is removed from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are
+        resolved) or ``auto`` (the same in texts that plainly are HTML), ``quotes`` and ``signatures`` (of mail).
+    duplicates : {"stop", "first", "last"}
+        What to do with records of one id: an error, or the first or the last of them counts. ``first`` holds all ids in
+        memory; ``last`` holds them too and reads the inputs twice, standard input by way of a temporary file.
+    on_end : callable, optional
+        Called when all was read, with a list of notes: a line about each thing that was decided or changed (types, detected
+        encodings, cleaned texts, repeated ids).
+    all_columns : bool
+        Whether each column that ``types`` names has to be in one of the files; otherwise it may be missing, as in the next
+        file of a collection.
+    part : Part, optional
+        Read only this part of the one input. CSV and TSV are read whole.
+    open_file : callable, optional
+        Opens an input by its name for reading bytes, unpacked; by default as a file.
+
+    Attributes
+    ----------
+    skipped : int
+        Number of bad records skipped so far.
+
+    Raises
+    ------
+    ConfigError
+        If a field's weight is not a number from 0.01 to 100, or an option is none of its values.
+    InputError
+        While iterating: a file is missing, empty, of unknown format, or changed while it was read; RecordError if one record
+        is wrong.
+    """
+
+    names: Sequence[str]
+    format: str | None = None
+    id_field: str | None = None
+    text_fields: Sequence[str] = (LINE,)
+    on_problem: Callable[[RecordError], None] | None = None
+    max_record_bytes: int = 4 * 1024 * 1024
+    encoding: str | None = None
+    types: TypeChoice = "text"
+    clean: Sequence[str] = ()
+    duplicates: str = "stop"
+    on_end: Callable[[list[Message]], None] | None = None
+    all_columns: bool = False
+    part: Part = WHOLE
+    open_file: Callable[[str], AbstractContextManager[io.BufferedReader]] = open_input
+    skipped: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._fields = FieldNames(self.id_field, tuple(self.text_fields))
+        self._text_names = [name for name, _ in self._fields.weighted]
+        self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
+        self._clean = cleaning_of(self.clean)
+        check_choice(self.duplicates, "duplicates", DUPLICATES)
+        self._begun: set[str] = set()  # tables
+        self._copy: str | None = None  # of standard input
+        self._findings = Findings()
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The arguments for reading records that differ from their defaults, as JSON values.
+
+        Types that were decided while reading are among them.
+        """
+        found: dict[str, Any] = {}
+        if self.id_field is not None:
+            found["id_field"] = self.id_field
+        if tuple(self.text_fields) != (LINE,):
+            found["text_fields"] = list(self.text_fields)
+        if self.encoding is not None:
+            found["encoding"] = self.encoding
+        if self._types.kept:
+            found["types"] = self._types.kept
+        if self.clean:
+            found["clean"] = list(self.clean)
+        return found
+
+    def __iter__(self) -> Iterator[Document]:
+        with self._readable_twice() if self.duplicates == "last" else nullcontext():
+            last = self._last_records() if self.duplicates == "last" else None
+            self._findings = Findings()
+            places: dict[str, str] = {}
+            good = 0
+            for number, document in self._documents(places):
+                if document.former_id is not None:
+                    pass  # it shares its id with none
+                elif last is not None:
+                    if last.get(composed(document.id)) != number:
+                        self._findings.repeated += 1
+                        continue
+                    del last[composed(document.id)]
+                elif self.duplicates == "first":
+                    if composed(document.id) in places:
+                        self._findings.repeated += 1
+                        continue
+                    places[composed(document.id)] = ""
+                good += 1
+                yield document
+            if last:
+                raise changed_meanwhile(", ".join(self.names))
+        self._end()
+        if not good and self.part.whole:
+            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+
+    def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
+        """Iterate over the number and the document of each good record; bad ones are reported."""
+        number = 0
+        for name in self.names:
+            empty = True
+            for line, fields in self._records(name):
+                if not isinstance(fields, Message) and fields.get(LINE) == "" and len(fields) == 1:
+                    continue  # a blank line between documents
+                empty = False
+                number += 1
+                try:
+                    document = self._document(name, line, fields)
+                    named = document.former_id is None
+                    if named and self.on_problem is not None and self.duplicates == "stop":
+                        _check_new(document.id, places, name, line)
+                except RecordError as problem:
+                    self._report(problem)
+                    continue
+                yield number, document
+            if empty and self.part.whole:
+                raise InputError(f"{name} holds no documents; expected at least one")
+
+    def _last_records(self) -> dict[str, int]:
+        """Return the number of the last record of each id."""
+        report, skipped = self.on_problem, self.skipped
+        if report is not None:
+            self.on_problem = lambda _: None  # the second reading reports
+        try:
+            return {
+                composed(document.id): number
+                for number, document in self._documents({})
+                if document.former_id is None
+            }
+        finally:
+            self.on_problem, self.skipped = report, skipped
+
+    @contextmanager
+    def _readable_twice(self) -> Iterator[None]:
+        """Copy standard input to a temporary file in the block.
+
+        Raises
+        ------
+        InputError
+            If an input can be read only once.
+        """
+        for name in self.names:
+            path = split_member(name)[0]
+            if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
+                raise InputError(
+                    f"{name} can be read only once; expected a file, of which the last record of an id can be found"
+                )
+        if "-" not in self.names:
+            yield
+            return
+        with readable_twice(["-"]) as (self._copy,):
+            try:
+                yield
+            finally:
+                self._copy = None
+
+    @contextmanager
+    def naming_duplicates(self) -> Iterator[None]:
+        """Replace a DuplicateIdError from the block by an error that names the lines, found by reading the files again.
+
+        Raises
+        ------
+        RecordError
+            Instead of DuplicateIdError, if the inputs can be read again.
+        """
+        try:
+            yield
+        except DuplicateIdError as error:
+            if not all(split_member(name)[0].is_file() for name in self.names):
+                raise  # a stream can be read only once
+            places: dict[str, str] = {}
+            for name in self.names:
+                for line, fields in self._records(name):
+                    if composed(self._document(name, line, fields).id) == composed(
+                        error.document_id
+                    ):
+                        _check_new(error.document_id, places, name, line)
+            raise
+
+    def texts(self) -> Iterator[str]:
+        """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
+        return self._each(self._text)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
+        return self._each(self._row)
+
+    def _each(self, taken: Callable[[str, int, Fields | Message], Item]) -> Iterator[Item]:
+        """Iterate over what a function takes from the records; bad ones are reported."""
+        self._findings = Findings()
+        for name in self.names:
+            empty = True
+            for line, fields in self._records(name):
+                empty = False
+                try:
+                    yield taken(name, line, fields)
+                except RecordError as problem:
+                    self._report(problem)
+            if empty and self.part.whole:
+                raise InputError(f"{name} is empty; expected at least one text")
+        self._end()
+
+    def _text(self, name: str, line: int, fields: Fields | Message) -> str:
+        if isinstance(fields, Message):
+            raise RecordError(name, line, fields)
+        return self._fields.text_of(name, line, fields)
+
+    def _row(self, name: str, line: int, fields: Fields | Message) -> tuple[str, str]:
+        if isinstance(fields, Message):
+            raise RecordError(name, line, fields)
+        return self._fields.row(name, line, fields, f"{file_name(name)}:{line}")
+
+    def _end(self) -> None:
+        if self.on_end is not None:
+            types = self._types.kept if self.types != self._types.kept else {}
+            self.on_end(list(self._findings.notes(types, self.clean, self.duplicates)))
+
+    def _report(self, problem: RecordError) -> None:
+        if self.on_problem is None:
+            raise problem
+        self.skipped += 1
+        self.on_problem(problem)
+
+    def _records(self, name: str) -> Iterator[Record]:
+        """Iterate over the records of an input, with values of their types and cleaned texts."""
+        kind = self.format_of(name)
+        before = file_state(name)
+        with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
+            encoding = UTF8
+            if kind != "parquet":
+                file, encoding = as_utf8(file, self.encoding, name)
+                if self.encoding == AUTO and encoding != UTF8:
+                    self._findings.encodings[name] = encoding
+            if kind is None:
+                kind = "jsonl" if file.peek(1)[:1] == b"{" else "txt"
+            records: Iterable[Record] = FORMATS[kind](
+                name, file, self.max_record_bytes, encoding, self.part
+            )
+            if kind in ("csv", "tsv"):
+                self._begun.add(name)
+                checks = self.all_columns and self._begun.issuperset(self._tables())
+                records = self._types.convert(records, self._findings.misfits, check_names=checks)
+            for line, fields in records:
+                if not isinstance(fields, Message):
+                    self._clean_texts(fields)
+                yield line, fields
+        if file_state(name) != before:
+            raise changed_meanwhile(name)
+
+    def _tables(self) -> set[str]:
+        return {name for name in self.names if self.format_of(name) in ("csv", "tsv")}
+
+    def _clean_texts(self, fields: Fields) -> None:
+        """Clean the text fields of a record, and count it."""
+        findings = self._findings
+        findings.texts += 1
+        markup = changed = False
+        for name in self._text_names:
+            text = fields.get(name)
+            if not isinstance(text, str):
+                continue
+            if self.clean:
+                fields[name] = self._clean(text)
+                changed |= fields[name] != text
+            elif self.on_end is not None:
+                markup |= is_html(text)
+        findings.cleaned += changed
+        findings.markup += markup
+
+    def format_of(self, name: str) -> str | None:
+        """Return the format of an input, None for standard input, whose first byte tells it.
+
+        Raises
+        ------
+        InputError
+            If its name does not tell it, and none was given.
+        """
+        if self.format is not None:
+            check_choice(self.format, "the format", FORMATS, error=InputError)
+            return self.format
+        if name == "-":
+            return None
+        path = Path(name)
+        plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+        suffix = plain.suffix.lower().removeprefix(".")
+        suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
+        if suffix not in FORMATS:
+            with self.open_file(name):
+                pass  # a missing file and a folder have errors of their own
+            raise InputError(
+                f"{name} is not of a known format; expected a name ending in "
+                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), for a collection "
+                "also a document such as .md, .html, .pdf or .docx",
+                Advice(Action.GIVE_FORMAT),
+            )
+        return suffix
+
+    def _document(self, name: str, line: int, fields: Fields | Message) -> Document:
+        if isinstance(fields, Message):
+            raise RecordError(name, line, fields)
+        return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
+
+
+def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
+    """Record the place of an id; raise RecordError if the id occurred before."""
+    known = composed(identifier)
+    if known in places:
+        raise RecordError(
+            name,
+            line,
+            f"the id {quoted(identifier)} came before in {places[known]}; expected each id once",
+        )
+    places[known] = f"{name} line {line}"

@@ -1,0 +1,235 @@
+"""Cut long texts into pieces along headings, paragraphs and sentences."""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from gem_index.checks import check_whole_number
+from gem_index.errors import ConfigError
+from gem_index.forking import cached_property
+from gem_index.quoting import quoted
+from gem_index.text.sections import Section, blocks, common_path, holds_only_headings, sections_of
+
+__all__ = ["AUTO", "Chunking", "Piece"]
+
+AUTO = "auto"
+"""Cut what is long, in pieces of a size that was chosen by measurement (docs/evaluation.md)."""
+
+_LONG = 250  # words of a text that auto cuts
+_SIZE = 150  # words of its pieces
+_LEAST = 10
+_MOST = 100_000
+_BY_SECTIONS = 2
+_BLOCK = 20_000  # characters that are cut at once: where a text has no sentences, the time grows with their square,
+_BLOCK_WORDS = 140  # for each word of a piece: and falls with the size of the pieces
+_PAGE_BREAK = re.compile("\f")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text.
+
+    Attributes
+    ----------
+    start, end : int
+        Its place in the text, in characters.
+    heading : str
+        The headings above it, from the outermost, joined by `` > ``; empty where the text has none.
+    page : int, optional
+        The page that it begins on, from 1, of a text whose pages a form feed divides.
+    """
+
+    start: int
+    end: int
+    heading: str = ""
+    page: int | None = None
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How long texts are cut.
+
+    Parameters
+    ----------
+    chunk : int, "auto" or None
+        Words of a piece; None if texts are not cut.
+    overlap : int
+        Words that a piece shares with the one before.
+    headings : bool
+        Put the headings above a piece before its text when it is embedded.
+    version : int
+        2; collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
+        next.
+
+    Raises
+    ------
+    ConfigError
+        If a number is out of range.
+    """
+
+    chunk: int | str | None = None
+    overlap: int = 0
+    headings: bool = False
+    version: int = _BY_SECTIONS
+
+    def __post_init__(self) -> None:
+        if self.chunk not in (None, AUTO):
+            sizes = f"auto, none, or a whole number from {_LEAST} to {_MOST}"
+            check_whole_number(
+                self.chunk, "the number of words of a piece", _LEAST, _MOST, expected=sizes
+            )
+        if self.version not in (1, _BY_SECTIONS):
+            raise ConfigError(
+                f"texts are cut as of version {quoted(self.version)}; expected 1 or {_BY_SECTIONS}: take a newer gem-index"
+            )
+        overlap = check_whole_number(self.overlap, "the overlap", 0, expected="a number of words")
+        if self.chunk is None and (overlap or self.headings):
+            raise ConfigError(
+                "found an overlap or headings, and texts are not cut; expected a size of the pieces"
+            )
+        if self.chunk is not None and overlap * 2 > self._size:
+            raise ConfigError(
+                f"the overlap is {overlap} words of pieces of {self._size}; expected half of them at most"
+            )
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Chunking:
+        """Return what :attr:`fields` were stored of."""
+        return cls(**{"version": 1, **fields}) if fields else cls()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What is stored, as JSON values: what differs from the defaults, and the version that the first had not."""
+        version = {"version": self.version} if self.chunk is not None and self.version > 1 else {}
+        return {**self.choices, **version}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What was chosen that differs from the defaults, as JSON values."""
+        given = {"chunk": self.chunk, "overlap": self.overlap, "headings": self.headings}
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def _size(self) -> int:
+        return _SIZE if self.chunk == AUTO else int(self.chunk or 0)
+
+    @property
+    def _longest(self) -> int:
+        """Words of the longest text that is not cut."""
+        return _LONG if self.chunk == AUTO else self._size
+
+    @cached_property
+    def shortest(self) -> int:
+        """Characters of the shortest text that may be cut: of a word each."""
+        return sys.maxsize if self.chunk is None else self._longest
+
+    def pieces(self, text: str) -> list[Piece]:
+        """Return the pieces of a text in order; a short one is a single piece."""
+        if len(text) < self.shortest or _words(text) <= self._longest:
+            return [Piece(0, len(text))]
+        turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
+        if self.version == _BY_SECTIONS:
+            return [
+                Piece(start, end, " > ".join(path), _page(turns, start))
+                for start, end, path in self._by_sections(text)
+            ]
+        headings = list(_headings(text))
+        splitter = _splitter(self._size, self.overlap, bool(headings))
+        pieces: list[Piece] = []
+        begin: int | None = None
+        for place, part in splitter.chunk_indices(text):
+            start = place if begin is None else begin
+            # a heading alone belongs to what follows it
+            begin = start if headings and _HEADING.fullmatch(part) else None
+            if begin is None:
+                end = place + len(part)
+                pieces.append(Piece(start, end, _above(headings, start), _page(turns, start)))
+        if begin is not None:
+            end = len(text.rstrip())
+            pieces.append(Piece(begin, end, _above(headings, begin), _page(turns, begin)))
+        return pieces or [Piece(0, len(text))]
+
+    def _by_sections(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Iterate over pieces of whole short sections under their common headings, and parts of long ones."""
+        group: list[Section] = []
+        words = 0
+        markdown = False
+        for section in sections_of(text):
+            markdown |= bool(section.path)
+            fits = words + section.words <= self._size and common_path([*group[-1:], section])
+            if group and not fits:
+                yield group[0].start, group[-1].end, common_path(group)
+                group, words = [], 0
+            if section.words <= self._size:
+                group.append(section)
+                words += section.words
+                continue
+            for start, end in self._parts(text, section, markdown):
+                yield start, end, section.path
+        if group:
+            yield group[0].start, group[-1].end, common_path(group)
+
+    def _parts(self, text: str, section: Section, markdown: bool) -> Iterator[tuple[int, int]]:
+        """Iterate over the places of the parts of a long section."""
+        # the splitter's own overlap takes seconds for a page without blanks
+        splitter = _splitter(self._size - self.overlap, 0, markdown)
+        begin: int | None = None  # of headings alone, which belong to what follows them
+        before = section.start
+        size = max(_BLOCK, _BLOCK_WORDS * self._size)
+        for first, limit in blocks(text, section.start, section.end, size):
+            for place, part in splitter.chunk_indices(text[first:limit]):
+                start = first + place if begin is None else begin
+                begin = start if markdown and holds_only_headings(part) else None
+                if begin is None:
+                    yield start - self._shared(text[before:start]), first + place + len(part)
+                    before = start
+        if begin is not None:
+            yield begin, section.end
+
+    def _shared(self, before: str) -> int:
+        """Return how many characters of the part before one belong to it too; none of a part that is too short."""
+        words = before.rsplit(None, self.overlap) if self.overlap else []
+        return len(before[len(words[0]) :].lstrip()) if len(words) > self.overlap else 0
+
+    def embedded(self, text: str, piece: Piece) -> str:
+        """Return what is embedded of a piece of a text."""
+        part = text[piece.start : piece.end]
+        return f"{piece.heading}\n\n{part}" if self.headings and piece.heading else part
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+@lru_cache(maxsize=8)
+def _splitter(size: int, overlap: int, markdown: bool) -> Any:
+    # imported here: only collections that are cut need it
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+    kind = MarkdownSplitter if markdown else TextSplitter
+    return kind.from_callback(_words, size, overlap, trim=True)
+
+
+def _above(headings: Sequence[tuple[int, str]], start: int) -> str:
+    before = bisect_right(headings, start, key=lambda heading: heading[0])
+    return headings[before - 1][1] if before else ""
+
+
+def _page(turns: Sequence[int], start: int) -> int | None:
+    return bisect_right(turns, start) + 1 if turns else None
+
+
+def _headings(text: str) -> Iterator[tuple[int, str]]:
+    """Iterate over the places of the headings of a text, each with those above it."""
+    path: list[tuple[int, str]] = []
+    for found in _HEADING.finditer(text):
+        level = len(found[1])
+        path = [*(each for each in path if each[0] < level), (level, found[2].strip())]
+        yield found.start(), " > ".join(name for _, name in path)
