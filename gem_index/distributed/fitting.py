@@ -25,6 +25,7 @@ from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError
+from gem_index.files.npy import read_arrays
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
@@ -229,12 +230,12 @@ class _KeptSums:
 
 
 def _unpacked(content: bytes) -> _Sums:
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        statistics = [
-            CorpusStatistics.from_arrays({name: found[f"{name}{i}"] for name in ("counts", "sums")})
-            for i in range(int(found["encoders"]))
-        ]
-        report = json.loads(str(found["report"]))
+    found = read_arrays(io.BytesIO(content))
+    statistics = [
+        CorpusStatistics.from_arrays({name: found[f"{name}{i}"] for name in ("counts", "sums")})
+        for i in range(int(found["encoders"]))
+    ]
+    report = json.loads(str(found["report"]))
     report["problems"] = [tuple(each) for each in report["problems"]]
     return _Sums(statistics, PartReport(**report))
 

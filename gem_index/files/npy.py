@@ -1,17 +1,17 @@
-"""Files of the format ``.npy``: mapped, and written block by block with any number of rows."""
+"""Files of NumPy: ``.npy`` mapped, and written block by block with any number of rows; ``.npz`` read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.forking import ForkSafeLock
 
-__all__ = ["NpyWriter", "map_array"]
+__all__ = ["NpyWriter", "map_array", "read_arrays"]
 
 _PARSING = ForkSafeLock()
 
@@ -32,6 +32,22 @@ def map_array(path: Path) -> npt.NDArray[Any]:
     with _PARSING:
         mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
+
+
+def read_arrays(file: Path | IO[bytes], *names: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a ``.npz`` file that have one of the names, or all if no names are given.
+
+    One thread at a time, as in :func:`map_array`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError, zipfile.BadZipFile
+        If it is not such a file, or holds objects.
+    """
+    with _PARSING, np.load(file, allow_pickle=False) as found:
+        return {name: found[name] for name in found.files if not names or name in names}
 
 
 class NpyWriter:

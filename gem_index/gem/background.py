@@ -11,6 +11,7 @@ from itertools import count, islice
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.files.npy import read_arrays
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.summaries import summarise_batch
@@ -45,12 +46,14 @@ _known: dict[tuple[str, float], CorpusStatistics] = {}
 
 def background_components(vectors: VectorSource, power: float, count: int) -> Components:
     """Return at most ``count`` principal directions of the pseudo-sentences."""
-    with SHIPPED.open("rb") as file, np.load(file) as shipped:
-        name = f"{vectors.fingerprint} {power:g}"
-        if f"{name} directions" in shipped:
-            directions, sigma = shipped[f"{name} directions"], shipped[f"{name} singular_values"]
-            if count <= len(sigma):
-                return Components(directions[:count], sigma[:count], 0, RECIPE)
+    parts = "directions", "singular_values"
+    names = [f"{vectors.fingerprint} {power:g} {part}" for part in parts]
+    with SHIPPED.open("rb") as file:
+        shipped = read_arrays(file, *names)
+    if shipped:
+        directions, sigma = map(shipped.__getitem__, names)
+        if count <= len(sigma):
+            return Components(directions[:count], sigma[:count], 0, RECIPE)
     found = background_statistics(vectors, power).components(count)
     return Components(found.directions, found.singular_values, 0, RECIPE)
 

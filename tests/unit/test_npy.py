@@ -1,11 +1,12 @@
-"""Arrays that several threads map at the same time."""
+"""Arrays that several threads map or read at the same time."""
 
 import gc
 import threading
 
 import numpy as np
+import pytest
 
-from gem_index.files.npy import map_array
+from gem_index.files.npy import map_array, read_arrays
 
 
 class _Yielding:
@@ -18,8 +19,14 @@ class _Yielding:
         threading.Event().wait(1e-6)
 
 
-def test_threads_map_arrays_while_garbage_is_collected(tmp_path):
-    np.save(tmp_path / "a.npy", np.arange(74))
+@pytest.mark.parametrize("take", [map_array, lambda path: read_arrays(path, "a")["a"]])
+def test_threads_take_arrays_while_garbage_is_collected(tmp_path, take):
+    path = tmp_path / "arrays"
+    with path.open("wb") as file:
+        if take is map_array:
+            np.save(file, np.arange(74))
+        else:
+            np.savez(file, a=np.arange(74), b=np.arange(2))
     problems = []
 
     def load(depth):
@@ -28,7 +35,7 @@ def test_threads_map_arrays_while_garbage_is_collected(tmp_path):
         for _ in range(300):
             _Yielding()
             try:
-                assert map_array(tmp_path / "a.npy")[73] == 73
+                assert take(path)[73] == 73
             except SystemError as error:  # of CPython 3.11.7, at about one of a hundred
                 problems.append(error)
         return None
@@ -44,3 +51,13 @@ def test_threads_map_arrays_while_garbage_is_collected(tmp_path):
     finally:
         gc.set_threshold(*before)
     assert not problems
+
+
+def test_arrays_are_read_by_name(tmp_path):
+    path = tmp_path / "arrays.npz"
+    np.savez(path, a=np.arange(3), b=np.ones(2))
+    assert list(read_arrays(path, "b", "none")) == ["b"]
+    assert {name: array.tolist() for name, array in read_arrays(path).items()} == {
+        "a": [0, 1, 2],
+        "b": [1.0, 1.0],
+    }

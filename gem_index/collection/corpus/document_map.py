@@ -19,6 +19,7 @@ from gem_index.collection.corpus.results import DocumentMap, MapColors
 from gem_index.collection.corpus.topics import rows_with_words, topics_in
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError, MissingExtraError
+from gem_index.files.npy import read_arrays
 from gem_index.files.publishing import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
@@ -49,8 +50,8 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
     """Return the map that was made since the last refit, without documents that were deleted; None if there is none."""
     with access.reading() as rows:
         try:
-            with np.load(access.map_folder(rows.record) / "map.npz") as arrays:
-                seqs, places, topics = arrays["seqs"], arrays["places"], arrays["topics"]
+            arrays = read_arrays(access.map_folder(rows.record) / "map.npz")
+            seqs, places, topics = arrays["seqs"], arrays["places"], arrays["topics"]
             words = json.loads((access.map_folder(rows.record) / "topics.json").read_text("utf-8"))
         except FileNotFoundError:
             return None
