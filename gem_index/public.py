@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 
 __all__ = ["PACKAGES", "public_names"]
@@ -24,10 +25,10 @@ PACKAGES = (
 """In the order of the page; a name of two of them is documented in the first."""
 
 
-def public_names() -> dict[str, object]:
-    """Return every public name once, such as ``gem_index.results.SearchResult``, with what it stands for."""
+def public_names(packages: Sequence[str] = PACKAGES) -> dict[str, object]:
+    """Return the names of packages once each, such as ``gem_index.results.SearchResult``, with what they stand for."""
     found: dict[str, object] = {}
-    for package in PACKAGES:
+    for package in packages:
         for name in import_module(package).__all__:
             if not any(address.endswith(f".{name}") for address in found):
                 found[f"{package}.{name}"] = getattr(import_module(package), name)

@@ -7,9 +7,15 @@ from typing import Any
 
 import griffe
 
-from gem_index.public import public_names
+from gem_index.public import PACKAGES, public_names
 
 _ROLE = re.compile(r":(?:class|func|meth|attr|data|mod|exc):`~?([\w.]+)`")
+_NEEDS_MORE = (
+    "gem_index.distributed",
+    "gem_index.testing",
+)  # Dask and pytest, which the site does without
+_NAMES = public_names([package for package in PACKAGES if package not in _NEEDS_MORE])
+_ADDRESSES = {address.rpartition(".")[2]: address for address in _NAMES}
 _LITERAL_BLOCK = re.compile(r"^::$|(:):$", re.MULTILINE)
 
 
@@ -35,12 +41,11 @@ class Roles(griffe.Extension):
 
 def _target(name: str, owner: str) -> str:
     """Return the address of a public name, or nothing."""
-    addresses = {address.rpartition(".")[2]: address for address in public_names()}
     for length in (1, 2):
         parts = name.split(".")[-length:]
-        if parts[0] in addresses:
-            return ".".join([addresses[parts[0]], *parts[1:]])
-    if "." not in name and owner in addresses:
-        found = public_names()[addresses[owner]]
-        return f"{addresses[owner]}.{name}" if hasattr(found, name) else ""
+        if parts[0] in _ADDRESSES:
+            return ".".join([_ADDRESSES[parts[0]], *parts[1:]])
+    if "." not in name and owner in _ADDRESSES:
+        address = _ADDRESSES[owner]
+        return f"{address}.{name}" if hasattr(_NAMES[address], name) else ""
     return ""

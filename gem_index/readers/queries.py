@@ -143,7 +143,7 @@ class QueryReader:
         Parameters
         ----------
         after : object, optional
-            A value of the column ``since``, as :attr:`highest` was stored: only rows that are not below it.
+            A value of the column ``since``, as ``highest`` was stored: only rows that are not below it.
         """
         statement, values = self._statement("*", after)
         with self._rows(statement, values) as rows:
