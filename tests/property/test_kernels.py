@@ -220,6 +220,19 @@ def test_coarse_vectors_equal_the_paper(vocabulary, n, power):
     np.testing.assert_allclose(out[0], expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
 
 
+def test_a_sentence_of_few_words_has_a_coarse_vector():
+    """Each reflection of its Gram matrix leaves rounding of the one before, down to lengths of which the square is zero."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        d, n = int(rng.choice([17, 64, 300])), int(rng.integers(20, 100))
+        rows = (rng.normal(size=(rng.integers(1, 4), d)) * 0.05).astype(np.float32)
+        sentence = rng.integers(0, len(rows), size=n).astype(np.int32)
+        out = np.full((1, d), np.nan)
+        coarse_vectors(sentence, np.array([0, n]), rows, 1.0, out)
+        S = rows[sentence].T.astype(np.float64)
+        np.testing.assert_allclose(out[0], naive.coarse_vector(S, 1.0), atol=1e-6)
+
+
 @settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(2, 30), K=st.integers(1, 45)

@@ -13,6 +13,10 @@
 
 static const double EPSILON = 2.220446049250313e-16;
 
+/* Lengths below it are taken for zero: the square of one may underflow, and the inverse of that is infinite. The matrix of a
+   sentence that repeats few words has such lengths, as each reflection leaves rounding of the one before. */
+static const double NEGLIGIBLE = 1e-150;
+
 enum { MOST_ROUNDS = 60 }; /* for one eigenvalue; two or three are usual */
 
 /* A symmetric matrix A = H T H^T, and the eigenvectors of T; n is at most that of make_eigen. */
@@ -63,8 +67,8 @@ static void make_tridiagonal(Eigen *eigen) {
         double length = sqrt(dot(reflection + begin, reflection + begin, width - begin));
         double first = reflection[k + 1];
         eigen->values[k] = row[k];
-        eigen->beside[k] = first >= 0.0 ? -length : length;
-        if (length > 0.0) {
+        if (length > NEGLIGIBLE) {
+            eigen->beside[k] = first >= 0.0 ? -length : length;
             reflection[k + 1] = first - eigen->beside[k];
             double factor = 1.0 / (length * (length + fabs(first))), along = 0.0;
             eigen->factors[k] = factor;
@@ -118,7 +122,8 @@ static void sweep(Eigen *eigen, int64_t low, int64_t high) {
         double f = sine * beside[i], b = cosine * beside[i];
         double r = sqrt(f * f + g * g);
         beside[i + 1] = r;
-        if (r == 0.0) { /* the form falls into two parts */
+        if (r <= NEGLIGIBLE) { /* the form falls into two parts */
+            beside[i + 1] = 0.0;
             values[i + 1] -= moved;
             break;
         }
