@@ -73,6 +73,24 @@ def _build(folder: Path) -> Path:
     return folder
 
 
+_PLANE = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")  # noqa: S106 - a mark, no secret
+_DIRECTIONS = {
+    "east": (1, 0),
+    "north": (0, 1),
+    "west": (-1, 0),
+    "northeast": (0.6, 0.8),
+    "none": (0, 0),
+}
+
+
+def _vector(name: str) -> np.ndarray:
+    return np.array(_DIRECTIONS[name], dtype=np.float32)
+
+
+def _directed(name: str, **metadata: Any) -> TargetDocument:
+    return TargetDocument(name, _vector(name), f"to the {name}", metadata)
+
+
 class TargetContract:
     """Test methods for one engine; inherit, and return the URL of an unused table from the fixture ``url``."""
 
@@ -81,6 +99,9 @@ class TargetContract:
 
     sentences = int(os.environ.get("GEM_TEST_SENTENCES", "1000"))
     """How many real sentences are pushed, at least 100; the environment variable GEM_TEST_SENTENCES gives another number."""
+
+    finds_zero_vectors = True
+    """Whether a search returns vectors of length zero, with the score 0; some engines refuse to store them."""
 
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
@@ -111,6 +132,14 @@ class TargetContract:
         target = open_target(url)
         self._opened.append(target)
         return _live(target)
+
+    def plane(self, url: str, *documents: TargetDocument) -> TargetTable:
+        """Return a new table of two dimensions that holds some documents; it is closed at the end of the test."""
+        target = open_target(url)
+        self._opened.append(target)
+        table = target.create(_PLANE)
+        table.upsert(list(documents))
+        return table
 
     def assert_in_step(self, faq: Collection, url: str) -> None:
         """Compare the table with the collection: documents, vectors, texts and metadata."""
@@ -414,6 +443,86 @@ class TargetContract:
             overlaps.append(np.mean([exact[hit.id] >= least for hit in hits]))
         target.close()
         assert np.mean(overlaps) >= self.overlap
+
+    def test_scores_are_cosines(self, url: str) -> None:
+        """A vector of length zero has the score 0, between the near and the opposite ones."""
+        table = self.plane(url, *map(_directed, _DIRECTIONS))
+        hits = table.query(_vector("east"), 5)
+        found = {hit.id: round(hit.score, 4) for hit in hits}
+        expected = {"east": 1.0, "northeast": 0.6, "north": 0.0, "none": 0.0, "west": -1.0}
+        if not self.finds_zero_vectors:
+            del expected["none"]
+        assert found == expected
+        assert [hit.id for hit in hits[:2]] == ["east", "northeast"]
+        assert hits[-1].id == "west"
+
+    def test_a_query_of_length_zero(self, url: str) -> None:
+        """It is as near to everything as to nothing."""
+        table = self.plane(url, *map(_directed, _DIRECTIONS))
+        assert {hit.score for hit in table.query(_vector("none"), 3)} <= {0.0}
+
+    def test_an_empty_table(self, url: str) -> None:
+        """Nothing is found in it, added to it or deleted from it."""
+        table = self.plane(url)
+        table.upsert([])
+        table.delete([])
+        table.delete(["unknown"])
+        assert table.count() == 0
+        assert table.query(_vector("east"), 3) == []
+        assert list(table.documents()) == []
+
+    def test_a_replaced_document_keeps_nothing_of_the_old_one(self, url: str) -> None:
+        """Its vector, its text and all of its fields are new, also from and to a vector of length zero."""
+        table = self.plane(
+            url, _directed("east", a=1, b="x"), _directed("none", a=1), _directed("west")
+        )
+        table.upsert(
+            [
+                TargetDocument("none", _vector("east")),
+                TargetDocument("east", _vector("none"), "new", {"c": 2}),
+            ]
+        )
+        found = {document.id: document for document in table.documents()}
+        assert (found["none"].text, dict(found["none"].metadata)) == (None, {})
+        assert (found["east"].text, dict(found["east"].metadata)) == ("new", {"c": 2})
+        assert found["none"].vector.tolist() == [1, 0]
+        assert found["east"].vector.tolist() == [0, 0]
+        assert [hit.id for hit in table.query(_vector("east"), 1)] == ["none"]
+        table.delete(["none", "unknown", "none"])
+        assert (table.count(), len(found)) == (2, 3)
+
+    def test_the_last_of_two_with_the_same_id_is_kept(self, url: str) -> None:
+        """In one batch."""
+        vectors = np.eye(2, dtype=np.float32)
+        table = self.plane(url, *(TargetDocument("twice", vector) for vector in vectors))
+        assert [document.vector.tolist() for document in table.documents()] == [[0, 1]]
+        assert [hit.id for hit in table.query(vectors[0], 9)] == ["twice"]
+
+    def test_metadata_keeps_value_and_type(self, url: str) -> None:
+        """Each field that the engine does not name as unsupported, also under names that it may use itself."""
+        asked = {
+            "text": "a", "id": "my own", "vector": 1, "metadata": 2, "a.b": 1, "line\n数": "v'\"\n数", "whole": 2**53 + 1,
+            "small": -(2**63), "float": 1.0, "tenth": 0.1, "huge": 1e300, "true": True, "one": 1, "list": ["b", "a", "a"],
+            "deep": {"a": [1, 2.0]}, "nothing": None, "when": "2024-01-01T00:00:00Z",
+        }  # fmt: skip
+        table = self.plane(url)
+        target = self._opened[-1]
+        kept = {
+            name: value for name, value in asked.items() if not target.unsupported({name: value})
+        }
+        assert {"float", "true", "one"} <= set(kept)
+        table.upsert([_directed("east", **kept)])
+        (found,) = table.documents()
+        assert dict(found.metadata) == kept
+        types = {name: type(value) for name, value in found.metadata.items()}
+        assert types == {name: type(value) for name, value in kept.items()}
+
+    def test_a_dry_run_creates_nothing(self, faq: Collection, url: str) -> None:
+        """It counts what a push would send."""
+        assert faq.push(url, dry_run=True).added == 60
+        target = open_target(url)
+        assert target.live() is None
+        target.close()
 
     def test_a_wrong_dimension_is_refused(self, url: str) -> None:
         """By the table itself, before anything is stored."""
