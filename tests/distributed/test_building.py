@@ -13,7 +13,8 @@ from cluster_processes import killing, wait_for
 from distributed import Client, LocalCluster
 from gem_index import Chunking, Collection, Document, GemEncoder
 from gem_index.collection.state.piece_encoder import PieceEncoder
-from gem_index.distributed import PartitionOptions, build_shards, connected, sharding
+from gem_index.collection.write.adopting import ingest_shards
+from gem_index.distributed import PartitionOptions, build_shards, building, connected, sharding
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.manifest import MANIFEST
 from gem_index.distributed.places import OutputFolder
@@ -63,10 +64,10 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
             client, home, "cluster", reader, chunking=chunking, options=SMALL,
             progress=lambda stage, done, total: told.append(stage),
         )  # fmt: skip
-    assert (report.upsert.added, report.upsert.pieces) == (local.added, local.pieces)
-    assert (report.upsert.documents, report.skipped) == (local.documents, 0)
+    assert (report.report.added, report.upsert.pieces) == (local.added, local.pieces)
+    assert (report.report.documents, report.skipped) == (local.documents, 0)
     found = home.collection("cluster")
-    assert report.upsert.fingerprint == found.encoder.fingerprint
+    assert report.report.fingerprint == found.encoder.fingerprint
     assert found.reading == home.collection("local").reading == {"text_fields": ["text*2"]}
     assert {"fit", "encode", "store", "index words"} <= set(told)
     assert [path.name for path in (home.root / "parts").iterdir()] == ["cluster~lock"]
@@ -155,8 +156,7 @@ def test_shards_that_are_there_are_not_made_again(client, inputs, home, monkeypa
 
 def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp_path):
     parts = tmp_path / "shared"
-    adopt = Collection.adopt
-    monkeypatch.setattr(Collection, "adopt", lambda *_: 1 / 0)
+    monkeypatch.setattr(building, "ingest_shards", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         build_shards(client, home, "faq", inputs, parts=parts, options=SMALL)
     assert "faq" not in home
@@ -167,11 +167,11 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
     home.create_collection("faq")  # as a killed command leaves it
     seen = {}
 
-    def adopted(self, *rest):
+    def ingested(*arguments):
         seen.update({path.name: path.stat().st_mtime_ns for path in parts.iterdir()})
-        return adopt(self, *rest)
+        return ingest_shards(*arguments)
 
-    monkeypatch.setattr(Collection, "adopt", adopted)
+    monkeypatch.setattr(building, "ingest_shards", ingested)
     with pytest.raises(InputError, match="another request, which differs in inputs"):
         build_shards(client, home, "faq", inputs[:2], parts=parts, options=SMALL)
     assert "faq" in home
@@ -181,7 +181,7 @@ def test_a_build_that_was_stopped_goes_on(client, inputs, home, monkeypatch, tmp
     }
     home.build("local", DocumentReader(inputs))
     check_alike(home.collection("faq"), home.collection("local"))
-    assert report.upsert.documents == len(home.collection("local"))
+    assert report.report.documents == len(home.collection("local"))
     assert not parts.exists()
     assert not parts.with_name("shared~fit").exists()
 
@@ -216,21 +216,19 @@ def test_a_part_that_is_damaged_between_runs_is_made_again(
 
 
 def test_two_builds_of_one_collection(client, inputs, home, monkeypatch):
-    adopt = Collection.adopt
-
-    def meanwhile(self, *rest):
+    def meanwhile(*arguments):
         with pytest.raises(HomeBusyError, match="another process builds the collection faq"):
             build_shards(client, home, "faq", inputs[:1])
-        return adopt(self, *rest)
+        return ingest_shards(*arguments)
 
-    monkeypatch.setattr(Collection, "adopt", meanwhile)
+    monkeypatch.setattr(building, "ingest_shards", meanwhile)
     build_shards(client, home, "faq", inputs)
     assert home.collection("faq").verify() == []
 
 
 def test_a_build_that_was_killed_before_it_was_published(client, inputs, home, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("gem_index.collection.adopting.publish", lambda *_, **__: fail())
+        patch.setattr("gem_index.collection.write.adopting.publish", lambda *_, **__: fail())
         with pytest.raises(NotIndexedError):
             build_shards(client, home, "faq", inputs)
     assert (home.root / "parts" / "faq").exists()
@@ -336,7 +334,7 @@ def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
 
 
 def test_an_index_that_fails_leaves_the_documents(client, inputs, home, monkeypatch):
-    monkeypatch.setattr("gem_index.collection.adopting.publish", lambda *_, **__: fail())
+    monkeypatch.setattr("gem_index.collection.write.adopting.publish", lambda *_, **__: fail())
     with pytest.raises(NotIndexedError, match=r"call home\.collection\('faq'\)\.refit\(\)"):
         build_shards(client, home, "faq", inputs)
     monkeypatch.undo()
@@ -354,12 +352,14 @@ class TestAdopting:
         found.upsert([Document(id="1", text="a cup of tea")])
         encoder = found.encoder.unfitted().fit(["two ducks"])
         with pytest.raises(InputError, match="holds 1 documents; expected an empty one"):
-            found.adopt(encoder, [], lambda _: fail())
+            ingest_shards(found.access, encoder, [], lambda _: fail())
 
     def test_an_encoder_of_another_kind(self, home, small_vectors):
         found = home.create_collection("faq", vectors="wordllama")
         with pytest.raises(ConfigError, match="other word vectors or another configuration"):
-            found.adopt(GemEncoder(small_vectors).fit(["two ducks"]), [], lambda _: fail())
+            ingest_shards(
+                found.access, GemEncoder(small_vectors).fit(["two ducks"]), [], lambda _: fail()
+            )
 
     def test_both_or_none(self, home):
         found = home.create_collection("faq", vectors="wordllama")
@@ -367,7 +367,7 @@ class TestAdopting:
         encoder = found.encoder.unfitted().fit(texts)
         documents = [Document(id=str(i), text=text) for i, text in enumerate(texts)]
         with pytest.raises(OSError, match="No space"):
-            found.adopt(encoder, documents, lambda _: fail())
+            ingest_shards(found.access, encoder, documents, lambda _: fail())
         plans = []
 
         def make(plan):
@@ -376,7 +376,7 @@ class TestAdopting:
             return []
 
         with pytest.raises(DuplicateIdError):
-            found.adopt(encoder, documents * 2000, make)  # more than one batch
+            ingest_shards(found.access, encoder, documents * 2000, make)  # more than one batch
         assert not plans[0].folder.exists()
         assert len(found) == 0
         assert found.verify() == []
@@ -389,7 +389,7 @@ class TestAdopting:
         other = home.build("other", documents[:1])
         folder = next((home.root / "collections").glob("*/*/snapshot.json")).parent
         with pytest.raises(NotIndexedError, match="found 1 documents in 1 shards; expected the 2"):
-            found.adopt(encoder, documents, lambda _: [folder])
+            ingest_shards(found.access, encoder, documents, lambda _: [folder])
         assert other.documents == 1
         assert [hit.id for hit in found.search("a cup of tea", k=1)] == ["1"]
         found.refit()

@@ -46,7 +46,7 @@ def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, ho
     )
     built = build_shards(threads, home, "faq", inputs, options=SMALL)
     documents = len(list(DocumentReader(inputs)))
-    assert built.upsert.documents == home.collection("faq").count() == documents
+    assert built.report.documents == home.collection("faq").count() == documents
 
 
 def test_a_bad_record_is_named_in_the_log_of_its_worker(threads, encoder, tmp_path, caplog):
