@@ -131,6 +131,7 @@ PARTS = {
     "large": Part(
         "inputs whose size is the point, and time in proportion to it",
         (
+            "property/test_cleaning.py::test_hostile_text_costs_no_more_than_its_length",
             "property/test_tokenizer.py::test_equals_nltk_on_real_text",
             "unit/formats/test_text_files.py::TestText::test_a_file_that_unpacks_to_much_more",
             "unit/test_collection_changes.py::test_a_duplicate_id_from_a_pipe_is_told_without_reading_again",
@@ -139,6 +140,7 @@ PARTS = {
             "unit/test_fits.py::TestFingerprint::test_does_not_depend_on_the_threads_of_linear_algebra",
             "unit/test_growth.py",
             "unit/test_records_without_ids.py::test_equal_rows_of_many_batches[8]",
+            "unit/test_text.py::test_time_for_symbols_grows_with_the_text",
         ),
     ),
 }

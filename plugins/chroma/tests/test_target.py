@@ -122,18 +122,6 @@ class TestDocuments:
         assert [hit.id for hit in hits if hit.score] == ["east", "northeast", "west"]
         assert filled.live().query(EAST, 0) == []
 
-    def test_a_zero_query_scores_0(self, filled) -> None:
-        hits = filled.live().query(np.zeros(2, np.float32), 3)
-        assert [hit.score for hit in hits] == [0, 0, 0]
-
-    def test_an_empty_table(self, target) -> None:
-        table = target.create(SCHEMA)
-        assert table.query(EAST, 3) == list(table.documents()) == []
-        table.upsert([])
-        table.delete([])
-        table.delete(["unknown"])
-        assert table.count() == 0
-
     def test_a_replaced_document_keeps_nothing_of_the_old_one(self, filled) -> None:
         """Chroma's own upsert keeps fields and texts that it is not sent."""
         table = filled.live()
@@ -147,11 +135,6 @@ class TestDocuments:
         assert (found["west"].text, found["new"].text) == ("to the west", None)
         table.delete(["none", "unknown", "none"])
         assert table.count() == 5
-
-    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
-        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
-        table.upsert([TargetDocument("twice", vector) for vector in vectors])
-        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
 
     @pytest.mark.parametrize(
         "value",

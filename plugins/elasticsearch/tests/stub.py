@@ -201,7 +201,8 @@ class Stub:
             check_vector(self.kind, index["mappings"]["properties"]["vector"], list(vector))
             if index.get("matrix") is None:
                 keys = [key for key, source in docs.items() if "vector" in source]
-                index["matrix"] = keys, np.array([docs[key]["vector"] for key in keys])
+                rows = np.array([docs[key]["vector"] for key in keys])
+                index["matrix"] = keys, rows.reshape(len(keys), len(vector))
             keys, matrix = index["matrix"]
             scores = (1 + matrix @ vector) / 2
             best = [(float(scores[row]), keys[row]) for row in np.argsort(-scores)]

@@ -94,18 +94,6 @@ class TestDocuments:
         hits = filled.live().query(np.array([-0.8, -0.6], np.float32), 2)
         assert [(hit.id, round(hit.score, 6)) for hit in hits] == [("west", 0.8), ("none", 0)]
 
-    def test_a_zero_query_scores_0(self, filled) -> None:
-        hits = filled.live().query(np.zeros(2, np.float32), 3)
-        assert [hit.score for hit in hits] == [0, 0, 0]
-
-    def test_an_empty_table(self, target) -> None:
-        table = target.create(SCHEMA)
-        assert table.query(EAST, 3) == list(table.documents()) == []
-        table.upsert([])
-        table.delete([])
-        table.delete(["unknown"])
-        assert table.count() == 0
-
     def test_nothing_but_zero_vectors(self, target) -> None:
         """LanceDB would embed the texts of a batch without any vector itself."""
         table = target.create(SCHEMA)
@@ -116,23 +104,6 @@ class TestDocuments:
         target.switch()
         found = {each.id: each.vector.tolist() for each in target.live().documents()}
         assert found == {"none": [0, 0], "b": [0, 0]}
-
-    def test_a_replaced_document_keeps_nothing_of_the_old_one(self, filled) -> None:
-        table = filled.live()
-        table.upsert([document("east", a=1), document("none", a=1)])
-        table.upsert(
-            [TargetDocument("none", EAST), TargetDocument("east", np.zeros(2, np.float32))]
-        )
-        found = {each.id: each for each in table.documents()}
-        assert (found["none"].text, found["none"].metadata) == (None, {})
-        assert (found["none"].vector.tolist(), found["east"].vector.tolist()) == ([1, 0], [0, 0])
-        table.delete(["none", "unknown", "none"])
-        assert table.count() == 4
-
-    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
-        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
-        table.upsert([TargetDocument("twice", vector) for vector in vectors])
-        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
 
     def test_ids_that_look_like_sql(self, target) -> None:
         names = [

@@ -103,25 +103,6 @@ class TestQuery:
             assert {hit.id for hit in hits if hit.score == 0} == {"none", "north"}
         assert filled.live().query(np.array([1, 0], np.float32), 0) == []
 
-    def test_a_replaced_document_is_found_once(self, filled) -> None:
-        table = filled.live()
-        table.upsert(
-            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, 2.5, None]})] * 2
-        )
-        found = {each.id: each for each in table.documents()}["none"]
-        assert (found.text, found.metadata, found.vector.tolist()) == (
-            None, {"a": [1, 2.5, None]}, [1, 0],
-        )  # fmt: skip
-        table.delete(["none", "unknown", "none"])
-        table.delete([])
-        table.upsert([])
-        assert table.count() == 4
-
-    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
-        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
-        table.upsert([TargetDocument("twice", vector) for vector in vectors])
-        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
-
     def test_documents_are_of_one_state(self, filled) -> None:
         table = filled.live()
         documents = table.documents()

@@ -96,31 +96,6 @@ class TestQuery:
         assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
         assert filled.live().query(np.array([1, 0], np.float32), 0) == []
 
-    def test_a_zero_query_scores_0(self, filled) -> None:
-        hits = filled.live().query(np.zeros(2, np.float32), 3)
-        assert [hit.score for hit in hits] == [0, 0, 0]
-
-    def test_a_replaced_document_is_found_once(self, filled) -> None:
-        table = filled.live()
-        table.upsert(
-            [TargetDocument("none", np.array([1, 0], np.float32), None, {"a": [1, None]})] * 2
-        )
-        found = {each.id: each for each in table.documents()}["none"]
-        assert (found.text, found.metadata, found.vector.tolist()) == (
-            None,
-            {"a": [1, None]},
-            [1, 0],
-        )
-        table.delete(["none", "unknown", "none"])
-        table.delete([])
-        table.upsert([])
-        assert table.count() == 4
-
-    def test_the_last_of_two_with_the_same_id_is_kept(self, target) -> None:
-        table, vectors = target.create(SCHEMA), np.eye(2, dtype=np.float32)
-        table.upsert([TargetDocument("twice", vector) for vector in vectors])
-        assert [each.vector.tolist() for each in table.documents()] == [[0, 1]]
-
     def test_metadata_keeps_its_types(self, target, url: str) -> None:
         odd = {
             "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},

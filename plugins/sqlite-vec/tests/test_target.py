@@ -92,16 +92,6 @@ class TestQuery:
         assert [hit.score for hit in hits] == [0, 0, 0]
         assert filled.live().query(np.zeros(2, np.float32), 0) == []
 
-    def test_a_replaced_document_is_found_once(self, filled) -> None:
-        table = filled.live()
-        table.upsert([TargetDocument("east", np.array([0, 0], np.float32)), document("none")])
-        table.upsert([TargetDocument("none", np.array([1, 0], np.float32))] * 2)
-        assert [hit.id for hit in table.query(np.array([1, 0], np.float32), 9)] == [
-            "none", "northeast", "north", "east", "west",
-        ]  # fmt: skip
-        table.delete(["none", "unknown", "none"])
-        assert table.count() == 4
-
 
 class TestSql:
     def test_the_nearest_document_in_plain_sql(self, path: Path, filled) -> None:
