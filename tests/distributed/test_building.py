@@ -64,7 +64,7 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
             client, home, "cluster", reader, chunking=chunking, options=SMALL,
             progress=lambda stage, done, total: told.append(stage),
         )  # fmt: skip
-    assert (report.report.added, report.upsert.pieces) == (local.added, local.pieces)
+    assert (report.report.added, report.report.pieces) == (local.added, local.pieces)
     assert (report.report.documents, report.skipped) == (local.documents, 0)
     found = home.collection("cluster")
     assert report.report.fingerprint == found.encoder.fingerprint

@@ -153,7 +153,7 @@ def test_options_that_need_all_records(inputs, arguments, message):
     with pytest.raises(ConfigError, match=message):
         plan(DocumentReader(inputs, **arguments))
     with pytest.raises(
-        ConfigError, match="partition_bytes is 7; expected a whole number from 1024"
+        ConfigError, match="partition_bytes is 7; expected a whole number of at least 1024"
     ):
         plan(DocumentReader(inputs), partition_bytes=7)
 

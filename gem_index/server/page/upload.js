@@ -181,10 +181,10 @@ function snippets(asked, known) {
   const options = { "--id-field": id, "--text-field": text, "--encoding": encoding };
   const url = new URL(pathOf(asked), document.baseURI).href;
   const sending = [`curl ${shell(url)}`, "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"", `  --data-binary ${shell(`@${file}`)}`].join(" \\\n");
-  const imports = "from gem_index import Home\nfrom gem_index.reading import DocumentReader\n";
+  const imports = "from gem_index import Home\nfrom gem_index.readers import DocumentReader\n";
   return {
     CLI: command(filled ? "add" : "build", [name, file], options),
-    Python: filled ? `${imports}\ncollection = Home().collection(${python(name)})\ncollection.ingest(${documents})`
+    Python: filled ? `${imports}\ncollection = Home().collection(${python(name)})\ncollection.upsert(${documents})`
       : `${imports}\nHome().build(${python(name)}, ${documents})`,
     curl: known ? sending : `${curl("collections", { name })}\n${sending}`,
   };
