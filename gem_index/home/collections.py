@@ -83,7 +83,7 @@ class HomeCollections:
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
         chunking : Chunking, optional
-            How long texts are cut into pieces, each with a vector of its own; see :class:`gem_index.readers.Chunking`.
+            How long texts are cut into pieces, each with a vector of its own; see :class:`~gem_index.Chunking`.
 
         Raises
         ------

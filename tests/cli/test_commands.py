@@ -1,11 +1,13 @@
 """Every command: its JSON, its streams, its exit status, and its output for people."""
 
+import errno
 import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -545,6 +547,18 @@ def test_a_person_is_asked_before_a_collection_is_dropped(gem, faq, monkeypatch)
     assert gem("status", "--json").json["collections"] == []
 
 
+def opened_by(command, pipe):
+    """The writing end of a pipe, once a command reads from it."""
+    while command.poll() is None:
+        try:
+            return os.fdopen(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK), "w")
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            time.sleep(0.01)  # nobody reads from it yet
+    raise AssertionError(f"the command ended before it read: {command.communicate()}")
+
+
 class TestAsAProcess:
     """The installed program, its streams and its exit status."""
 
@@ -619,7 +633,7 @@ class TestAsAProcess:
                 tmp_path / "slow.jsonl",
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             ) as command,
-            (tmp_path / "slow.jsonl").open("w") as slow,  # returns when the command has opened it
+            opened_by(command, tmp_path / "slow.jsonl") as slow,
         ):
             slow.write('{"text": "a bank"}\n')
             slow.flush()
