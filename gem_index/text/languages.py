@@ -112,7 +112,8 @@ def check_language(language: object) -> str:
 def detect_language(texts: Iterable[str]) -> DetectedLanguage:
     """Return the language of the first 300 texts; English if they hold too few letters to tell.
 
-    Texts of at least 100 characters, and shorter ones together, are classified by py3langid. Where no language has 70 % of them, the texts are in several.
+    Texts of at least 100 characters, and shorter ones together, are classified by py3langid. Where no language has 70 % of
+    them, the texts are in several.
     """
     votes: Counter[str] = Counter()
     letters = latin = 0

@@ -20,7 +20,7 @@ GERMAN = [
     "Bibliotheken sind an Feiertagen geschlossen, die Rückgabe ist am Automaten immer möglich.",
 ]
 CHINESE = [
-    "护照过期了怎么办，需要带身份证和照片去办理。",
+    "护照过期了怎么办 需要带身份证和照片去办理。",
     "图书馆周末开放时间是上午九点到下午五点。",
     "忘记密码的时候可以通过手机号码重新设置。",
 ]
