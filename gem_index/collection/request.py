@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from gem_index.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import EmptyTextError, InputError
-from gem_index.forking import cached_property
 from gem_index.index.fusion import FUSIONS
-from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.text.tokens import check_text, tokenize
 
@@ -159,12 +157,10 @@ class SearchRequest:
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
 
-    @cached_property
-    def terms(self) -> list[str]:
-        """The distinct terms that words are searched by; none for a vector, and in the mode ``dense``."""
-        if not isinstance(self.query, str) or self.mode == "dense":
-            return []
-        return list(dict.fromkeys(terms_of(self.query)))
+    @property
+    def words(self) -> str:
+        """What is searched for by words; empty for a vector, and in the mode ``dense``."""
+        return self.query if isinstance(self.query, str) and self.mode != "dense" else ""
 
     @property
     def filtered(self) -> bool:

@@ -1,4 +1,4 @@
-"""Search by words: BM25 over stemmed tokens with tantivy, and the same scores for the few documents not in its files."""
+"""Search by words: BM25 over terms with tantivy, and the same scores for the few documents not in its files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ import numpy as np
 
 from gem_index.errors import CorruptionError, DiskError
 from gem_index.index.hits import Hits, Ids, among
-from gem_index.index.terms import analyser
 from gem_index.quoting import quoted_error
-from gem_index.text.tokens import search_tokens
+from gem_index.text.analyser import FIRST, Analyser
 
 __all__ = ["LexicalIndex"]
 
@@ -83,7 +82,7 @@ class LexicalIndex:
         self._folder = folder
         meta = json.loads((folder / _META).read_text())
         self.documents = sum(segment["max_doc"] for segment in meta["segments"])
-        index.register_tokenizer(_ANALYSER, analyser())
+        index.register_tokenizer(_ANALYSER, FIRST.tantivy)  # unused: queries are made of terms
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
 
@@ -94,6 +93,7 @@ class LexicalIndex:
     def write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
+        analyser: Analyser,
         old: Path | None = None,
         dead: Ids | None = None,
     ) -> tuple[int, int]:
@@ -104,15 +104,17 @@ class LexicalIndex:
         folder : Path
         blocks : iterable of (ids, texts)
             An id may come several times, once for each piece of its document.
+        analyser : Analyser
         old : Path, optional
-            An existing index folder whose documents are reused: its files are immutable and are hard-linked.
+            An existing index folder by the same analyser. Its documents are reused: its files are immutable and are
+            hard-linked.
         dead : int64 array, optional
             Ids in the old folder to delete.
 
         Returns
         -------
         tuple of int
-            How many texts were added, and how many words they hold.
+            How many texts were added, and how many terms they hold.
 
         Raises
         ------
@@ -120,7 +122,7 @@ class LexicalIndex:
             If the files cannot be written.
         """
         try:
-            return LexicalIndex._write(folder, blocks, old, dead)
+            return LexicalIndex._write(folder, blocks, analyser, old, dead)
         except ValueError as error:
             raise DiskError(
                 f"cannot write the index of words: {quoted_error(error)}; make room on the disk and try again"
@@ -130,6 +132,7 @@ class LexicalIndex:
     def _write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
+        analyser: Analyser,
         old: Path | None,
         dead: Ids | None,
     ) -> tuple[int, int]:
@@ -145,7 +148,7 @@ class LexicalIndex:
             index = tantivy.Index.open(str(folder))
         else:
             index = tantivy.Index(_schema(), path=str(folder))
-        index.register_tokenizer(_ANALYSER, analyser())
+        index.register_tokenizer(_ANALYSER, analyser.tantivy)
         writer = index.writer(_WRITER_BYTES, 1)
         if dead is not None and len(dead):
             writer.delete_documents_by_query(
@@ -154,7 +157,7 @@ class LexicalIndex:
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
-                tokens = search_tokens(text)
+                tokens = analyser.tokens(text)
                 terms += len(tokens)
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))
@@ -221,7 +224,7 @@ class LexicalIndex:
         Parameters
         ----------
         terms : mapping of str to float
-            Terms from :func:`terms_of`, with the weight of each one's BM25 score.
+            Terms of the index's analyser, with the weight of each one's BM25 score.
         k : int
         wanted : int64 array
             Ids to accept, ascending, all of them in the files.

@@ -360,9 +360,9 @@ def test_vectors(gem, vectors_folder, tmp_path):
 
 def test_database(gem, tmp_path):
     (tmp_path / "home").mkdir()  # a home without a database
-    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0006"}
-    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0006"}
-    assert gem("db", "current").out == "0006 (newest: 0006)\n"
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0007"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0007"}
+    assert gem("db", "current").out == "0007 (newest: 0007)\n"
 
 
 def test_skipping_bad_lines_reports_them(gem, tmp_path):

@@ -27,7 +27,6 @@ from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
-from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
@@ -215,7 +214,7 @@ def _results(
         return SearchResults(results)
     query = str(asked.query)
     return SearchResults(
-        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.chunking)))
+        replace(hit, why=explain_hit(view.pieces, query, _shown(hit, view.pieces.chunking)))
         for hit in results
     )
 
@@ -287,12 +286,12 @@ def _rerank_all(
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
         query = str(asked.query)
-        terms = list(dict.fromkeys(terms_of(query))) if words else []
+        terms = view.terms(query) if words else []
         shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
         if asked.why:
             best = [
-                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, chunking)))
+                replace(hit, why=explain_hit(view.pieces, query, _shown(hit, chunking)))
                 for hit in best
             ]
         return SearchResults(best)

@@ -188,6 +188,10 @@ class View:
             found[missing] = self.encoder.encode(documents.texts(seqs[missing]))
         return found
 
+    def terms(self, query: str) -> list[str]:
+        """Return the distinct terms of a query."""
+        return list(dict.fromkeys(self.pieces.analyser.terms(query)))
+
     def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
         """Return the weights that make a BM25 score a match, by the statistics of the files where there are files."""
         words = None
@@ -200,7 +204,8 @@ class View:
             for term, count in in_files.items()
             if counts_in_match(term, count + in_tail[term])
         }
-        return match_weights(held, words.documents if words is not None else len(self.tail))
+        documents = words.documents if words is not None else len(self.tail)
+        return match_weights(held, documents, self.pieces.analyser)
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
         """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.
@@ -245,7 +250,7 @@ class View:
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-        tail, places = LexicalTail(set(asked)), np.arange(len(texts))
+        tail, places = LexicalTail(self.pieces.analyser, set(asked)), np.arange(len(texts))
         tail.add(places, texts)
 
         def scores(terms: Mapping[str, float]) -> list[float]:
