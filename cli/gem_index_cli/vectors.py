@@ -153,7 +153,9 @@ def _remarks(findings: ImportReport) -> list[str]:
 @app.command()
 def catalogue(as_json: AsJson = False) -> None:
     """Show the well-known word vectors that add fetches by name."""
-    from gem_index.vectors.catalogue import CATALOGUE
+    from gem_index.vectors.catalogue import ANY_LANGUAGE, CATALOGUE, any_language
+
+    known = {**CATALOGUE, ANY_LANGUAGE: any_language("LANG")}
 
     if as_json:
         print_json(
@@ -166,7 +168,7 @@ def catalogue(as_json: AsJson = False) -> None:
                     "licence": entry.licence,
                     "note": entry.note,
                 }
-                for name, entry in CATALOGUE.items()
+                for name, entry in known.items()
             ]
         )
         return
@@ -183,7 +185,7 @@ def catalogue(as_json: AsJson = False) -> None:
                 entry.licence,
                 entry.note,
             )
-            for name, entry in CATALOGUE.items()
+            for name, entry in known.items()
         ),
     )
 

@@ -152,7 +152,8 @@ class UpsertReport:
     """The counts of an upsert; every counted document is durable, and those ``deleted`` are gone.
 
     ``pieces`` is how many those added and updated are embedded in. ``language`` is the collection's; if this upsert detected
-    it, ``language_share`` is the share of the sample that is in it, 0 where the texts were too short to tell.
+    it, ``language_share`` is the share of the sample that is in it, 0 where the texts were too short to tell. After a build,
+    ``known_words`` is the share of the words of a sample that the word vectors know.
     """
 
     collection: str
@@ -166,6 +167,7 @@ class UpsertReport:
     seconds: float
     language: str = "en"
     language_share: float | None = None
+    known_words: float | None = None
 
 
 @dataclass(frozen=True)
