@@ -272,7 +272,8 @@ def open_provider(
         For ``vectors`` alone; by default what suits them (:func:`~gem_index.gem.recommended.recommended_config`).
         ``{"encoders": [...]}``, instead of ``vectors``, for several encoders (:class:`~gem_index.CombinedEncoder`).
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given. Not touched for bundled vectors and files, and never made.
+        Where names are looked up; the default home unless given. A model or collection by name creates the default home if
+        it does not exist; bundled vectors and files need no home.
     fingerprint : str, optional
         What the provider's fingerprint has to be.
 

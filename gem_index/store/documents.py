@@ -296,10 +296,10 @@ class DocumentRepository:
                     if near
                     else f"the fields are {', '.join(map(quoted, outer))}"
                     if outer
-                    else "there is none"
+                    else "these documents have no metadata"
                 )
                 raise FilterError(
-                    f"no document has the field {quoted(name)} of the filter; expected one that is there: {there}"
+                    f"no document has the field {quoted(name)} of the filter; expected a field of the metadata: {there}"
                 )
         check_equalities(where, kinds or self.kinds)
 

@@ -213,7 +213,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("search", "faq", "x", "--threshold", "1"), "found --threshold without --collapse"),
         (("show", "faq", "none"), "the collection faq has no document 'none'"),
         (("similar", "faq", "none"), "the collection faq has no document 'none'"),
-        (("delete", "faq", "--where", "{}"), "found neither ids nor a filter, or both"),
+        (("delete", "faq", "--where", "{}"), "found an empty filter, which every document matches"),
         (("build", "new", "NOTES", "--glob", "!"), "glob is '!'; expected a pattern as in"),
         (("build", "new", "NOTES", "--exclude", "*"), "holds no file that matches the patterns"),
         (("build", "new", "FILE", "--no-gitignore"), "found --no-gitignore and no input that"),

@@ -55,7 +55,7 @@ class TableFilling:
         Raises
         ------
         TargetChangedError
-            If the table holds another number of rows afterwards than was sent.
+            If the table has another number of rows after the push than it should have.
         """
         difference = self.notes.difference(self.record)
         if self.record.complete and difference:
@@ -68,7 +68,7 @@ class TableFilling:
         if found != expected:
             raise TargetChangedError(
                 str(self.rows.target.url),
-                f"the table holds {found} documents after {expected} were pushed",
+                f"the table has {found} rows after a push of {expected}",
             )
         self.notes.mark(self.record, complete=True)
         return Counts(added, updated, len(difference.stale))

@@ -280,7 +280,7 @@ class View:
         return np.concatenate(rows)
 
     def _held_pieces(self, seq: int, count: int) -> F32 | None:
-        """Return the vectors of a document's pieces if they are kept exactly and are as many."""
+        """Return the stored vectors of a document's pieces, in 16 or 32 bits per number; None unless there are ``count``."""
         vectors = None
         place = int(self.tail.places(np.array([seq]))[0])
         if place < len(self.tail) and self.tail.ids[place] == seq:

@@ -59,9 +59,18 @@ def delete(
     where: Mapping[str, Any] | None = None,
 ) -> DeleteReport:
     """Delete documents by id or by a filter, in one transaction; see :meth:`gem_index.Collection.delete`."""
-    if (ids is None) == (where is None) or where == {}:
+    if ids is not None and where is not None:
         raise InputError(
-            "found neither ids nor a filter, or both; expected the one or the other that names the documents to delete"
+            "found ids and a filter; expected one of them to say which documents to delete"
+        )
+    if ids is None and not where:
+        found = (
+            "no ids and no filter"
+            if where is None
+            else "an empty filter, which every document matches"
+        )
+        raise InputError(
+            f"found {found}; expected ids or a filter with a condition: it says which documents to delete"
         )
     wanted = check_ids(ids or ())
     with access.workspace.write_lock():
