@@ -23,7 +23,7 @@ from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest
 from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import fuse_ranks
-from gem_index.index.terms import terms_of
+from gem_index.text.analyser import ENGLISH
 
 F64 = npt.NDArray[np.float64]
 Features = dict[str, F64]
@@ -62,7 +62,7 @@ class Texts:
         self.rows = encoder.fit(texts).encode(texts)
         self.encoder = encoder
         numbers: dict[str, int] = defaultdict(lambda: len(numbers))
-        counts = [Counter(terms_of(text)) for text in texts]
+        counts = [Counter(ENGLISH.terms(text)) for text in texts]
         places = [place for place, words in enumerate(counts) for _ in words]
         columns = [numbers[term] for words in counts for term in words]
         times = np.array([n for words in counts for n in words.values()], dtype=np.float64)
@@ -80,7 +80,7 @@ class Texts:
         found = {
             "cosine": np.asarray(self.rows @ self.encoder.encode([query])[0], dtype=np.float64)
         }
-        words = [term for term in dict.fromkeys(terms_of(query)) if term in self.numbers]
+        words = [term for term in dict.fromkeys(ENGLISH.terms(query)) if term in self.numbers]
         terms = [self.numbers[term] for term in words]
         idf = self.idf[terms]
         share, holds = self.share[:, terms], self.holds[:, terms]

@@ -24,7 +24,8 @@ from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest, read_
 from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import MATCH_WEIGHT
-from gem_index.index.terms import counts_in_match, terms_of
+from gem_index.index.terms import counts_in_match
+from gem_index.text.analyser import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 _K1, _B = 1.2, 0.75
@@ -74,7 +75,7 @@ def zipf() -> dict[str, float]:
     """Return the share of each frequent English term among the words of a text."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
-        for term in terms_of(word):
+        for term in ENGLISH.terms(word):
             shares[term] += 0.1 / (rank + 2.7)
     return dict(shares)
 
@@ -135,8 +136,8 @@ def ask(
     encoder: GemEncoder, texts: Sequence[str], queries: Sequence[str], right: list[set[int]]
 ) -> Asked:
     cosines = encoder.encode(queries) @ encoder.encode(texts).T
-    words = Words([terms_of(text) for text in texts])
-    return Asked(words, [terms_of(query) for query in queries], cosines, right)
+    words = Words([ENGLISH.terms(text) for text in texts])
+    return Asked(words, [ENGLISH.terms(query) for query in queries], cosines, right)
 
 
 def lists_of(

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from gem_index import Document
-from gem_index.index.terms import terms_of
+from gem_index.text.analyser import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 TEXTS = [
@@ -59,17 +59,17 @@ def _background():
     """How many of 500 English texts of 30 words hold a term, by Zipf's law."""
     shares = Counter()
     for rank, word in enumerate(frequent_english(), 1):
-        for term in terms_of(word):
+        for term in ENGLISH.terms(word):
             shares[term] += 0.1 / (rank + 2.7)
     return {term: 500 * (1 - (1 - share) ** 30) for term, share in shares.items()}
 
 
 def words_scores(texts, query, known=None):
     """BM25 and match of each text, by the statistics of ``known`` texts (default: the texts themselves)."""
-    known = [terms_of(text) for text in (texts if known is None else known)]
+    known = [ENGLISH.terms(text) for text in (texts if known is None else known)]
     mean = sum(map(len, known)) / len(known)
-    held = {term: sum(term in words for words in known) for term in set(terms_of(query))}
-    everywhere = {term for text in texts for term in terms_of(text)}
+    held = {term: sum(term in words for words in known) for term in set(ENGLISH.terms(query))}
+    everywhere = {term for text in texts for term in ENGLISH.terms(text)}
     held = {t: count for t, count in held.items() if t in everywhere or re.fullmatch(r"\w+", t)}
     idf = {
         term: math.log(1 + (len(known) - count + 0.5) / (count + 0.5))
@@ -83,7 +83,7 @@ def words_scores(texts, query, known=None):
     total = sum(weight.values())
     found = []
     for text in texts:
-        words = terms_of(text)
+        words = ENGLISH.terms(text)
         counts, norm = Counter(words), 1.2 * (0.25 + 0.75 * len(words) / mean)
         share = {term: counts[term] / (counts[term] + norm) for term in idf}
         bm25 = sum(idf[term] * 2.2 * share[term] for term in idf)

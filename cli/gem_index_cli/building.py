@@ -78,6 +78,14 @@ def build(
             show_default=False,
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="Language of the texts, for word search: auto (detected from the first texts), a code such as en or zh, "
+            "mul (several), or none (words as they are written). Default: auto for a new collection.",
+            show_default=False,
+        ),
+    ] = None,
     whole: Whole = None,
     prune: Prune = False,
     parts: Annotated[
@@ -100,6 +108,7 @@ def build(
         "config": config.config(),
         "index": index,
         "chunking": pieces.chunking(),
+        "language": language,
     }
     if cluster.scheduler is not None:
         if prune:
@@ -218,6 +227,7 @@ def _print_upsert(report: UpsertReport, skipped: int, as_json: bool) -> None:
                 "skipped": skipped,
                 "documents": report.documents,
                 "fingerprint": report.fingerprint,
+                "language": report.language,
                 "seconds": round(report.seconds, 3),
             }
         )
@@ -226,6 +236,11 @@ def _print_upsert(report: UpsertReport, skipped: int, as_json: bool) -> None:
         f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
+    if report.language_share:
+        say(
+            f"Language for word search: {report.language} ({report.language_share:.0%} of a sample); "
+            "build with --language changes it."
+        )
 
 
 def register(app: typer.Typer) -> None:

@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from gem_index.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import EmptyTextError, InputError
-from gem_index.forking import cached_property
 from gem_index.index.fusion import FUSIONS
-from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.text.tokens import check_text, tokenize
 
@@ -90,6 +88,10 @@ class SearchOptions(TypedDict, total=False):
     exact : bool
         Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
         bits a number, and are within 1e-4 of them.
+    correct : bool
+        Replace a word that no document holds by the most like word of the collection: with one other letter, of nine
+        letters or more with two. True by default; ``dense`` corrects nothing.
+        :attr:`~gem_index.results.SearchResults.corrected` says what was replaced.
     """
 
     mode: str | None
@@ -101,6 +103,7 @@ class SearchOptions(TypedDict, total=False):
     collapse: bool | float
     pieces: bool
     exact: bool
+    correct: bool
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ class SearchRequest:
     collapse: bool | float = False
     pieces: bool = False
     exact: bool = False
+    correct: bool = True
     rerank: bool = False
     why: bool = False
 
@@ -159,12 +163,10 @@ class SearchRequest:
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
 
-    @cached_property
-    def terms(self) -> list[str]:
-        """The distinct terms that words are searched by; none for a vector, and in the mode ``dense``."""
-        if not isinstance(self.query, str) or self.mode == "dense":
-            return []
-        return list(dict.fromkeys(terms_of(self.query)))
+    @property
+    def words(self) -> str:
+        """What is searched for by words; empty for a vector, and in the mode ``dense``."""
+        return self.query if isinstance(self.query, str) and self.mode != "dense" else ""
 
     @property
     def filtered(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -122,7 +122,20 @@ class SearchResult:
 
 
 class SearchResults(list[SearchResult]):
-    """The results of a search, best first; shown as a table in a notebook."""
+    """The results of a search, best first; shown as a table in a notebook.
+
+    Parameters
+    ----------
+    hits : iterable of SearchResult
+    corrected : mapping of str to str, optional
+        Words of the query that no document holds, each with the word that was searched for instead.
+    """
+
+    def __init__(
+        self, hits: Iterable[SearchResult] = (), corrected: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(hits)
+        self.corrected: Mapping[str, str] = corrected or {}
 
     def _repr_html_(self) -> str:
         return html_table(
@@ -138,7 +151,8 @@ class SearchResults(list[SearchResult]):
 class UpsertReport:
     """The counts of an upsert; every counted document is durable, and those ``deleted`` are gone.
 
-    ``pieces`` is how many those added and updated are embedded in.
+    ``pieces`` is how many those added and updated are embedded in. ``language`` is the collection's; if this upsert detected
+    it, ``language_share`` is the share of the sample that is in it, 0 where the texts were too short to tell.
     """
 
     collection: str
@@ -150,6 +164,8 @@ class UpsertReport:
     documents: int
     fingerprint: str
     seconds: float
+    language: str = "en"
+    language_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -195,7 +211,9 @@ class CollectionStatus:
 
     Of several encoders ``vectors`` and ``preset`` name each, ``prior`` is the largest. ``fitted`` counts the texts that its
     components were fitted on, 0 while it uses background components; ``since_fit``
-    the documents that came after; ``bytes`` is the size of its index files.
+    the documents that came after; ``bytes`` is the size of its index files. ``language`` says
+    how texts become terms, ``analyser`` by which version of the analyser: a collection of version 1 has the English stemmer
+    whatever its language, until it is built again with a language.
     """
 
     name: str
@@ -208,6 +226,8 @@ class CollectionStatus:
     since_fit: int
     index: IndexStatus
     bytes: int
+    language: str
+    analyser: int
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -15,6 +15,7 @@ from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.write.adopting import ingest_shards
+from gem_index.collection.write.building import use_language
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -36,7 +37,9 @@ from gem_index.home import Home
 from gem_index.progress import ProgressOption, reporting
 from gem_index.readers import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
+from gem_index.text.languages import detect_language
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -75,6 +78,7 @@ def build_shards(
     prior: float | None = None,
     index: str | None = None,
     chunking: Chunking | None = None,
+    language: str | None = None,
     options: PartitionOptions | None = None,
     parts_options: StorageOptions | None = None,
     progress: ProgressOption = None,
@@ -99,7 +103,7 @@ def build_shards(
     parts : str or Path, optional
         A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default
         one in the home, for workers that see its file system. What the fit keeps meanwhile lies in the home.
-    vectors, config, prior, index, chunking
+    vectors, config, prior, index, chunking, language
         As for :meth:`gem_index.Home.create_collection`.
     options : PartitionOptions, optional
     parts_options : mapping, optional
@@ -131,6 +135,7 @@ def build_shards(
         prior=prior,
         index=index,
         chunking=chunking,
+        language=language,
     )
     own = not parts
     own_folder = home.root / "parts" / name
@@ -144,7 +149,10 @@ def build_shards(
         try:
             cluster = Cluster(client)
             found = _made(cluster, collection, inputs, folder, sums, own, chosen, progress)
-            sharding = Sharding(cluster, found.encoder, folder, found.parts, collection.chunking)
+            analyser = _analyser(collection, found.parts)
+            sharding = Sharding(
+                cluster, found.encoder, folder, found.parts, collection.chunking, analyser
+            )
             reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
             documents = chain.from_iterable(part.documents() for part in found.parts)
             with reporting(progress, "store") as show:
@@ -160,6 +168,19 @@ def build_shards(
     for part in found.reports:
         total.add(part)
     return BuildReport(report, total.skipped, total.problems)
+
+
+def _analyser(collection: Collection, parts: Sequence[DocumentPart]) -> Analyser:
+    """Return how texts become terms, after detecting the language if that is left to the first documents."""
+    access = collection.access
+    with access.reading() as rows:
+        own = rows.record.analyser
+    if not own.detects:
+        return own
+    documents = chain.from_iterable(part.documents() for part in parts)
+    found = Analyser(detect_language(document.text for document in documents).language)
+    use_language(access, found.language)
+    return found
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, fill_snapshot
 from gem_index.quoting import quoted_error
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
@@ -69,8 +70,9 @@ class _ShardJob:
     kind : IndexKind
     dimension : int
     fingerprint : str
-        Of the index: of the encoder, and how texts are cut.
+        Of the index; see :func:`index_fingerprint`.
     chunking : Chunking
+    analyser : Analyser
     blank : str
         SHA-256 of the trained index that every shard begins with.
     """
@@ -80,6 +82,7 @@ class _ShardJob:
     dimension: int
     fingerprint: str
     chunking: Chunking
+    analyser: Analyser
     blank: str
 
     def mark(self, shard: _Shard) -> bytes:
@@ -102,6 +105,7 @@ class Sharding:
         Of the parts and of the shards.
     parts : sequence of DocumentPart
     chunking : Chunking
+    analyser : Analyser
     """
 
     cluster: Cluster
@@ -109,6 +113,7 @@ class Sharding:
     folder: OutputFolder
     parts: Sequence[DocumentPart]
     chunking: Chunking
+    analyser: Analyser
 
     def make(self, plan: ShardPlan) -> Sequence[Path]:
         """Return the folders of the shards of all documents, in their order.
@@ -145,8 +150,10 @@ class Sharding:
         with self.folder.writing(_BLANK) as path:
             index.write(path)
             blank = sha256(path.read_bytes()).hexdigest()
-        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking)
-        return _ShardJob(self.folder, kind, dimension, fingerprint, self.chunking, blank)
+        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyser)
+        return _ShardJob(
+            self.folder, kind, dimension, fingerprint, self.chunking, self.analyser, blank
+        )
 
     def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
         """Return an empty index of a kind that can be put together from shards: one of exact vectors if this cannot."""
@@ -245,7 +252,8 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
         snapshot.mkdir()
         blank.write_bytes(job.folder.read(_BLANK))
         source = _ShardTexts(job, shard, blank)
-        fill_snapshot(snapshot, NewSnapshot(job.kind, job.dimension, job.fingerprint, source))
+        new = NewSnapshot(job.kind, job.dimension, job.fingerprint, job.analyser, source)
+        fill_snapshot(snapshot, new)
         with job.folder.writing(str(shard)) as path, ZipFile(path, "w") as packed:
             for each in sorted(snapshot.rglob("*")):
                 if each.is_file() and each.suffix != ".lock":

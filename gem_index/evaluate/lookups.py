@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gem_index.index.terms import terms_of
+from gem_index.text.analyser import ENGLISH
 from gem_index.text.tokens import tokenize
 
 __all__ = ["CARRIERS", "Lookup", "make_lookups"]
@@ -45,7 +45,7 @@ def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lo
     places: dict[str, int] = {}
     held: Counter[str] = Counter()
     for place, text in enumerate(texts):
-        found = set(terms_of(text))
+        found = set(ENGLISH.terms(text))
         held.update(found)
         places.update(dict.fromkeys(found, place))
     rare = sorted(term for term, count in held.items() if count == 1)
@@ -56,6 +56,6 @@ def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lo
     for terms in (numbers, words):
         for term in draw.sample(terms, min(each, len(terms))):
             place = places[term]
-            word = next(token for token in tokenize(texts[place]) if terms_of(token) == [term])
+            word = next(token for token in tokenize(texts[place]) if ENGLISH.terms(token) == [term])
             lookups += [Lookup(carrier.format(word), place) for carrier in CARRIERS]
     return lookups

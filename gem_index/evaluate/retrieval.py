@@ -21,8 +21,10 @@ from gem_index.files.inputs import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits, Ids, best_first
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.terms import counts_in_match, match_weights, terms_of
+from gem_index.index.terms import counts_in_match, match_weights
 from gem_index.readers.formats import read_objects
+from gem_index.text.analyser import Analyser
+from gem_index.text.languages import SAMPLED, detect_language
 
 __all__ = [
     "HYBRID",
@@ -186,7 +188,7 @@ def nearest(cosines: F32, count: int = _DEPTH) -> Hits:
 
 
 class WordSearch:
-    """Search by words over texts, as in a collection.
+    """Search by words over texts, as in a collection, whose language is detected.
 
     Parameters
     ----------
@@ -197,18 +199,20 @@ class WordSearch:
 
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
         self._places = np.arange(len(texts))
-        LexicalIndex.write(folder / "words", [(self._places, texts)])
+        step = max(1, len(texts) // SAMPLED)
+        self._analyser = Analyser(detect_language(texts[::step]).language)
+        LexicalIndex.write(folder / "words", [(self._places, texts)], self._analyser)
         self._index = LexicalIndex.open(folder / "words")
 
     def bm25(self, query: str) -> Hits:
         """Return the hundred best pairs (position, BM25 score)."""
-        return self.matching(dict.fromkeys(terms_of(query), 1.0), _DEPTH)
+        return self.matching(dict.fromkeys(self._analyser.terms(query), 1.0), _DEPTH)
 
     def fused(self, query: str, cosines: F32) -> Hits:
         """Return the hundred best results of hybrid search, from all cosines (n,)."""
-        held = self._index.frequencies(terms_of(query))
+        held = self._index.frequencies(self._analyser.terms(query))
         counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
-        weights = match_weights(counted, len(self._index))
+        weights = match_weights(counted, len(self._index), self._analyser)
         best, _ = fuse_scores(_Lists(self, weights, cosines), _DEPTH)
         return best
 

@@ -62,6 +62,7 @@ class HomeCollections:
         prior: float | None = None,
         index: str | None = None,
         chunking: Chunking | None = None,
+        language: str | None = None,
     ) -> Collection:
         """Make an empty collection.
 
@@ -84,6 +85,10 @@ class HomeCollections:
             FAISS.
         chunking : Chunking, optional
             How long texts are cut into pieces, each with a vector of its own; see :class:`~gem_index.Chunking`.
+        language : str
+            How texts become terms for word search: ``auto`` (the default) detects the language from the first documents that
+            are stored; a code of ISO 639-1 such as ``de``; ``mul`` for several languages; ``none`` matches words as they are
+            written. See :class:`~gem_index.text.analyser.Analyser`.
 
         Raises
         ------
@@ -93,7 +98,12 @@ class HomeCollections:
         from gem_index.collection.write.choice import CollectionChoice
 
         choice = CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+            vectors=vectors,
+            config=config,
+            prior=prior,
+            index=index,
+            chunking=chunking,
+            language=language,
         )
         with self.workspace.write_lock():
             if self._find(name) is not None:
@@ -112,14 +122,15 @@ class HomeCollections:
         prior: float | None = None,
         index: str | None = None,
         chunking: Chunking | None = None,
+        language: str | None = None,
     ) -> Collection:
         """Return the collection of a name, or make an empty one; so the same lines can be run again.
 
         Parameters
         ----------
-        name, vectors, config, prior, index, chunking
-            As for :meth:`create_collection`. Vectors, configuration and chunking have to agree with an existing collection
-            where they are given; its index is not changed.
+        name, vectors, config, prior, index, chunking, language
+            As for :meth:`create_collection`. Vectors, configuration, chunking and language have to agree with an existing
+            collection where they are given; its index is not changed.
 
         Raises
         ------
@@ -130,10 +141,16 @@ class HomeCollections:
             CollectionChoice,
             check_agreement,
             check_chunking,
+            check_language_of,
         )
 
         choice = CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+            vectors=vectors,
+            config=config,
+            prior=prior,
+            index=index,
+            chunking=chunking,
+            language=language,
         )
         with self.workspace.write_lock():
             if self._find(name) is None:
@@ -141,6 +158,7 @@ class HomeCollections:
             access = self._access(name)
             check_agreement(access, choice)
             check_chunking(name, Collection(access).chunking, chunking)
+            check_language_of(access, language)
         return Collection(access)
 
     def _create(self, name: str, choice: CollectionChoice) -> Collection:
@@ -205,6 +223,7 @@ class HomeCollections:
         prior: float | None = None,
         index: str | None = None,
         chunking: Chunking | None = None,
+        language: str | None = None,
         prune: bool = False,
         progress: ProgressOption = None,
     ) -> UpsertReport:
@@ -215,9 +234,9 @@ class HomeCollections:
 
         Parameters
         ----------
-        name, vectors, config, prior, index, chunking
+        name, vectors, config, prior, index, chunking, language
             As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
-            own where they are given; another index kind, or other pieces, are taken from now on.
+            own where they are given; another index kind, other pieces, or another language, are taken from now on.
         documents, id, text, metadata, prune
             As for :meth:`Collection.upsert`. Named fields, and the choices of a
             :class:`~gem_index.readers.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
@@ -242,7 +261,12 @@ class HomeCollections:
         intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
         reading = _reading_to_keep(documents, id, text)
         choice = CollectionChoice(
-            vectors=vectors, config=config, prior=prior, index=index, chunking=chunking
+            vectors=vectors,
+            config=config,
+            prior=prior,
+            index=index,
+            chunking=chunking,
+            language=language,
         )
         started = time.monotonic()
         workspace = self.workspace

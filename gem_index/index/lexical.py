@@ -1,4 +1,4 @@
-"""Search by words: BM25 over stemmed tokens with tantivy, and the same scores for the few documents not in its files."""
+"""Search by words: BM25 over terms with tantivy, and the same scores for the few documents not in its files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import CorruptionError, DiskError
+from gem_index.forking import cached_property
 from gem_index.index.hits import Hits, Ids, among
-from gem_index.index.terms import analyser
+from gem_index.index.vocabulary import VOCABULARY, Vocabulary, words_to_keep
 from gem_index.quoting import quoted_error
-from gem_index.text.tokens import search_tokens
+from gem_index.text.analyser import FIRST, Analyser
 
 __all__ = ["LexicalIndex"]
 
@@ -83,7 +84,7 @@ class LexicalIndex:
         self._folder = folder
         meta = json.loads((folder / _META).read_text())
         self.documents = sum(segment["max_doc"] for segment in meta["segments"])
-        index.register_tokenizer(_ANALYSER, analyser())
+        index.register_tokenizer(_ANALYSER, FIRST.tantivy)  # unused: queries are made of terms
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
 
@@ -94,6 +95,7 @@ class LexicalIndex:
     def write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
+        analyser: Analyser,
         old: Path | None = None,
         dead: Ids | None = None,
     ) -> tuple[int, int]:
@@ -104,15 +106,17 @@ class LexicalIndex:
         folder : Path
         blocks : iterable of (ids, texts)
             An id may come several times, once for each piece of its document.
+        analyser : Analyser
         old : Path, optional
-            An existing index folder whose documents are reused: its files are immutable and are hard-linked.
+            An existing index folder by the same analyser. Its documents are reused: its files are immutable and are
+            hard-linked.
         dead : int64 array, optional
             Ids in the old folder to delete.
 
         Returns
         -------
         tuple of int
-            How many texts were added, and how many words they hold.
+            How many texts were added, and how many terms they hold.
 
         Raises
         ------
@@ -120,7 +124,7 @@ class LexicalIndex:
             If the files cannot be written.
         """
         try:
-            return LexicalIndex._write(folder, blocks, old, dead)
+            return LexicalIndex._write(folder, blocks, analyser, old, dead)
         except ValueError as error:
             raise DiskError(
                 f"cannot write the index of words: {quoted_error(error)}; make room on the disk and try again"
@@ -130,6 +134,7 @@ class LexicalIndex:
     def _write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
+        analyser: Analyser,
         old: Path | None,
         dead: Ids | None,
     ) -> tuple[int, int]:
@@ -140,22 +145,24 @@ class LexicalIndex:
             for path in old.iterdir():
                 if path.name.endswith(".json"):  # the list of files is replaced, not linked
                     shutil.copyfile(path, folder / path.name)
-                elif path.suffix != ".lock":
+                elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
             index = tantivy.Index.open(str(folder))
         else:
             index = tantivy.Index(_schema(), path=str(folder))
-        index.register_tokenizer(_ANALYSER, analyser())
+        index.register_tokenizer(_ANALYSER, analyser.tantivy)
         writer = index.writer(_WRITER_BYTES, 1)
         if dead is not None and len(dead):
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(_schema(), _ID, dead.tolist())
             )
+        vocabulary = Vocabulary() if old is None else Vocabulary.read(old)
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
-                tokens = search_tokens(text)
+                tokens = analyser.tokens(text)
                 terms += len(tokens)
+                vocabulary.add(words_to_keep(tokens))
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))
                 document.add_unsigned(_ID, identifier)
@@ -163,6 +170,7 @@ class LexicalIndex:
             documents += len(ids)
         writer.commit()
         writer.wait_merging_threads()
+        vocabulary.write(folder)
         return documents, terms
 
     @staticmethod
@@ -176,7 +184,7 @@ class LexicalIndex:
         files = [name for part in parts for name in json.loads((part / _FILES).read_text())]
         for part in parts:
             for path in part.iterdir():
-                if path.suffix not in (".json", ".lock"):
+                if path.suffix not in (".json", ".lock") and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
         whole = metas[0] | {
             "segments": [segment for meta in metas for segment in meta["segments"]],
@@ -184,6 +192,10 @@ class LexicalIndex:
         }
         (folder / _META).write_text(json.dumps(whole))
         (folder / _FILES).write_text(json.dumps(sorted(set(files))))
+        vocabulary = Vocabulary()
+        for part in parts:
+            vocabulary.add(Vocabulary.read(part).words())
+        vocabulary.write(folder)
 
     @classmethod
     def open(cls, folder: Path) -> LexicalIndex:
@@ -207,6 +219,18 @@ class LexicalIndex:
                     (Path(links) / path.name).symlink_to(path.absolute())
                 return cls(tantivy.Index.open(links), folder)
 
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the documents, also of those that are deleted; read when it is asked for.
+
+        Raises
+        ------
+        CorruptionError
+            If it cannot be read.
+        """
+        with _report_damage(self._folder):
+            return Vocabulary.read(self._folder)
+
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return how many documents hold each term."""
         with _report_damage(self._folder):
@@ -221,7 +245,7 @@ class LexicalIndex:
         Parameters
         ----------
         terms : mapping of str to float
-            Terms from :func:`terms_of`, with the weight of each one's BM25 score.
+            Terms of the index's analyser, with the weight of each one's BM25 score.
         k : int
         wanted : int64 array
             Ids to accept, ascending, all of them in the files.

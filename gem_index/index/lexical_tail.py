@@ -11,7 +11,9 @@ import numpy as np
 from gem_index.arrays import I64, Mask
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.terms import K1, B, inverse_frequency, terms_of
+from gem_index.index.terms import K1, B, inverse_frequency
+from gem_index.index.vocabulary import Vocabulary, words_to_keep
+from gem_index.text.analyser import Analyser
 
 __all__ = ["LexicalTail"]
 
@@ -24,12 +26,20 @@ class LexicalTail:
 
     Parameters
     ----------
+    analyser : Analyser
     only : container of str, optional
         The terms that will be asked for; all by default.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        The words of all texts; none where only some terms will be asked for.
     """
 
-    def __init__(self, only: Container[str] | None = None) -> None:
+    def __init__(self, analyser: Analyser, only: Container[str] | None = None) -> None:
+        self._analyser = analyser
         self._only = only
+        self.vocabulary = Vocabulary()
         self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
         self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)  # ids and lengths of the places
 
@@ -47,7 +57,12 @@ class LexicalTail:
         texts : sequence of str
         """
         before, lengths = self._rows
-        analysed = [terms_of(text) for text in texts]
+        analysed = []
+        for text in texts:
+            tokens = self._analyser.tokens(text)
+            if self._only is None:
+                self.vocabulary.add(words_to_keep(tokens))
+            analysed.append(self._analyser.stemmed(tokens))
         for place, terms in enumerate(analysed, len(before)):
             counted = Counter(t for t in terms if self._only is None or t in self._only)
             for term, times in counted.items():

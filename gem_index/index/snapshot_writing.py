@@ -38,6 +38,7 @@ from gem_index.index.snapshot import (
     piece_counts,
     values_of,
 )
+from gem_index.text.analyser import Analyser
 
 __all__ = [
     "Blocks",
@@ -92,7 +93,8 @@ class NewSnapshot:
     kind : IndexKind
     dimension : int
     fingerprint : str
-        Of the encoder that makes the vectors, and how texts are cut.
+        Of the encoder that makes the vectors, and how texts are cut and analysed.
+    analyser : Analyser
     source : SnapshotSource
     checkpoint : Checkpoint, optional
         Saved progress to resume from and to update during a long build.
@@ -101,6 +103,7 @@ class NewSnapshot:
     kind: IndexKind
     dimension: int
     fingerprint: str
+    analyser: Analyser
     source: SnapshotSource
     checkpoint: Checkpoint | None = None
 
@@ -375,7 +378,10 @@ def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tu
             new.source.report("index words", int(block[-1]))
 
     if old is None:
-        return LexicalIndex.write(folder, blocks(0))
+        return LexicalIndex.write(folder, blocks(0), new.analyser)
     dead = old.ids[~old.kept]
-    documents, words = LexicalIndex.write(folder, blocks(old.last), old.directory / WORDS, dead)
+    words_before = old.directory / WORDS
+    documents, words = LexicalIndex.write(
+        folder, blocks(old.last), new.analyser, words_before, dead
+    )
     return old.documents + documents, old.words + words

@@ -1,4 +1,4 @@
-"""How a text becomes terms, and how much each term counts in a match."""
+"""How much each term counts in a match."""
 
 from __future__ import annotations
 
@@ -6,48 +6,28 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
-from gem_index.text.tokens import frequent_english, has_symbols, search_tokens
+from gem_index.text.analyser import Analyser
+from gem_index.text.tokens import frequent_english, has_symbols
 
 __all__ = [
     "K1",
     "B",
-    "analyser",
     "counts_in_match",
     "inverse_frequency",
     "match_weights",
-    "terms_of",
 ]
 
 K1, B = 1.2, 0.75
 """BM25's parameters: tantivy's."""
 
-_LONGEST_TERM = 200  # bytes
 _BACKGROUND, _BACKGROUND_WORDS = 500, 30  # English texts beside the collection's own, words of each
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
-@cache
-def analyser() -> Any:
-    """Return tantivy's analyser of texts whose tokens are separated by spaces."""
-    import tantivy
-
-    return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        .filter(tantivy.Filter.remove_long(_LONGEST_TERM))
-        .filter(tantivy.Filter.stemmer("english"))
-        .build()
-    )
-
-
-def terms_of(text: str) -> list[str]:
-    """Return the stemmed words of a text, in order."""
-    terms: list[str] = analyser().analyze(" ".join(search_tokens(text)))
-    return terms
-
-
-def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
+def match_weights(
+    frequencies: Mapping[str, int], documents: int, analyser: Analyser
+) -> dict[str, float]:
     """Return the weight of each term's BM25 score in a match.
 
     A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
@@ -56,7 +36,8 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
     least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
     information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
     small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
-    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried).
+    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold none
+    of its words.
 
     Parameters
     ----------
@@ -64,8 +45,10 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
         How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
     documents : int
         Number of documents, including deleted ones if the frequencies count them.
+    analyser : Analyser
+        What made the terms.
     """
-    common = _background()
+    common = _background(analyser) if analyser.knows_english else {}
     weights = {}
     for term, held in frequencies.items():
         idf = inverse_frequency(held + common.get(term, 0.0), documents + _BACKGROUND)
@@ -78,16 +61,19 @@ def match_weights(frequencies: Mapping[str, int], documents: int) -> dict[str, f
 
 
 def counts_in_match(term: str, held: int) -> bool:
-    """Tell whether a term of a query counts in a match; a word with symbols, which repeats others, only if it is held."""
+    """Tell whether a term of a query counts in a match.
+
+    A word with symbols and a part of a word, which repeat others, count only if a document holds them.
+    """
     return held > 0 or not has_symbols(term)
 
 
 @cache
-def _background() -> dict[str, float]:
+def _background(analyser: Analyser) -> dict[str, float]:
     """Return how many texts of the background hold each frequent English term, on average."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
-        for term in terms_of(word):
+        for term in analyser.terms(word):
             shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
     return {
         term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS) for term, share in shares.items()

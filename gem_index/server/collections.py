@@ -37,6 +37,7 @@ class NewCollection(StrictBody):
     vectors: str | None = None
     preset: str | None = None
     index: str | None = None
+    language: str | None = None
 
 
 class PushBody(StrictBody):
@@ -75,7 +76,11 @@ async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
         if asked.vectors is not None:
             _check_names(asked.vectors, context)
         made = context.home.create_collection(
-            asked.name, vectors=asked.vectors, config=asked.preset, index=asked.index
+            asked.name,
+            vectors=asked.vectors,
+            config=asked.preset,
+            index=asked.index,
+            language=asked.language,
         )
         return asdict(made.status())
 

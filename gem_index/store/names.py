@@ -146,6 +146,7 @@ class CollectionRepository:
         index_kind: str,
         reading: str = "{}",
         chunking: str = "{}",
+        analysis: str = "{}",
     ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
@@ -157,6 +158,7 @@ class CollectionRepository:
             "created_at": now(),
             "reading": reading,
             "cutting": chunking,
+            "analysis": analysis,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -183,6 +185,12 @@ class CollectionRepository:
         """Set how long texts are cut."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
+        )
+
+    def use_analyser(self, collection_id: int, analysis: str) -> None:
+        """Set how texts become terms."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(analysis=analysis)
         )
 
     def use_model(

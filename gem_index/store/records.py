@@ -6,6 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
 
 __all__ = [
@@ -80,7 +81,7 @@ class CollectionRecord:
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
     the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection;
-    ``cutting`` too: how long texts are cut into pieces.
+    ``cutting`` and ``analysis`` too: how long texts are cut into pieces, and how texts become terms.
     """
 
     id: int
@@ -92,6 +93,7 @@ class CollectionRecord:
     created_at: str
     reading: str
     cutting: str
+    analysis: str
     directory: str | None
     last_seq: int
     last_change: int
@@ -105,6 +107,11 @@ class CollectionRecord:
     def chunking(self) -> Chunking:
         """How long texts are cut."""
         return Chunking.of(json.loads(self.cutting))
+
+    @property
+    def analyser(self) -> Analyser:
+        """How texts become terms."""
+        return Analyser.of(self.analysis)
 
 
 @dataclass(frozen=True, kw_only=True)

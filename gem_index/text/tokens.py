@@ -220,7 +220,7 @@ def _words_with_symbols(text: str) -> list[str]:
 
 
 def has_symbols(token: str) -> bool:
-    """Tell whether a token or its stem is one of the words with symbols that :func:`search_tokens` adds."""
+    """Tell whether a token or its stem is one of those that repeat others: words with symbols, parts of words."""
     return _SYMBOL.search(token) is not None
 
 

@@ -15,7 +15,8 @@ from gem_index.index.lexical import LexicalIndex
 from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
-from gem_index.index.terms import match_weights, terms_of
+from gem_index.index.terms import match_weights
+from gem_index.text.analyser import ENGLISH
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (
@@ -177,10 +178,10 @@ TEXTS = [
 
 def bm25(texts, query):
     """BM25 written plainly: k1 1.2, b 0.75, the logarithm of Robertson and Zaragoza plus one."""
-    documents = [terms_of(text) for text in texts]
+    documents = [ENGLISH.terms(text) for text in texts]
     mean = sum(map(len, documents)) / len(documents)
     scores = np.zeros(len(texts))
-    for term in set(terms_of(query)):
+    for term in set(ENGLISH.terms(query)):
         n = sum(term in document for document in documents)
         idf = np.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
         for i, document in enumerate(documents):
@@ -198,7 +199,7 @@ class TestLexical:
 
     @pytest.fixture
     def index(self, tmp_path):
-        assert LexicalIndex.write(tmp_path / "w", [(self.IDS, TEXTS)]) == (6, 24)
+        assert LexicalIndex.write(tmp_path / "w", [(self.IDS, TEXTS)], ENGLISH) == (6, 24)
         return LexicalIndex.open(tmp_path / "w")
 
     @pytest.mark.parametrize(
@@ -207,12 +208,12 @@ class TestLexical:
     def test_files_and_memory_score_as_plain_bm25(self, index, query):
         expected = bm25(TEXTS, query)
         order = [i for i in np.argsort(-expected, kind="stable") if expected[i] > 0]
-        tail = LexicalTail()
+        tail = LexicalTail(ENGLISH)
         tail.add(self.IDS, TEXTS)
         for found in (
-            index.match(plain(*terms_of(query)), 10, self.IDS),
-            tail.match(plain(*terms_of(query)), 10, self.IDS, None, None, 1.0),
-            tail.match(plain(*terms_of(query)), 10, self.IDS, None, index, 24 / 6),
+            index.match(plain(*ENGLISH.terms(query)), 10, self.IDS),
+            tail.match(plain(*ENGLISH.terms(query)), 10, self.IDS, None, None, 1.0),
+            tail.match(plain(*ENGLISH.terms(query)), 10, self.IDS, None, index, 24 / 6),
         ):
             assert [score for _, score in found] == pytest.approx(
                 sorted(expected[order])[::-1], rel=1e-5
@@ -229,15 +230,15 @@ class TestLexical:
         count = sum(parts)
         ids, texts = np.arange(count) * 2, [TEXTS[i % len(TEXTS)] for i in range(count)]
         alive = np.array([i for i in ids if i // 2 not in gone], dtype=np.int64)
-        terms = plain(*terms_of(asked))
-        alone = LexicalTail()
+        terms = plain(*ENGLISH.terms(asked))
+        alone = LexicalTail(ENGLISH)
         alone.add(alive, [texts[i // 2] for i in alive])
-        growing, begin = LexicalTail(), 0
+        growing, begin = LexicalTail(ENGLISH), 0
         for part in parts:
             growing.add(ids[begin : begin + part], texts[begin : begin + part])
             begin += part
             seen = alive[alive < begin * 2]
-            before = LexicalTail()
+            before = LexicalTail(ENGLISH)
             before.add(seen, [texts[i // 2] for i in seen])
             expected = before.match(terms, 20, seen, None, None, 1.0)
             assert growing.match(terms, 20, seen, None, None, 1.0) == expected
@@ -268,14 +269,14 @@ class TestLexical:
         folder = tmp_path / "w"
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         new = (np.array([20]), ["a new bank"])
-        LexicalIndex.write(tmp_path / "v", [new], folder, np.array([13]))
+        LexicalIndex.write(tmp_path / "v", [new], ENGLISH, folder, np.array([13]))
         extended = LexicalIndex.open(tmp_path / "v")
         found = dict(extended.match(plain("bank"), 10, np.array([*self.IDS, 20])))
         assert set(found) == {2, 3, 5, 20}
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         # deleted documents still count in the files' statistics, also for a match
         assert (len(extended), extended.documents) == (6, 7)
-        weights = match_weights(extended.frequencies(["bank"]), extended.documents)
+        weights = match_weights(extended.frequencies(["bank"]), extended.documents, ENGLISH)
         every = np.array([*self.IDS, 20])
         matches = dict(extended.match(weights, 10, every))
         assert all(0 < match < 1 for match in matches.values())
@@ -307,7 +308,7 @@ def generation(ids, vectors, kind=FLAT):
         return DenseIndex.empty(16, kind, lambda: vectors)
 
     source = source_of(blocks, encode, empty)
-    return NewSnapshot(kind, 16, "f" * 64, source), encoded
+    return NewSnapshot(kind, 16, "f" * 64, ENGLISH, source), encoded
 
 
 def source_of(blocks, rows, empty):
@@ -424,7 +425,7 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         lambda t: (np.ones((len(t), 4), np.float32), np.ones(len(t), int)),
         lambda kind: DenseIndex.empty(4, kind, list),
     )
-    new = NewSnapshot(FLAT, 4, "f", source)
+    new = NewSnapshot(FLAT, 4, "f", ENGLISH, source)
     with pytest.raises(OSError, match="No space"):
         write_snapshot(tmp_path / "c" / "gen", new)
     assert not list((tmp_path / "c").iterdir())

@@ -346,7 +346,7 @@ class TestCollection:
         execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
-            'the index was made of texts cut with {"chunk": 40, "version": 2}, the collection cuts them'
+            'the index was made of texts cut and analysed with {"chunk": 40, "version": 2}'
             in problem.detail
         )
         assert [hit.id for hit in cut.search("renew a visa", 1)] in (["visa"], ["guide"])

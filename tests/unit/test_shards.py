@@ -17,6 +17,7 @@ from gem_index.index.kinds import resolve_kind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, join_snapshots, write_snapshot
+from gem_index.text.analyser import ENGLISH
 
 DIMENSION, COUNT = 16, 1200
 CUTS = [0, 333, 340, COUNT]
@@ -63,7 +64,7 @@ def inputs_of(kind, vectors, begin=0, end=COUNT, blank=None):
         empty=empty,
         report=lambda stage, last: None,
     )
-    return NewSnapshot(kind, DIMENSION, "f" * 64, source)
+    return NewSnapshot(kind, DIMENSION, "f" * 64, ENGLISH, source)
 
 
 def shards_of(kind, vectors, folder):

@@ -8,7 +8,7 @@ from gate import Gate
 from gem_index import Document, Home
 from gem_index.collection.state import tail, view_cache
 from gem_index.collection.state.view_cache import ViewCache
-from gem_index.index.terms import terms_of
+from gem_index.text.analyser import ENGLISH
 
 
 @pytest.fixture
@@ -99,10 +99,10 @@ class TestWordsOfTheTail:
 
     def expected(self, text, query):
         """BM25 with the statistics of what is indexed."""
-        held = [terms_of(other) for other in self.INDEXED]
+        held = [ENGLISH.terms(other) for other in self.INDEXED]
         mean = sum(map(len, held)) / len(held)
-        terms, score = terms_of(text), 0.0
-        for term in set(terms_of(query)):
+        terms, score = ENGLISH.terms(text), 0.0
+        for term in set(ENGLISH.terms(query)):
             frequency = sum(term in other for other in held)
             weight = np.log1p((len(held) - frequency + 0.5) / (frequency + 0.5))
             times = terms.count(term)

@@ -55,7 +55,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
             raise InputError(
                 f"the collection {access.name} holds no documents; expected some to compare"
             )
-        pieces = PieceEncoder(encoder, rows.record.chunking)
+        pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
         parts, _ = pieces.parts(texts.sample(sample))
         compared = parts[:: -(-len(parts) // sample)]
         since = int((texts.seqs > rows.record.fitted_seq).sum())

@@ -16,9 +16,9 @@ from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoi
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
-from gem_index.index.terms import terms_of
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
+from gem_index.text.analyser import Analyser
 from gem_index.text.tokens import frequent_english, tokenize
 
 __all__ = ["rows_with_words", "topics_in", "topics_of"]
@@ -125,6 +125,7 @@ def _described(
     shown = set(np.concatenate([drawn, *examples]).tolist())
     counted = set(read.tolist())
     with access.reading() as rows:
+        analyser = rows.record.analyser
         assigned = _assignment(rows.documents, corpus, topics, places)
         for begin in range(0, len(wanted), _BLOCK):
             part = wanted[begin : begin + _BLOCK]
@@ -135,12 +136,12 @@ def _described(
                     continue  # deleted meanwhile
                 text = stored[seq].text
                 if number in counted:
-                    _count(text, counts[topics[number]], forms, stems)
+                    _count(analyser, text, counts[topics[number]], forms, stems)
                 if number in shown:
                     kept[number] = TopicExample(stored[seq].document_id, str(text))
             if show is not None:
                 show("name", begin + len(part), len(wanted))
-    words = _telling_words([counts[t] for t in order])
+    words = _telling_words(analyser, [counts[t] for t in order])
     return Topics(
         (
             Topic(
@@ -175,26 +176,32 @@ def _assignment(
 
 
 def _count(
-    text: str, counts: Counter[str], forms: dict[str, Counter[str]], stems: dict[str, str]
+    analyser: Analyser,
+    text: str,
+    counts: Counter[str],
+    forms: dict[str, Counter[str]],
+    stems: dict[str, str],
 ) -> None:
     """Count the stems of a text, each once, and the words that they come from."""
     found = set()
     for word in set(tokenize(text)):
         if word not in stems:
-            stems[word] = next(iter(terms_of(word)), "")
+            stems[word] = next(iter(analyser.words(word)), "")
         found.add(stems[word])
         forms.setdefault(stems[word], Counter())[word] += 1
     counts.update(found)
 
 
-def _telling_words(counts: Sequence[Counter[str]]) -> list[list[str]]:
+def _telling_words(analyser: Analyser, counts: Sequence[Counter[str]]) -> list[list[str]]:
     """Return the stems that tell each topic best from the whole.
 
     A stem counts p log(p / q), where p is its share of the topic's stems and q that of all: what it adds to the divergence
     of the topic's words from all words. Words that all topics share count nothing; function words and bare numbers name
     nothing.
     """
-    silent = {stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in terms_of(word)}
+    silent = {
+        stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in analyser.words(word)
+    }
     total = Counter[str]()
     for topic in counts:
         total.update(topic)

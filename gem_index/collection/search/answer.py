@@ -16,6 +16,7 @@ from gem_index.arrays import F32
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
+from gem_index.collection.search.corrections import corrections, replace_words
 from gem_index.collection.search.field_filter import FieldFilter
 from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.passages import rerank_hits
@@ -27,7 +28,6 @@ from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, FilterError, InputError
 from gem_index.index.hits import Ids
-from gem_index.index.terms import terms_of
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
@@ -94,6 +94,8 @@ def _answer_at_once(
         view = access.views.at(rows.connection, rows.record)
         allowed = _allowed(access, rows, view, requests[0]) if requests else None
         documents = _SharedTexts(rows.documents)
+        corrected = [corrections(view, asked) for asked in requests]
+        requests = [replace_words(*pair) for pair in zip(requests, corrected, strict=True)]
         vectors = query_vectors(view, requests)
 
         def search(place: int, widen: int = _PIECES) -> list[Hit]:
@@ -101,7 +103,8 @@ def _answer_at_once(
             return _best(access, Search(view, documents, wider, allowed, vectors[place]))
 
         def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
-            return _results(best, stored, requests[place], view, vectors[place])
+            hits = _results(best, stored, requests[place], view, vectors[place])
+            return SearchResults(hits, corrected[place])
 
         found = _in_threads(search, len(requests), threads)
         stored = _stored(rows, chain.from_iterable(found))
@@ -215,7 +218,7 @@ def _results(
         return SearchResults(results)
     query = str(asked.query)
     return SearchResults(
-        replace(hit, why=explain_hit(view.encoder, query, _shown(hit, view.pieces.chunking)))
+        replace(hit, why=explain_hit(view.pieces, query, _shown(hit, view.pieces.chunking)))
         for hit in results
     )
 
@@ -286,16 +289,16 @@ def _rerank_all(
     chunking = view.pieces.chunking
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
-        query = str(asked.query)
-        terms = list(dict.fromkeys(terms_of(query))) if words else []
+        query = str(replace_words(asked, hits.corrected).query)
+        terms = view.terms(query) if words else []
         shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
         if asked.why:
             best = [
-                replace(hit, why=explain_hit(view.encoder, query, _shown(hit, chunking)))
+                replace(hit, why=explain_hit(view.pieces, query, _shown(hit, chunking)))
                 for hit in best
             ]
-        return SearchResults(best)
+        return SearchResults(best, hits.corrected)
 
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 

@@ -91,7 +91,7 @@ def _score_all(
     cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
-        terms = asked.terms
+        terms = view.terms(asked.words)
         words = view.word_scores(every, terms)
         bm25 = scores = words(dict.fromkeys(terms, 1.0))
         if asked.mode == "hybrid":

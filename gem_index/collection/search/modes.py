@@ -118,7 +118,7 @@ class Search:
         self._documents = documents
         self.allowed = allowed
         self._vector = vector
-        self._terms: list[str] = asked.terms
+        self._terms = view.terms(asked.words)
 
     def without_words(self) -> Search:
         """Return the same search without word search."""

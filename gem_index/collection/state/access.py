@@ -173,7 +173,8 @@ class CollectionAccess:
         with self.reading() as rows:
             model, counts = rows.model(), rows.counts()
             snapshot = rows.names.snapshot(self.id)
-            since_fit = rows.documents.count(rows.record.fitted_seq)
+            record = rows.record
+            since_fit = rows.documents.count(record.fitted_seq)
         configs = [GemConfig.from_json(part.config) for part in model.encoders]
         files = json.loads(snapshot.files) if snapshot else {}
         return CollectionStatus(
@@ -186,10 +187,12 @@ class CollectionAccess:
             fitted=model.sentences,
             since_fit=since_fit,
             index=IndexStatus(
-                snapshot.kind if snapshot else rows.record.index_kind,
+                snapshot.kind if snapshot else record.index_kind,
                 snapshot.directory if snapshot else None,
                 snapshot.last_seq if snapshot else 0,
                 counts.tail,
             ),
             bytes=sum(entry["bytes"] for entry in files.values()),
+            language=record.analyser.language,
+            analyser=record.analyser.version,
         )

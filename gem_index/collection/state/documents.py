@@ -100,6 +100,12 @@ class StoredDocuments:
             return rows.record.chunking
 
     @property
+    def language(self) -> str:
+        """The language that its texts are analysed in for word search; ``auto`` until the first are stored."""
+        with self.access.reading() as rows:
+            return rows.record.analyser.language
+
+    @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
         with self.access.reading() as rows:

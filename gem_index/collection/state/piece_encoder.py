@@ -11,6 +11,7 @@ import numpy as np
 from gem_index.arrays import F32, I64
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.gem.combined import Encoder
+from gem_index.text.analyser import ENGLISH, FIRST, Analyser
 from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
@@ -18,11 +19,14 @@ __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerpr
 _SAMPLE = 1000  # texts whose pieces are counted
 
 
-def index_fingerprint(encoder: str, chunking: Chunking) -> str:
-    """Return what a snapshot is named by that an encoder of this fingerprint made, of texts cut like this."""
-    if chunking.chunk is None:
-        return encoder
-    return f"{encoder} {json.dumps(chunking.fields, sort_keys=True)}"
+def index_fingerprint(encoder: str, chunking: Chunking, analyser: Analyser) -> str:
+    """Return the index fingerprint: the encoder's plus the chunking and the analyser."""
+    parts = [encoder]
+    if chunking.chunk is not None:
+        parts.append(json.dumps(chunking.fields, sort_keys=True))
+    if analyser != FIRST:
+        parts.append(analyser.stored)
+    return " ".join(parts)
 
 
 def embedded_pieces(texts: Sequence[str], chunking: Chunking) -> tuple[Sequence[str], I64]:
@@ -54,15 +58,18 @@ class PieceEncoder:
     ----------
     encoder : Encoder
     chunking : Chunking
+    analyser : Analyser
+        What makes the terms of their words, where these are searched.
     """
 
     encoder: Encoder
     chunking: Chunking
+    analyser: Analyser = ENGLISH
 
     @property
     def fingerprint(self) -> str:
-        """That of the encoder, and how texts are cut if they are."""
-        return index_fingerprint(self.encoder.fingerprint, self.chunking)
+        """That of the index; see :func:`index_fingerprint`."""
+        return index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyser)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
         """Return what is embedded of all pieces; see :func:`embedded_pieces`."""

@@ -16,7 +16,7 @@ from gem_index.collection.state.piece_encoder import expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
-from gem_index.collection.write.writing import refit, upsert
+from gem_index.collection.write.writing import detect_analyser, refit, upsert
 from gem_index.errors import GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
@@ -24,6 +24,7 @@ from gem_index.progress import Progress
 from gem_index.readers import DocumentReader
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "keep_reading",
     "use_chunking",
     "use_index",
+    "use_language",
 ]
 
 
@@ -58,6 +60,7 @@ def create(
             model_id,
             choice.index or AUTOMATIC,
             chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
+            analysis=choice.analyser.stored,
         )
     return CollectionAccess(workspace, record)
 
@@ -140,7 +143,8 @@ def _finish(
         if reading is not None:
             keep_reading(access, reading.choices)  # now that it has decided types
         bring_up_to_date(access, choice, progress)
-        return replace(report, fingerprint=access.status().fingerprint)
+        now = access.status()
+        return replace(report, fingerprint=now.fingerprint, language=now.language)
 
 
 def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
@@ -188,6 +192,15 @@ def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
     return True
 
 
+def use_language(access: CollectionAccess, language: str) -> bool:
+    """Set the language of a collection, or detect it; tell whether texts become other terms than before."""
+    with access.writing() as rows:
+        before = rows.record.analyser
+        rows.names.use_analyser(access.id, Analyser(language).stored)
+        detect_analyser(access.rows(rows.connection))
+        return access.rows(rows.connection).record.analyser != before
+
+
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
     """Store how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
     text = json.dumps(reading, sort_keys=True)
@@ -199,9 +212,10 @@ def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
 def bring_up_to_date(
     access: CollectionAccess, choice: CollectionChoice, progress: Progress | None
 ) -> None:
-    """Refit the collection if its documents, its kind of index or its pieces have changed."""
+    """Refit the collection if its documents, its kind of index, its pieces or its language have changed."""
     changed = choice.index is not None and use_index(access, choice.index)
     changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
+    changed |= choice.language is not None and use_language(access, choice.language)
     with access.reading() as rows:
         stale = rows.changed_since_fit()
     if changed or stale:

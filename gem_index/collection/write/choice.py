@@ -13,10 +13,18 @@ from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs
 from gem_index.index.kinds import AUTOMATIC, check_kind
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
+from gem_index.text.languages import AUTO, check_language
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
-__all__ = ["NEW_CHUNKING", "CollectionChoice", "check_agreement", "check_chunking"]
+__all__ = [
+    "NEW_CHUNKING",
+    "CollectionChoice",
+    "check_agreement",
+    "check_chunking",
+    "check_language_of",
+]
 
 NEW_CHUNKING = Chunking("auto")
 """How the texts of a new collection are cut unless something else is asked for."""
@@ -31,6 +39,16 @@ class CollectionChoice:
     prior: float | None = None
     index: str | None = None
     chunking: Chunking | None = None
+    language: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.language is not None:
+            check_language(self.language)
+
+    @property
+    def analyser(self) -> Analyser:
+        """How the texts of a new collection become terms."""
+        return Analyser(self.language or AUTO)
 
     @property
     def specs(self) -> tuple[EncoderSpec, ...]:
@@ -99,4 +117,21 @@ def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
         raise ConfigError(
             f"the collection {name} is cut with {own.choices or 'none'}, found {asked.choices or 'none'}; "
             "expected the same: leave it out, or build the collection again with it"
+        )
+
+
+def check_language_of(access: CollectionAccess, asked: str | None) -> None:
+    """Check that an existing collection is analysed as asked.
+
+    Raises
+    ------
+    ConfigError
+        If it is in another language.
+    """
+    with access.reading() as rows:
+        own = rows.record.analyser.language
+    if asked not in (None, AUTO, own):
+        raise ConfigError(
+            f"the collection {access.name} has the language {own}, found {asked}; expected the same: leave it out, or build "
+            "the collection again with it"
         )

@@ -48,6 +48,7 @@ class Export:
     documents: Callable[[], Iterator[Document]]
     reading: str = "{}"
     chunking: str = "{}"
+    analysis: str = "{}"
 
 
 def write_export(
@@ -74,6 +75,7 @@ def write_export(
         "index": record.index_kind,
         "reading": json.loads(record.reading),
         "cutting": json.loads(record.cutting),
+        "analysis": json.loads(record.analysis),
         "fingerprint": encoder.fingerprint,
         "model": fields,
     }

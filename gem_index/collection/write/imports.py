@@ -34,6 +34,7 @@ from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace, check_name
+from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import WeightedText
 from gem_index.vectors.specification import VectorSpec
@@ -116,6 +117,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         check_kind(kind, model.dimension)
         reading = _reading(head.get("reading", {}))
         chunking = _chunking(head.get("cutting", {}))
+        analysis = _analysis(head.get("analysis", {}))
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -130,7 +132,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents, reading, chunking)
+    return Export(name, kind, model, documents, reading, chunking, analysis)
 
 
 def _is_text(value: object) -> bool:
@@ -155,6 +157,13 @@ def _chunking(value: Any) -> str:
     if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings", "version"}:
         raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
     return json.dumps(Chunking.of(value).fields, sort_keys=True)
+
+
+def _analysis(value: Any) -> str:
+    """Return how texts become terms as stored JSON; ValueError or ConfigError if it does not have the written form."""
+    if not isinstance(value, dict) or not set(value) <= {"language", "version"}:
+        raise ValueError(f"analysis is {quoted(value, 40)}, not language and version")
+    return Analyser.of(json.dumps(value)).stored
 
 
 def _reading(value: Any) -> str:
@@ -282,7 +291,9 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)
         model_id = ModelRepository(connection).add(export.model)
-        record = names.add(name, model_id, export.index_kind, export.reading, export.chunking)
+        record = names.add(
+            name, model_id, export.index_kind, export.reading, export.chunking, export.analysis
+        )
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

@@ -149,13 +149,14 @@ def _plan(
 ) -> _Plan:
     """Decide what to write, of which texts, and what to copy."""
     texts = CollectionTexts(rows.documents)
-    pieces = PieceEncoder(encoder, rows.record.chunking)
+    pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
     vectors = expected_pieces(texts, rows.record.chunking)
     kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
     new = NewSnapshot(
         kind,
         encoder.dimension,
         pieces.fingerprint,
+        pieces.analyser,
         _StoredTexts(texts, pieces, progress),
         None if unfinished is None else unfinished.checkpoint(kind),
     )

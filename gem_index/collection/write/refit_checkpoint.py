@@ -53,6 +53,7 @@ class RefitCheckpoint:
         for part in encoder.encoders:
             key.update(f"{part.vectors.fingerprint} {part.config.to_json()} ".encode())
         key.update(record.cutting.encode())
+        key.update(record.analysis.encode())
         key.update(seqs.astype("<i8").tobytes())
         name = f"{record.last_seq}-{record.last_change}-{key.hexdigest()[:32]}"
         self._folder = folder / "unfinished" / name

@@ -54,7 +54,7 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
         row = rows.names.snapshot(access.id)
         if row is None:
             return None, []
-        model, chunking = rows.model(), rows.record.chunking
+        model, record = rows.model(), rows.record
         seqs = rows.documents.seqs()
         expected = seqs[seqs <= row.last_seq]
         dead, _ = rows.documents.tombstones_after(0)
@@ -66,10 +66,12 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
         problems.append(
             f"the index was made by {encoder[:12]}, the model is {model.fingerprint[:12]}"
         )
-    elif row.model_fingerprint != index_fingerprint(model.fingerprint, chunking):
+    elif row.model_fingerprint != index_fingerprint(
+        model.fingerprint, record.chunking, record.analyser
+    ):
         problems.append(
-            f"the index was made of texts cut with {pieces or 'none'}, the collection cuts them with "
-            f"{chunking.fields or 'none'}"
+            f"the index was made of texts cut and analysed with {pieces or 'none'}, the collection has "
+            f"{record.chunking.fields or 'none'} {record.analyser.stored}"
         )
     if problems:
         return row.directory, problems

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gem_index.collection.results import DeleteReport, UpsertReport
-from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.models import open_unfitted, record_of
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
@@ -19,8 +19,10 @@ from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import GemIndexError, InputError
 from gem_index.progress import Progress
+from gem_index.text.analyser import Analyser
+from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
-__all__ = ["compact", "delete", "refit", "shorten_tail", "upsert"]
+__all__ = ["compact", "delete", "detect_analyser", "refit", "shorten_tail", "upsert"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ def upsert(
         writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
+        detected = detect_analyser(rows)
         # read before the commit: a failure after it would make stored documents look rejected
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
@@ -50,7 +53,19 @@ def upsert(
         documents=total,
         fingerprint=fingerprint,
         seconds=time.monotonic() - started,
+        language=rows.record.analyser.language if detected is None else detected.language,
+        language_share=None if detected is None else detected.share,
     )
+
+
+def detect_analyser(rows: CollectionRows) -> DetectedLanguage | None:
+    """Detect and store the language of a collection that is to detect it and holds documents; None for others."""
+    texts = CollectionTexts(rows.documents)
+    if not rows.record.analyser.detects or not len(texts):
+        return None
+    found = detect_language(texts.sample(SAMPLED))
+    rows.names.use_analyser(rows.record.id, Analyser(found.language).stored)
+    return found
 
 
 def delete(
@@ -94,7 +109,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
-            pieces = PieceEncoder(fresh, rows.record.chunking)
+            pieces = PieceEncoder(fresh, rows.record.chunking, rows.record.analyser)
             encoder = unfinished.fitted(
                 fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
             )

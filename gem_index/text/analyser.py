@@ -1,0 +1,223 @@
+"""How a text becomes terms for word search: by its scripts and by the language of its collection."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import regex
+
+from gem_index.errors import ConfigError
+from gem_index.quoting import quoted
+from gem_index.text.languages import AUTO, MANY, NONE, STEMMERS, check_language
+from gem_index.text.tokens import has_symbols, search_tokens
+
+__all__ = ["ENGLISH", "FIRST", "Analyser", "is_unspaced"]
+
+_NEWEST = 2
+_LONGEST_TERM = 200  # bytes
+_GRAM = 4  # characters
+_ENGLISH_GRAMMAR = (
+    "en",
+    NONE,
+)  # what is searched for by whole words: 4-grams cost English 1.8 points
+_BY_SIGNS = ("ja", "ko", "zh")
+_KEEPS_MARKS = ("vi", NONE)  # a Vietnamese word without its marks is another word
+_REMEMBERED = 200_000  # words, for each analyser
+
+_SCRIPTS = regex.compile(
+    r"(?P<signs>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc]+)"
+    r"|(?P<unspaced>[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
+    r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
+)
+_HANGUL = regex.compile(r"\p{Hangul}{2,}")
+_MARKED = regex.compile(
+    r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+"
+)  # Russians write ie for io, never i for short i
+_UNMARKED = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+
+
+@dataclass(frozen=True)
+class Analyser:
+    """How texts become terms; a collection keeps the one that it was built with.
+
+    Words are stemmed by the language's Snowball stemmer. In a language other than English each word adds its 4-grams, so
+    that forms and compounds meet that the stemmer keeps apart. Scripts that put no blanks between words are cut: Chinese and
+    Japanese into signs and pairs of signs, Thai, Lao, Khmer, Burmese and Tibetan into 4-grams; a Korean word adds its
+    pairs of syllables. A word with accents adds its form without them. docs/evaluation.md has the measurements.
+
+    Parameters
+    ----------
+    language : str
+        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` until the first documents are stored: it analyses as
+        ``en``.
+    version : int
+        2. Collections from before there were languages have 1: the English stemmer alone.
+
+    Raises
+    ------
+    ConfigError
+        If the language is unknown, or the version is a later one.
+    """
+
+    language: str = "en"
+    version: int = _NEWEST
+
+    def __post_init__(self) -> None:
+        check_language(self.language)
+        if self.version not in (1, _NEWEST):
+            raise ConfigError(
+                f"texts are analysed as of version {quoted(self.version)}; expected at most {_NEWEST}: "
+                "take a newer gem-index"
+            )
+
+    @classmethod
+    def of(cls, stored: str) -> Analyser:
+        """Return the analyser of what :attr:`stored` gave; that of the first version for ``{}``."""
+        return cls(**{"version": 1, **json.loads(stored)})
+
+    @property
+    def stored(self) -> str:
+        """The fields as JSON; ``{}`` for the first version."""
+        fields = {"language": self.language, "version": self.version}
+        return json.dumps(fields, sort_keys=True) if self.version > 1 else "{}"
+
+    @property
+    def detects(self) -> bool:
+        """Whether the language is not known yet."""
+        return self.language == AUTO
+
+    @property
+    def _code(self) -> str:
+        return "en" if self.detects else self.language
+
+    @property
+    def knows_english(self) -> bool:
+        """Whether frequent English words are common in texts of this language."""
+        return self._code in ("en", MANY, NONE)
+
+    @property
+    def tantivy(self) -> Any:
+        """Tantivy's analyser of :meth:`tokens` that are joined by blanks."""
+        return _tantivy_analyser(STEMMERS.get(self._code, ""))
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a text before stemming, those of :func:`search_tokens` and what the class adds to them."""
+        found = search_tokens(text)
+        grams = self._code not in (*_ENGLISH_GRAMMAR, *_BY_SIGNS)
+        if self.version == 1 or (text.isascii() and not grams):
+            return found
+        expanded = _expanding(self._code, grams)
+        return [each for token in found for each in expanded(token)]
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a text, in order: its stemmed tokens."""
+        return self.stemmed(self.tokens(text))
+
+    def stemmed(self, tokens: Iterable[str]) -> list[str]:
+        """Return the terms of :meth:`tokens`."""
+        terms: list[str] = self.tantivy.analyze(" ".join(tokens))
+        return terms
+
+    def words(self, text: str) -> list[str]:
+        """Return the terms that people read as words: without parts of words, and without single signs."""
+        return [term for term in self.terms(text) if not _is_part(term)]
+
+
+def is_unspaced(token: str) -> bool:
+    """Tell whether a token holds letters of a script that puts no blanks between words."""
+    return any(not found["word"] for found in _SCRIPTS.finditer(token))
+
+
+ENGLISH = Analyser()
+"""That of English texts."""
+
+FIRST = Analyser(version=1)
+"""That of collections from before there were languages."""
+
+
+@cache
+def _tantivy_analyser(stemmer: str) -> Any:
+    import tantivy
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    builder = builder.filter(tantivy.Filter.remove_long(_LONGEST_TERM))
+    if stemmer:
+        builder = builder.filter(tantivy.Filter.stemmer(stemmer))
+    return builder.build()
+
+
+@cache
+def _expanding(language: str, grams: bool) -> Any:
+    """Return a function from a token to the tokens that stand for it; it remembers those of frequent ones."""
+
+    @lru_cache(_REMEMBERED)
+    def expanded(token: str) -> tuple[str, ...]:
+        return tuple(_expand(token, language, grams))
+
+    return expanded
+
+
+def _expand(token: str, language: str, grams: bool) -> Iterator[str]:
+    if has_symbols(token):
+        yield token
+        return
+    for found in _SCRIPTS.finditer(token):
+        run = found[0]
+        if found["signs"]:
+            yield from run
+            yield from (run[place : place + 2] for place in range(len(run) - 1))
+        elif found["unspaced"]:
+            yield from _grams(run)
+        else:
+            yield from _different([run, *_folded(run, language)], language)
+            for syllables in _HANGUL.findall(run):
+                yield from (_part(syllables[i : i + 2]) for i in range(len(syllables) - 1))
+            if grams and not any(map(str.isdigit, run)):
+                yield from map(_part, _grams(f"_{run}_"))
+
+
+def _grams(run: str) -> Iterator[str]:
+    if len(run) <= _GRAM:
+        yield run
+    else:
+        yield from (run[place : place + _GRAM] for place in range(len(run) - _GRAM + 1))
+
+
+def _different(forms: list[str], language: str) -> Iterable[str]:
+    """Return those of some forms of a word that the stemmer keeps apart."""
+    if len(forms) == 1:
+        return forms
+    stem = _tantivy_analyser(STEMMERS.get(language, "")).analyze
+    return {tuple(stem(form)): form for form in reversed(forms)}.values()
+
+
+def _folded(word: str, language: str) -> Iterator[str]:
+    """Iterate over the ways to write a word without accents."""
+    if word.isascii() or language in _KEEPS_MARKS:
+        return
+    if language == "de":
+        yield _unmarked(word.translate(_UMLAUTS))
+    yield _unmarked(word)
+
+
+def _unmarked(word: str) -> str:
+    letters = unicodedata.normalize("NFD", word.translate(_UNMARKED))
+    return unicodedata.normalize("NFC", _MARKED.sub(r"\1", letters))
+
+
+def _part(gram: str) -> str:
+    """Mark a part of a word: no word looks like this, and no stemmer changes it."""
+    return f"#{gram}#"
+
+
+def _is_part(term: str) -> bool:
+    signs = _SCRIPTS.fullmatch(term)
+    return term.startswith("#") or (len(term) == 1 and signs is not None and bool(signs["signs"]))
