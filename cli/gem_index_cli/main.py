@@ -69,7 +69,8 @@ def configure(
         str | None,
         typer.Option(
             "--home",
-            help="The folder of database, vectors and indexes. Default: $GEM_INDEX_HOME, else the platform's data folder.",
+            help="The home: the folder with database, word vectors and collections. Default: $GEM_INDEX_HOME, else the "
+            "platform's data folder.",
             show_default=False,
         ),
     ] = None,

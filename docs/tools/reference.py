@@ -64,7 +64,8 @@ def command_reference() -> Iterator[str]:
     for group, command in groups.items():
         yield from (f"## gem-index {group}", "", _cell(command.help or ""), "")
         for name, member in command.commands.items():
-            yield from _command(f"{group} {name}", member)
+            if not member.hidden:
+                yield from _command(f"{group} {name}", member)
 
 
 def _command(path: str, command: Any) -> Iterator[str]:
@@ -76,9 +77,13 @@ def _command(path: str, command: Any) -> Iterator[str]:
         yield from ("```sh", *EXAMPLES[path], "```", "")
 
 
+def _metavar(parameter: Any) -> str:
+    return re.sub(r"[\[\]]", "", parameter.metavar or parameter.name.upper())
+
+
 def _usage(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        name = (parameter.metavar or parameter.name.upper()).strip("[]")
+        name = _metavar(parameter)
         name += "…" if parameter.nargs == -1 and not name.endswith(("…", "...")) else ""
         return name if parameter.required else f"[{name}]"
     return shlex.quote(parameter.opts[0]) + " VALUE" if parameter.required else ""
@@ -92,7 +97,7 @@ def _parameters(parameters: list[Any]) -> Iterator[str]:
             continue
         flag = getattr(parameter, "is_flag", False)
         if parameter.param_type_name == "argument":
-            name = (parameter.metavar or parameter.name.upper()).strip("[]")
+            name = _metavar(parameter)
         else:
             name = ", ".join([*parameter.opts, *parameter.secondary_opts])
         kind = "" if flag else getattr(parameter.type_descriptor.annotation, "__name__", "")

@@ -334,7 +334,7 @@ class TestPull:
         with pytest.raises(ConfigError, match="there is no table at parquet"):
             pull(home, url, "again")
         faq.push(url, texts=False)
-        with pytest.raises(ConfigError, match="holds no texts"):
+        with pytest.raises(ConfigError, match="has no texts"):
             pull(home, url, "again")
         assert "again" not in home
 

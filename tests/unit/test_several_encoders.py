@@ -247,7 +247,7 @@ class TestProvider:
         found = open_provider(vectors="tiny, tiny", model=path, home=home)
         assert found.fingerprint == provider.fingerprint
         assert open_provider(**found.settings).fingerprint == provider.fingerprint
-        with pytest.raises(ConfigError, match="has 2 encoders, found the vectors of 1"):
+        with pytest.raises(ConfigError, match="has 2 encoders, found 1 names of vectors"):
             open_provider(vectors="tiny", collection="two", home=home)
         with pytest.raises(ConfigError, match="holds 2 encoders, found 1 word vectors"):
             open_provider(vectors="tiny", model=path, home=home)
