@@ -111,7 +111,7 @@ def topics(
         print_json_lines(rows) if as_json_lines else print_json(rows)
         return
     if not topics:
-        say(f"{found.name} holds no documents with words.")
+        say(f"{found.name} has no documents with words.")
         return
     if documents:
         each_one = _assigned(topics)

@@ -93,7 +93,7 @@ def list_documents(
     shown = limit or _LISTED
     documents = list(islice(found.documents(accepted), shown))
     if not documents:
-        say("No document is accepted." if accepted else f"{found.name} holds no documents.")
+        say("No document is accepted." if accepted else f"{found.name} has no documents.")
         return
     print_table(
         ("id", "text", "metadata"),

@@ -192,7 +192,7 @@ class ApiReference:
             if member.is_function:
                 yield from self._signature(member.name, member.parameters, member.returns)
             elif member.annotation is not None:
-                yield from ("```python", f"{member.name}: {member.annotation}", "```", "")
+                yield from ("```py", f"{member.name}: {member.annotation}", "```", "")
             yield from self._docstring(member, place)
 
     @staticmethod
@@ -221,7 +221,7 @@ class ApiReference:
         line = f"{name}({', '.join(shown)}{end}"
         if len(line) > _WIDTH:
             line = f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + end
-        yield from ("```python", *line.splitlines(), "```", "")
+        yield from ("```py", *line.splitlines(), "```", "")
 
     # ------------------------------------------------------------- docstrings
 

@@ -100,7 +100,7 @@ def test_a_field_that_no_document_has(faq):
     ],
 )
 def test_a_filter_that_is_too_large_for_sqlite(faq, where):
-    with pytest.raises(FilterError, match="the filter is more than SQLite takes: .*expected fewer"):
+    with pytest.raises(FilterError, match="the filter is too large for SQLite: .*expected fewer"):
         faq.count(where)
 
 

@@ -60,7 +60,7 @@ class RefitCheckpoint:
         self._folder = folder / "unfinished" / name
 
     def fitted(self, encoder: Encoder, fit: Callable[[], object]) -> Encoder:
-        """Return the encoder that was fitted before the kill, or this one, after ``fit`` has fitted it."""
+        """Return the encoder that was fitted before the kill; else fit this one with ``fit`` and return it."""
         model = self._folder / "model" / _MODEL
         if model.exists():
             try:
@@ -72,7 +72,7 @@ class RefitCheckpoint:
         try:
             publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
         except (OSError, InputError) as error:
-            _LOG.info("the fitted model is not kept for a refit that is killed: %s", error)
+            _LOG.info("no checkpoint of the fitted model was saved: %s", error)
         return encoder
 
     def checkpoint(self, kind: IndexKind) -> Checkpoint:

@@ -40,7 +40,7 @@ def upsert(
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         detected = detect_analyser(rows)
-        # read before the commit: a failure after it would make stored documents look rejected
+        # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
     return UpsertReport(
@@ -59,7 +59,7 @@ def upsert(
 
 
 def detect_analyser(rows: CollectionRows) -> DetectedLanguage | None:
-    """Detect and store the language of a collection that is to detect it and holds documents; None for others."""
+    """Detect and store the language if the collection detects it and has documents; else return None."""
     texts = CollectionTexts(rows.documents)
     if not rows.record.analyser.detects or not len(texts):
         return None
@@ -105,7 +105,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
             model, texts = rows.model(), CollectionTexts(rows.documents)
             if not len(texts):
                 raise InputError(
-                    f"the collection {access.name} holds no documents; expected some to fit on: add them first"
+                    f"the collection {access.name} has no documents; expected some to fit on: add them first"
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
@@ -120,7 +120,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.write_lock():
-        with access.reading() as rows:  # a map's topics are named by words of documents
+        with access.reading() as rows:  # the map has words of documents in the names of its topics
             folder = access.map_folder(rows.record)
         if folder.exists():
             shutil.rmtree(folder)
@@ -128,7 +128,7 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 
 
 def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
-    """Write a new snapshot if many documents are outside of the present one."""
+    """Write a new snapshot if the tail is long."""
     try:
         with access.reading() as rows:
             counts = rows.counts()
@@ -137,5 +137,5 @@ def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> 
             encoder = access.encoder(rows)
         publish(access, encoder, progress=progress)
     except (GemIndexError, OSError, MemoryError) as error:
-        # The documents are stored and found without it: an acknowledged write must not look rejected.
+        # the documents are stored, and searches find them: an error would suggest that nothing was stored
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)
