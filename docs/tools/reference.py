@@ -166,7 +166,17 @@ class ApiReference:
 
     @staticmethod
     def _classes(module: Any) -> list[Any]:
-        return [each for each in module.classes.values() if not each.name.startswith("_")]
+        """Return the public classes of a module, also those that it takes from its own modules."""
+        members = [
+            m.final_target if m.is_alias else m
+            for m in module.members.values()
+            if not m.name.startswith("_")
+        ]
+        found = [each for each in members if each.is_class and each.path.startswith(module.path)]
+        order = {
+            name.strip("'"): place for place, name in enumerate(map(str, module.exports or ()))
+        }
+        return sorted(found, key=lambda each: order.get(each.name, len(order)))
 
     @staticmethod
     def _members(owner: Any) -> list[Any]:

@@ -96,7 +96,7 @@ class Collection(StoredDocuments, CorpusQuestions):
             content.
         text : str or sequence of str, optional
             The field or column of the text. By default that of :attr:`reading`, else ``text``. Several are joined by a blank
-            line, and ``NAME*2`` counts twice.
+            line. ``NAME*2`` counts twice, and so does one of several that is called title, subject, question or heading.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         on_existing : {"replace", "keep", "refuse"}
@@ -122,12 +122,14 @@ class Collection(StoredDocuments, CorpusQuestions):
         """
         from gem_index.collection.write.intake import Intake
         from gem_index.collection.write.writing import shorten_tail, upsert
+        from gem_index.readers.fields import with_title_weights
 
         kept = self.reading
+        fields = kept.get("text_fields")
         intake = Intake.of(
             documents,
             id=id or kept.get("id_field"),
-            text=text or kept.get("text_fields"),
+            text=with_title_weights(text, fields) if text else fields,
             metadata=metadata,
             on_existing=on_existing,
             prune=prune,

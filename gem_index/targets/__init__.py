@@ -3,7 +3,9 @@
 from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
+from gem_index.targets.client_errors import FILE_ADVICE, FOLDER_ADVICE, ClientErrors
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest
+from gem_index.targets.local import has_database, local_path
 from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
 from gem_index.targets.protocol import (
     JsonTarget,
@@ -15,10 +17,19 @@ from gem_index.targets.protocol import (
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
 from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_name
+from gem_index.targets.tables import (
+    TableTarget,
+    existing_table,
+    foreign_table,
+    missing_staged_table,
+)
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
+    "FILE_ADVICE",
+    "FOLDER_ADVICE",
     "AliasTarget",
+    "ClientErrors",
     "FolderTable",
     "FolderTarget",
     "Generation",
@@ -28,6 +39,7 @@ __all__ = [
     "SqlDatabase",
     "SqlTable",
     "SqlTarget",
+    "TableTarget",
     "Target",
     "TargetBatch",
     "TargetDocument",
@@ -37,9 +49,14 @@ __all__ = [
     "TargetUrl",
     "check_table_name",
     "create_manifest",
+    "existing_table",
+    "foreign_table",
+    "has_database",
     "integers_are_short",
     "integers_within",
     "list_targets",
+    "local_path",
+    "missing_staged_table",
     "open_target",
     "publish_file",
     "read_manifest",

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from gem_index.errors import ConfigError
 from gem_index.targets.protocol import TargetSchema, TargetTable
+from gem_index.targets.tables import existing_table, foreign_table, missing_staged_table
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["AliasTarget", "Generation"]
@@ -113,9 +114,7 @@ class AliasTarget(ABC, Generic[Table]):
     def create(self, schema: TargetSchema) -> Table:
         """Create an empty generation and the alias; generations without an alias are dropped."""
         if self._shown() is not None:
-            raise ConfigError(
-                f"found the collection {self.alias} at {self.url}; expected none; drop it before it is created"
-            )
+            raise existing_table(self.alias, self.url, "collection")
         unused = self._generations()
         table = self._add(schema)
         self.point_alias(table.name)
@@ -131,9 +130,7 @@ class AliasTarget(ABC, Generic[Table]):
         """Point the alias at the staged generation, by one request, then drop the others."""
         staged = self.staged()
         if staged is None:
-            raise ConfigError(
-                f"found no staged collection of {self.alias} at {self.url}; expected one; push in full again"
-            )
+            raise missing_staged_table(self.alias, self.url, "collection")
         self.before_switch(staged)
         self.point_alias(staged.name)
         self._remove_unseen()
@@ -151,10 +148,7 @@ class AliasTarget(ABC, Generic[Table]):
         taken = self.alias in self.collections()
         name = None if taken else self.aliased()
         if taken or (name is not None and not (self._number(name) and self.schema_of(name))):
-            raise ConfigError(
-                f"found {self.alias} at {self.url}, which gem-index did not create; expected an unused name; "
-                "choose another name in ?collection="
-            )
+            raise foreign_table(self.alias, self.url, "collection")
         return name
 
     def _generations(self) -> list[int]:

@@ -11,8 +11,8 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from contextlib import contextmanager
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
+from gem_index.targets.tables import existing_table, foreign_table, missing_staged_table
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["SqlDatabase", "SqlTable", "SqlTarget", "check_table_name"]
@@ -45,29 +46,38 @@ def check_table_name(name: str) -> str:
     return name
 
 
-class SqlDatabase(Protocol):
+class SqlDatabase(ABC):
     """A connection; statements outside a transaction commit at once. Parameters are written ``$1``, ``$2``."""
 
-    @property
-    def name(self) -> str:
-        """What messages call the database: without credentials."""
-        ...
+    name: str
+    """What messages call the database: without credentials."""
 
+    @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Execute a statement and return all its rows."""
-        ...
 
+    @abstractmethod
     def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
         """Execute a query and iterate over its rows, all of one state of the database."""
-        ...
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Make the statements inside one transaction, rolled back if one fails."""
-        ...
+    @abstractmethod
+    def roll_back(self) -> None:
+        """Undo the open transaction, if the database has not ended it itself; never raise."""
 
+    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
-        ...
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make the statements inside one transaction, rolled back if one fails."""
+        self.rows("BEGIN")
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
 
 
 class SqlTable(ABC):
@@ -213,9 +223,7 @@ class SqlTarget(ABC, Generic[Table]):
         database, live, staged = self.open(), self._tables["live"], self._tables["staged"]
         with database.transaction():
             if self._find(database, "staged") is None:
-                raise ConfigError(
-                    f"found no table {staged} in {database.name}; expected one; push in full again"
-                )
+                raise missing_staged_table(live, database.name)
             self._find(database, "live")
             self.before_switch(live, staged)
             self._remove(database, "live")
@@ -266,17 +274,14 @@ class SqlTarget(ABC, Generic[Table]):
             return None
         # Users may add columns of their own behind ours.
         if schema is None or kind != "BASE TABLE" or columns[: len(_COLUMNS)] != _COLUMNS:
-            raise self._foreign(database, name)
+            raise foreign_table(name, database.name)
         return self.table(database, self.quoted(name), schema)
 
     def _add(self, database: SqlDatabase, state: str, schema: TargetSchema) -> Table:
         """Create a table in the place of an earlier one, and note its schema."""
         found = {each: self._find(database, each) for each in self._tables}
         if state == "live" and found["live"] is not None:
-            raise ConfigError(
-                f"found the table {self._tables['live']} in {database.name}; expected none; "
-                "drop it before it is created"
-            )
+            raise existing_table(self._tables["live"], database.name)
         if not self._noted(database):
             database.rows(
                 f"CREATE TABLE {self.quoted(self._notes)} (state VARCHAR, key VARCHAR, value VARCHAR)"
@@ -299,7 +304,7 @@ class SqlTarget(ABC, Generic[Table]):
         """Tell whether there is a table of notes; raise ConfigError if something else has its name."""
         kind, columns = self._entry(database, self._notes)
         if kind and (kind != "BASE TABLE" or columns != _NOTES):
-            raise self._foreign(database, self._notes)
+            raise foreign_table(self._notes, database.name)
         return bool(kind)
 
     def _entry(self, database: SqlDatabase, name: str) -> tuple[str, list[str]]:
@@ -315,9 +320,3 @@ class SqlTarget(ABC, Generic[Table]):
             [name],
         )
         return str(kinds[0][0]), [str(column) for (column,) in columns]
-
-    def _foreign(self, database: SqlDatabase, name: str) -> ConfigError:
-        return ConfigError(
-            f"found {name} in {database.name}, which gem-index did not create; expected an unused name; "
-            "choose another name in ?table="
-        )

@@ -157,6 +157,37 @@ class TargetUrl:
             or _content(os.environ.get(f"{variable}_FILE"), f"{variable}_FILE")
         )
 
+    def header_secret(self, name: str) -> str:
+        """Return a credential that is sent in the header of a request; as :meth:`secret` otherwise.
+
+        Raises
+        ------
+        ConfigError
+            If it has characters that no header can hold.
+        """
+        value = self.secret(name)
+        if not (value.isascii() and value.isprintable()):
+            raise ConfigError(
+                f"the target {self} has a {name} that no header can hold; expected printable ASCII characters; "
+                "check where it comes from"
+            )
+        return value
+
+    def timeout(self, default: int) -> int:
+        """Return the option ``timeout``, in seconds.
+
+        Raises
+        ------
+        ConfigError
+            If it is not a whole number from 1 to 3600.
+        """
+        text = self.option("timeout", str(default))
+        if not text.isdecimal() or not 1 <= int(text) <= 3600:
+            raise ConfigError(
+                f"found the timeout {quoted(text, 40)}; expected seconds, a whole number from 1 to 3600; change ?timeout="
+            )
+        return int(text)
+
     def without_secrets(self) -> Self:
         """Return the URL as it is stored: without user, password and keys."""
         secret = re.compile("key|token|pass|pwd|secret|user|auth", re.IGNORECASE)

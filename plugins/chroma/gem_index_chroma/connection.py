@@ -16,7 +16,7 @@ from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT
 from chromadb.errors import ChromaError
 
 from gem_index.errors import ConfigError, GemIndexError, TargetUnavailableError
-from gem_index.targets import TargetUrl
+from gem_index.targets import FOLDER_ADVICE, ClientErrors, TargetUrl, local_path
 
 __all__ = ["Connection"]
 
@@ -26,12 +26,9 @@ _DATABASE = "chroma.sqlite3"
 _ERRORS = (ChromaError, httpx.HTTPError, ValueError, RuntimeError, OSError, sqlite3.Error)
 """What Chroma raises for a folder or a server."""
 _ADVICE = (
-    ("readonly", "make the folder and its files writable"),
-    ("ermission", "make the folder and its files writable"),
+    *FOLDER_ADVICE,
     ("not a database", "name another folder"),
     ("malformed", "name another folder, or repair it with Chroma's own tools"),
-    ("File exists", "name a folder"),
-    ("is full", "free some space"),
     ("Tenant", "create it with Chroma's AdminClient, or name another one"),
     ("Database", "create it with Chroma's AdminClient, or name another one"),
     ("Collection", "run it again, as another push has replaced the collection"),
@@ -62,33 +59,31 @@ class Connection:
         self._folder: Path | None = None
         self._server = ""
         self._headers: dict[str, str] = {}
-        self._secrets: list[str] = []
+        secrets: list[str] = []
         if url.host:
             scheme = url.scheme.partition("+")[2]
             port = "" if scheme == "https" or _has_port(url.host) else f":{_PORT}"
             self._server = f"{scheme}://{url.host}{port}{url.path.rstrip('/')}"
-            self._read_secrets(url)
+            secrets = self._read_secrets(url)
         else:
-            self._folder = Path(url.path)
-            if not self._folder.parent.is_dir():
-                raise ConfigError(
-                    f"found no folder {str(self._folder.parent)!r:.200}; "
-                    "expected the folder that holds Chroma's folder; create it"
-                )
+            self._folder = local_path(url, "chroma:///FOLDER?collection=NAME")
+        self._errors = ClientErrors(
+            f"the target {url}",
+            "a Chroma server" if url.host else "a folder that Chroma can read and write",
+            _ADVICE,
+            otherwise="check the URL",
+            secrets=secrets,
+        )
 
-    def _read_secrets(self, url: TargetUrl) -> None:
-        key, user, password = (url.secret(name) for name in ("key", "user", "password"))
-        if not key.isprintable() or not key.isascii():
-            raise ConfigError(
-                f"the target {self.name} has a key that no header can hold; expected printable ASCII characters"
-            )
+    def _read_secrets(self, url: TargetUrl) -> list[str]:
+        """Take the credentials into the headers of requests, and return what messages must not show."""
+        key, user, password = url.header_secret("key"), url.secret("user"), url.secret("password")
+        basic = base64.b64encode(f"{user}:{password}".encode()).decode()
         if key:
             self._headers["x-chroma-token"] = key
         if user or password:
-            basic = base64.b64encode(f"{user}:{password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {basic}"
-            self._secrets.append(basic)
-        self._secrets += [secret for secret in (key, password) if secret]
+        return [basic, key, password]
 
     @property
     def exists(self) -> bool:
@@ -126,8 +121,6 @@ class Connection:
         """Turn the errors of Chroma and of the network into those of gem-index."""
         try:
             yield
-        except GemIndexError:
-            raise
         except Exception as error:
             # Chroma's HTTP client raises bare Exceptions; those of other types are faults of a program.
             if type(error) is not Exception and not isinstance(error, _ERRORS):
@@ -164,11 +157,7 @@ class Connection:
         return client
 
     def _named(self, error: Exception) -> GemIndexError:
-        causes = list(_causes(error))
-        reason = " ".join((str(error) or type(error).__name__).split())
-        for secret in self._secrets:
-            reason = reason.replace(secret, "***")
-        reason = reason[:240]
+        causes, reason = list(_causes(error)), self._errors.reason(error)
         status = next((code for cause in causes if (code := _status(cause))), 0)
         if status in (401, 403):
             return ConfigError(
@@ -182,9 +171,7 @@ class Connection:
             or (self._server and status in (429, *range(500, 600)))
         ):
             return TargetUnavailableError(self.name, reason)
-        advice = next((text for part, text in _ADVICE if part in reason), "check the URL")
-        kind = "a Chroma server" if self._server else "a folder that Chroma can read and write"
-        return ConfigError(f"found the target {self.name}: {reason}; expected {kind}; {advice}")
+        return self._errors.refusal(error)
 
 
 def _has_port(host: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from chromadb.errors import NotFoundError
 
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetSchema, TargetUrl
+from gem_index.targets import TableTarget, TargetSchema, TargetUrl
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.embedding import GemEmbeddingFunction
 from gem_index_chroma.metadata import is_supported
@@ -25,7 +25,7 @@ __all__ = ["ChromaTarget"]
 _NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{1,498}[A-Za-z0-9]")
 
 
-class ChromaTarget:
+class ChromaTarget(TableTarget[ChromaTable]):
     """A live collection and perhaps a staged one.
 
     Parameters
@@ -41,8 +41,9 @@ class ChromaTarget:
         If the collection's name is missing or unsuitable, or the folder's parent does not exist.
     """
 
+    noun = "collection"
+
     def __init__(self, url: TargetUrl) -> None:
-        self.url = url
         secrets = ("key", "user", "password") if url.scheme != "chroma" else ()
         url.check_options("collection", "tenant", "database", secrets=secrets)
         name = url.option("collection")
@@ -56,65 +57,31 @@ class ChromaTarget:
                 f"found the target {url}; expected chroma:///FOLDER?collection=NAME with the folder's full path, or "
                 "chroma+http://HOST:PORT/?collection=NAME for a server"
             )
-        self._names = {"live": name, "staged": f"{name}__staged", "old": f"{name}__old"}
+        super().__init__(url, {"live": name, "staged": f"{name}__staged", "old": f"{name}__old"})
         self._connection = Connection(url)
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
         """Return the fields that Chroma would change, drop or refuse."""
         return [name for name, value in metadata.items() if not is_supported(name, value)]
 
-    def live(self) -> ChromaTable | None:
-        """Return the collection that readers see."""
-        return self._find("live")
-
-    def staged(self) -> ChromaTable | None:
-        """Return the staged collection."""
-        return self._find("staged")
-
-    def create(self, schema: TargetSchema) -> ChromaTable:
-        """Create an empty live collection."""
-        if self._find("live") is not None:
-            raise ConfigError(
-                f"found the collection {self._names['live']} in {self.url}; expected none; drop it before it is created"
-            )
-        return self._add("live", schema)
-
-    def stage(self, schema: TargetSchema) -> ChromaTable:
-        """Create an empty staged collection."""
-        for state in self._names:
-            self._find(state)
-        self._delete("staged")
-        return self._add("staged", schema)
-
     def switch(self) -> None:
         """Rename the live and the staged collection, and delete the former."""
-        live, staged = self._find("live"), self._find("staged")
-        if staged is None:
-            raise ConfigError(
-                f"found no collection {self._names['staged']} in {self.url}; expected one; push in full again"
-            )
+        live, staged = self.both()
         if live is not None:
-            self._delete("old")
-            live.rename(self._names["old"])
-        staged.rename(self._names["live"])
-        self._delete("old")
-
-    def drop(self) -> None:
-        """Delete the collections."""
-        for state in self._names:
-            self._find(state)
-        for state in self._names:
-            self._delete(state)
+            self.remove("old")
+            live.rename(self.names["old"])
+        staged.rename(self.names["live"])
+        self.remove("old")
 
     def close(self) -> None:
         """Close the client."""
         self._connection.close()
 
-    def _find(self, state: str) -> ChromaTable | None:
+    def find(self, state: str) -> ChromaTable | None:
         """Return a collection; raise ConfigError if its name is in use for something else."""
         if not self._connection.exists:
             return None
-        name = self._names[state]
+        name = self.names[state]
         with self._connection.errors():
             client = self._connection.client()
             try:
@@ -124,23 +91,22 @@ class ChromaTarget:
         metadata: dict[str, Any] = collection.metadata or {}
         schema = TargetSchema.from_strings(metadata)
         if schema is None:
-            raise ConfigError(
-                f"found the collection {name} in {self.url}, which gem-index did not create; expected an unused name; "
-                "choose another name in ?collection="
-            )
+            raise self.foreign(name)
         return ChromaTable(self._connection, collection, schema)
 
-    def _add(self, state: str, schema: TargetSchema) -> ChromaTable:
+    def add(self, state: str, schema: TargetSchema) -> ChromaTable:
+        """Create an empty collection."""
         with self._connection.errors():
             collection = self._connection.client().create_collection(
-                self._names[state],
+                self.names[state],
                 configuration={"hnsw": {**CONFIGURATION}},
                 metadata=schema.to_strings(),
                 embedding_function=GemEmbeddingFunction(fingerprint=schema.fingerprint),  # type: ignore[arg-type]  # it embeds no images
             )
         return ChromaTable(self._connection, collection, schema)
 
-    def _delete(self, state: str) -> None:
-        if self._find(state) is not None:
+    def remove(self, state: str) -> None:
+        """Delete a collection of gem-index, if it exists."""
+        if self.find(state) is not None:
             with self._connection.errors():
-                self._connection.client().delete_collection(self._names[state])
+                self._connection.client().delete_collection(self.names[state])

@@ -218,7 +218,7 @@ class TestInChroma:
             reader.count()
 
     def test_a_switch_without_a_staged_collection(self, filled) -> None:
-        with pytest.raises(ConfigError, match="found no collection faq.*__staged"):
+        with pytest.raises(ConfigError, match="found no staged collection of faq"):
             filled.switch()
         assert filled.live().count() == 5
 
@@ -496,9 +496,7 @@ class TestRefused:
         if not end:
             calls += [target.live, lambda: target.create(SCHEMA)]
         for call in calls:
-            with pytest.raises(
-                ConfigError, match=f"found the collection {name}{end} .*did not create"
-            ):
+            with pytest.raises(ConfigError, match=f"found {name}{end} .*did not create"):
                 call()
         assert names(client, name) == {name + end}
         assert client.get_collection(name + end).get()["ids"] == ["a"]
@@ -506,7 +504,7 @@ class TestRefused:
     def test_the_name_of_the_former_collection_in_use(self, filled, client, name: str) -> None:
         filled.stage(SCHEMA)
         client.create_collection(f"{name}__old", embedding_function=None)
-        with pytest.raises(ConfigError, match=f"found the collection {name}__old"):
+        with pytest.raises(ConfigError, match=f"found {name}__old"):
             filled.switch()
         assert filled.live().count() == 5
 

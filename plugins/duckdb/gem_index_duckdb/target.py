@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
-from gem_index.errors import ConfigError
-from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl
+from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl, local_path
 from gem_index_duckdb.database import Database
 from gem_index_duckdb.table import DuckDbTable
 
@@ -34,16 +32,7 @@ class DuckDbTarget(SqlTarget[DuckDbTable]):
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url)
         url.check_options("table")
-        if url.host or url.user:
-            raise ConfigError(
-                f"found a host in the target {url}; expected duckdb:///FOLDER/FILE?table=NAME; "
-                "write three slashes and the file's full path"
-            )
-        self._path = Path(url.path)
-        if not self._path.parent.is_dir():
-            raise ConfigError(
-                f"found no folder {str(self._path.parent)!r:.200}; expected the folder of the database file; create it"
-            )
+        self._path = local_path(url, "duckdb:///FOLDER/FILE?table=NAME")
         # A dry run does not create the file.
         self._opened = Database(self._path) if self._path.exists() else None
 

@@ -112,7 +112,7 @@ class TestSql:
         assert tables(path) == {"faq", "faq_gem"}
 
     def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
-        with pytest.raises(ConfigError, match="found no table faq__staged"):
+        with pytest.raises(ConfigError, match="found no staged table of faq"):
             filled.switch()
         filled.stage(SCHEMA).upsert([document("west")])
         remove = type(filled)._remove

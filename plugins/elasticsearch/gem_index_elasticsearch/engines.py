@@ -10,18 +10,29 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from gem_index.errors import ConfigError, MissingTargetError, TargetUnavailableError
-from gem_index.targets import TargetUrl
+from gem_index.targets import ClientErrors, TargetUrl
 
 __all__ = ["ENGINES", "Elasticsearch", "Engine", "OpenSearch"]
 
 Json = dict[str, Any]
 
 _UNAVAILABLE = frozenset((408, 429, 502, 503, 504))
-_ADVICE = (
-    (401, "check user and password or key, or set GEM_INDEX_TARGET_KEY"),
-    (403, "ask for the right to read, create and write these indices, or free some space where the server is full"),
-    (413, "push in smaller batches"),
-)  # fmt: skip
+_ADVICE = {
+    401: "check user and password or key, or set GEM_INDEX_TARGET_KEY",
+    403: "ask for the right to read, create and write these indices, or free some space where the server is full",
+    413: "push in smaller batches",
+}
+"""What to do, by the status of an answer."""
+
+
+class _Errors(ClientErrors):
+    def text(self, error: BaseException) -> str:
+        """Return what the server says, or the error from which a failed connection came."""
+        body = getattr(error, "body", None) or getattr(error, "info", None)
+        details = body.get("error") if isinstance(body, Mapping) else None
+        if isinstance(details, Mapping):
+            return f"{details.get('type', '')}: {details.get('reason', '')}"
+        return str(error.__cause__ or error)
 
 
 class Engine(ABC):
@@ -48,7 +59,12 @@ class Engine(ABC):
             self._helpers = importlib.import_module(f"{self.package}.helpers")
         except ImportError as error:
             raise MissingTargetError(url.scheme, self.install) from error
-        self._secrets = [value for value in (url.secret("key"), url.secret("password")) if value]
+        self._errors = _Errors(
+            f"the target {url}",
+            f"{self.name} with the right to write",
+            otherwise="check the server",
+            secrets=[url.secret("key"), url.secret("password")],
+        )
         with self.errors():
             self._client = self._connect(
                 url, f"{url.scheme.partition('+')[2]}://{url.host}{url.path}"
@@ -123,12 +139,12 @@ class Engine(ABC):
         try:
             yield
         except (library.ConnectionError, library.ConnectionTimeout) as error:
-            raise TargetUnavailableError(self._shown, self._reason(error)) from error
+            raise TargetUnavailableError(self._shown, self._errors.reason(error)) from error
         except self._failures() as error:
             self._fail(error)
         except ValueError as error:  # of the client: an address that is none
             raise ConfigError(
-                f"found the target {self._shown}: {self._reason(error)}; expected the address of a server"
+                f"found the target {self._shown}: {self._errors.reason(error)}; expected the address of a server"
             ) from error
 
     @abstractmethod
@@ -137,26 +153,10 @@ class Engine(ABC):
 
     def _fail(self, error: Any) -> NoReturn:
         status = getattr(error, "status_code", None)
-        reason = self._reason(error)
         if status in _UNAVAILABLE:
-            raise TargetUnavailableError(self._shown, f"status {status}: {reason}") from error
-        advice = next((text for code, text in _ADVICE if code == status), "check the server")
-        raise ConfigError(
-            f"found the target {self._shown}: {reason}; expected {self.name} with the right to write; {advice}"
-        ) from error
-
-    def _reason(self, error: Exception) -> str:
-        """Return what the server says, or the error from which a failed connection came, in one line without secrets."""
-        body = getattr(error, "body", None) or getattr(error, "info", None)
-        details = body.get("error") if isinstance(body, Mapping) else None
-        if isinstance(details, Mapping):
-            text = f"{details.get('type', '')}: {details.get('reason', '')}"
-        else:
-            text = str(error.__cause__ or error)
-        text = " ".join(text.split())
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text[:240]
+            reason = f"status {status}: {self._errors.reason(error)}"
+            raise TargetUnavailableError(self._shown, reason) from error
+        raise self._errors.refusal(error, _ADVICE.get(status or 0)) from error
 
 
 class Elasticsearch(Engine):

@@ -169,7 +169,7 @@ class TestIndices:
             calls = [target.drop]
             calls.append((lambda: target.create(SCHEMA)) if name == "faq" else (lambda: target.stage(SCHEMA)))  # fmt: skip
             for call in calls:
-                with pytest.raises(ConfigError, match=f"found {name} on .*did not create"):
+                with pytest.raises(ConfigError, match=f"found {name} in .*did not create"):
                     call()
             assert list(server.indices) == [index]
             assert server.indices[index]["docs"] == {"a": {}}

@@ -12,20 +12,22 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
-from gem_index.errors import ConfigError, GemIndexError
+from gem_index.targets import FOLDER_ADVICE, ClientErrors
 
 __all__ = ["Database"]
 
 _ADVICE = (
     ("onflict", "run it again when the other program is done"),
-    ("ermission denied", "make the folder and its files writable"),
-    ("ead-only", "make the folder and its files writable"),
-    ("No space left", "free some space"),
-    ("Not a directory", "name a folder"),
-    ("File exists", "name a folder"),
+    *FOLDER_ADVICE,
     ("ot found", "run it again, as another push has replaced the table"),
     ("No such file", "run it again, as another push has replaced the table"),
 )
+
+
+class _Errors(ClientErrors):
+    def text(self, error: BaseException) -> str:
+        """Return what LanceDB says, without the places in its own source."""
+        return re.sub(r",? /\S+\.rs:\d+(:\d+)?", "", str(error))
 
 
 class Database:
@@ -40,6 +42,12 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._opened: Any = None
+        self._errors = _Errors(
+            f"the database {path}",
+            "a folder that LanceDB can read and write",
+            _ADVICE,
+            otherwise="check the folder",
+        )
 
     def connection(self) -> Any:
         """Return LanceDB's connection; a missing folder is created."""
@@ -68,14 +76,5 @@ class Database:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn the errors of LanceDB into ConfigError."""
-        try:
+        with self._errors.caught(ValueError, RuntimeError, OSError, pa.ArrowException):
             yield
-        except GemIndexError:
-            raise
-        except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
-            # without the places in LanceDB's own source
-            reason = re.sub(r",? /\S+\.rs:\d+(:\d+)?", "", " ".join(str(error).split()))[:240]
-            advice = next((text for part, text in _ADVICE if part in reason), "check the folder")
-            raise ConfigError(
-                f"found the database {self.path}: {reason}; expected a folder that LanceDB can read and write; {advice}"
-            ) from error

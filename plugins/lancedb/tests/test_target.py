@@ -218,7 +218,7 @@ class TestInLanceDb:
         assert ids(reader) == ["new"]
 
     def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
-        with pytest.raises(ConfigError, match="found no table faq__staged"):
+        with pytest.raises(ConfigError, match="found no staged table of faq"):
             filled.switch()
         filled.stage(SCHEMA).upsert([document("west")])
 
@@ -404,7 +404,7 @@ class TestRefused:
         if name == "faq":
             calls += [target.live, lambda: target.create(SCHEMA), target.switch]
         for call in calls:
-            with pytest.raises(ConfigError, match=f"found the table {name} .*did not create"):
+            with pytest.raises(ConfigError, match=f"found {name} .*did not create"):
                 call()
         assert tables(path) == {f"{name}.lance"}
         assert opened(path, name).to_arrow().to_pylist() == [{"a": 1}]

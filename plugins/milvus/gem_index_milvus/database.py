@@ -15,16 +15,14 @@ from pymilvus import MilvusClient
 from pymilvus.exceptions import MilvusException
 
 from gem_index.errors import ConfigError, TargetUnavailableError
-from gem_index.targets import TargetUrl
+from gem_index.targets import FOLDER_ADVICE, ClientErrors, TargetUrl, has_database, local_path
 from gem_index_milvus import files
 
 __all__ = ["Database", "TooLargeError"]
 
 _ADVICE = (
     ("holds the lock", "close the program that has it open, and run it again"),
-    ("Permission denied", "make the folder and its files writable"),
-    ("Read-only", "make the folder and its files writable"),
-    ("No space left", "free some space"),
+    *FOLDER_ADVICE,
     ("does not exist", "run it again, as another push has replaced the collection"),
 )
 _AWAY = {2, 4, 5, 8}  # Milvus' codes: unavailable, too many requests, internal error, rate limit
@@ -37,6 +35,17 @@ _WRONG = (
 
 class TooLargeError(Exception):
     """A server refused a request because of its size."""
+
+
+class _Errors(ClientErrors):
+    def text(self, error: BaseException) -> str:
+        """Return what Milvus says, with the name of the gRPC status."""
+        if isinstance(error, MilvusException):
+            status = _status(error)
+            return f"{error.message}{'' if status is None else f' ({status.name})'}"
+        if isinstance(error, grpc.Call):
+            return f"{error.details()} ({error.code().name})"
+        return str(error)
 
 
 class Database:
@@ -56,56 +65,42 @@ class Database:
         self._url = url
         self._client: MilvusClient | None = None
         self._release: Callable[[], object] | None = None
-        self._token = ""
         self.local = url.scheme == "milvus"
         self._name = url.option("database", "default")
         if self.local:
             url.check_options("collection", "database")
-            self._timeout = 600
-            self._path = Path(url.path)
-            self._check_path()
-            return
-        url.check_options(
-            "collection", "database", "timeout", secrets=("key", "token", "user", "password")
+            self._path, self._timeout, self._token = _lite_path(url), 600, ""
+        else:
+            url.check_options(
+                "collection", "database", "timeout", secrets=("key", "token", "user", "password")
+            )
+            _check_server(url)
+            self._timeout, self._token = url.timeout(30), _token(url)
+        self._errors = self._words_for_errors()
+
+    def _words_for_errors(self) -> _Errors:
+        if self.local:
+            return _Errors(
+                f"the folder {self._path}",
+                "one of milvus-lite, to read and write",
+                _ADVICE,
+                otherwise="check the folder",
+            )
+        secrets = [self._token, *self._token.split(":", 1)[1:]]
+        encoded = [base64.b64encode(secret.encode()).decode() for secret in secrets]
+        return _Errors(
+            f"the target {self._url}",
+            "a Milvus server",
+            otherwise="check the URL",
+            secrets=[*secrets, *encoded],
         )
-        if not url.host or url.path.strip("/"):
-            raise ConfigError(
-                f"found {'a path' if url.host else 'no host'} in the target {url}; "
-                f"expected {url.scheme}://HOST:PORT/?collection=NAME; name a database by ?database="
-            )
-        timeout = url.option("timeout", "30")
-        if not timeout.isdecimal() or not 1 <= int(timeout) <= 3600:
-            raise ConfigError(
-                f"found the timeout {timeout!r:.40}; expected seconds, a whole number from 1 to 3600; change ?timeout="
-            )
-        self._timeout = int(timeout)
-        self._token = url.secret("token") or url.secret("key")
-        user, password = url.secret("user"), url.secret("password")
-        if not self._token and (user or password):
-            if not (user and password):
-                raise ConfigError(
-                    f"found a {'user without a password' if user else 'password without a user'} for {url}; expected both; "
-                    "set GEM_INDEX_TARGET_USER and GEM_INDEX_TARGET_PASSWORD, or a token"
-                )
-            self._token = f"{user}:{password}"
 
     def exists(self) -> bool:
         """Tell whether there is a database; a server always counts as one."""
         if not self.local or self._client is not None:
             return True
-        if self._path.exists() and not self._path.is_dir():
-            raise ConfigError(
-                f"found the file {self._path}; expected a folder of milvus-lite 3 or newer; name another path"
-            )
         with self.named_errors():
-            if (self._path / "collections").is_dir():
-                return True
-            if self._path.exists() and any(self._path.iterdir()):
-                raise ConfigError(
-                    f"found the folder {self._path} with other files; expected an empty or missing one, or one of "
-                    "milvus-lite; name another folder"
-                )
-        return False
+            return has_database(self._path, "collections", "milvus-lite 3 or newer")
 
     def folders(self, pattern: str) -> set[str]:
         """Return the names of milvus-lite's folders, also those that a killed process left behind."""
@@ -139,22 +134,6 @@ class Database:
         if self._release is not None:
             self._release()
 
-    def _check_path(self) -> None:
-        if self._url.host or self._url.user:
-            raise ConfigError(
-                f"found a host in the target {self._url}; expected milvus:///FOLDER/NAME.db?collection=NAME; write three "
-                "slashes and the full path, or milvus+http:// for a server"
-            )
-        if self._path.suffix != ".db":
-            raise ConfigError(
-                f"found the path {str(self._path)!r:.200}; expected one that ends in .db, which is how pymilvus knows "
-                "milvus-lite; choose another name"
-            )
-        if "\0" in self._url.path or not self._path.parent.is_dir():
-            raise ConfigError(
-                f"found no folder {str(self._path.parent)!r:.200}; expected the folder of the database; create it"
-            )
-
     def _connect(self) -> MilvusClient:
         # dedicated: pymilvus would keep a shared connection, and the token, until the process ends.
         options: dict[str, Any] = {"dedicated": True, "timeout": self._timeout}
@@ -177,14 +156,10 @@ class Database:
         except (MilvusException, grpc.RpcError) as error:
             raise self._of_client(error) from error
         except (OSError, ValueError) as error:
-            if not self.local:
-                raise ConfigError(
-                    f"found the target {self._url}: {self._shown(error)}; expected a Milvus server; check the URL"
-                ) from error
-            raise self._of_folder(self._shown(error)) from error
+            raise self._errors.refusal(error) from error
 
     def _of_client(self, error: MilvusException | grpc.RpcError) -> Exception:
-        status, reason = _status(error), self._shown(error)
+        status, reason = _status(error), self._errors.reason(error)
         if status in _REFUSED or "auth check failure" in reason:
             return ConfigError(
                 f"found no permission at {self._url}: {reason}; expected credentials that may write; "
@@ -193,7 +168,7 @@ class Database:
         if status is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in reason:
             return TooLargeError(reason)
         if self.local:
-            return self._of_folder(reason)
+            return self._errors.refusal(error)
         if (status is not None and status not in _WRONG) or (
             status is None and getattr(error, "code", None) in _AWAY
         ):
@@ -203,25 +178,38 @@ class Database:
             "check the URL and the server's version, and run it again if another push has replaced the collection"
         )
 
-    def _of_folder(self, reason: str) -> ConfigError:
-        advice = next((text for part, text in _ADVICE if part in reason), "check the folder")
-        return ConfigError(
-            f"found the folder {self._path}: {reason}; expected one of milvus-lite, to read and write; {advice}"
+
+def _lite_path(url: TargetUrl) -> Path:
+    """Return the folder of milvus-lite."""
+    path = local_path(url, "milvus:///FOLDER/NAME.db?collection=NAME", server="milvus+http://")
+    if path.suffix != ".db":
+        raise ConfigError(
+            f"found the path {str(path)!r:.200}; expected one that ends in .db, which is how pymilvus knows "
+            "milvus-lite; choose another name"
+        )
+    return path
+
+
+def _check_server(url: TargetUrl) -> None:
+    if not url.host or url.path.strip("/"):
+        raise ConfigError(
+            f"found {'a path' if url.host else 'no host'} in the target {url}; "
+            f"expected {url.scheme}://HOST:PORT/?collection=NAME; name a database by ?database="
         )
 
-    def _shown(self, error: Exception) -> str:
-        """Return an error in one line, without the credentials."""
-        text = str(error)
-        if isinstance(error, MilvusException):
-            status = _status(error)
-            text = error.message + ("" if status is None else f" ({status.name})")
-        elif isinstance(error, grpc.Call):
-            text = f"{error.details()} ({error.code().name})"
-        text = " ".join(text.split()) or type(error).__name__
-        for secret in {self._token, *self._token.split(":", 1)[1:]} - {""}:
-            encoded = base64.b64encode(secret.encode()).decode()
-            text = text.replace(secret, "***").replace(encoded, "***")
-        return text[:240]
+
+def _token(url: TargetUrl) -> str:
+    """Return the token of a server, which may be a user and a password; empty if there is none."""
+    token = url.secret("token") or url.secret("key")
+    user, password = url.secret("user"), url.secret("password")
+    if token or not (user or password):
+        return token
+    if not (user and password):
+        raise ConfigError(
+            f"found a {'user without a password' if user else 'password without a user'} for {url}; expected both; "
+            "set GEM_INDEX_TARGET_USER and GEM_INDEX_TARGET_PASSWORD, or a token"
+        )
+    return f"{user}:{password}"
 
 
 def _status(error: BaseException | None) -> grpc.StatusCode | None:

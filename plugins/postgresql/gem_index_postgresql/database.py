@@ -12,6 +12,7 @@ from pgvector.psycopg import register_vector
 from psycopg import pq
 
 from gem_index.errors import ConfigError, TargetUnavailableError
+from gem_index.targets import ClientErrors, SqlDatabase
 
 __all__ = ["Database"]
 
@@ -19,7 +20,7 @@ _UNAVAILABLE = re.compile(
     "refused|timeout|timed out|No such file|could not translate|name resolution|Name or service|closed|starting up|"
     "shutting down|too many (clients|connections)|remaining connection slots|terminat|reset by peer|connection.* lost|"
     "unreachable|recovery mode|SSL SYSCALL",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _ADVICE = (
     ("password", "check user and password, or set GEM_INDEX_TARGET_PASSWORD"),
@@ -39,7 +40,7 @@ _ADVICE = (
 )
 
 
-class Database:
+class Database(SqlDatabase):
     """A connection that is opened again after the server has closed it.
 
     Parameters
@@ -61,6 +62,13 @@ class Database:
         self.name = url
         self._parameters = dict(parameters)
         self._held: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._errors = ClientErrors(
+            f"the database {url}",
+            "PostgreSQL with pgvector, to read and write",
+            _ADVICE,
+            otherwise="check the database",
+            secrets=[parameters.get("password", "")],
+        )
         self.connection()
 
     def connection(self) -> psycopg.Connection[tuple[Any, ...]]:
@@ -120,27 +128,17 @@ class Database:
                 for row in rows:
                     copy.write_row(row)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Make the statements inside one transaction, rolled back if one fails."""
-        self.rows("BEGIN")
-        try:
-            yield
-            self.rows("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
+    def roll_back(self) -> None:
+        """Undo the open transaction, if there is one."""
+        held = self._held
+        if held is not None and held.info.transaction_status != pq.TransactionStatus.IDLE:
+            with suppress(psycopg.Error):  # the server rolls back what it loses
+                held.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connection."""
         if self._held is not None:
             self._held.close()
-
-    def _roll_back(self) -> None:
-        held = self._held
-        if held is not None and held.info.transaction_status != pq.TransactionStatus.IDLE:
-            with suppress(psycopg.Error):  # the server rolls back what it loses
-                held.execute("ROLLBACK")
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -151,15 +149,7 @@ class Database:
             self._fail(error)
 
     def _fail(self, error: psycopg.Error) -> NoReturn:
-        reason = " ".join(str(error).split())
-        password = self._parameters.get("password")
-        if password:
-            reason = reason.replace(password, "***")
-        lost = isinstance(error, psycopg.OperationalError) and _UNAVAILABLE.search(reason)
+        lost = isinstance(error, psycopg.OperationalError) and _UNAVAILABLE.search(str(error))
         if lost or (self._held is not None and self._held.closed):
-            raise TargetUnavailableError(self.name, reason[:200]) from error
-        advice = next((text for part, text in _ADVICE if part in reason), "check the database")
-        raise ConfigError(
-            f"found the database {self.name}: {reason[:240]}; expected PostgreSQL with pgvector, to read and write; "
-            f"{advice}"
-        ) from error
+            raise TargetUnavailableError(self.name, self._errors.reason(error)) from error
+        raise self._errors.refusal(error) from error

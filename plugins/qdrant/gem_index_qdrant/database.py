@@ -7,7 +7,6 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 from uuid import UUID, uuid5
 
@@ -16,7 +15,7 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from gem_index.errors import ConfigError, TargetUnavailableError
-from gem_index.targets import TargetUrl
+from gem_index.targets import FOLDER_ADVICE, ClientErrors, TargetUrl, has_database, local_path
 from gem_index_qdrant import clients
 
 __all__ = ["Database", "TooLargeError", "point_id"]
@@ -25,12 +24,7 @@ _NAMESPACE = UUID("6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a")
 _META = "meta.json"  # of local mode
 _ADVICE = (
     ("already accessed", "close the program that has it open, and run it again"),
-    ("readonly", "make the folder and its files writable"),
-    ("unable to open", "make the folder and its files writable"),
-    ("Permission denied", "make the folder and its files writable"),
-    ("Read-only", "make the folder and its files writable"),
-    ("No space left", "free some space"),
-    ("is full", "free some space"),
+    *FOLDER_ADVICE,
     ("not found", "run it again, as another push has replaced the collection"),
 )
 _LOCAL_ERRORS = (
@@ -42,6 +36,15 @@ _T = TypeVar("_T")
 
 class TooLargeError(Exception):
     """A server refused a request because of its size."""
+
+
+class _Errors(ClientErrors):
+    def text(self, error: BaseException) -> str:
+        """Return what Qdrant says: the status and the body of its answer."""
+        if isinstance(error, UnexpectedResponse):
+            content = bytes(error.content or b"").decode(errors="replace")
+            return f"the status {error.status_code} {content}"
+        return str(error)
 
 
 def point_id(identifier: str) -> str:
@@ -76,17 +79,15 @@ class Database:
         self.local = url.scheme == "qdrant"
         if self.local:
             url.check_options("collection")
-            if url.host or url.user:
-                raise ConfigError(
-                    f"found a host in the target {url}; expected qdrant:///FOLDER?collection=NAME; write three "
-                    "slashes and the folder's full path, or qdrant+http:// for a server"
-                )
-            self._path = Path(url.path)
-            if "\0" in url.path or not self._path.parent.is_dir():
-                raise ConfigError(
-                    f"found no folder {str(self._path.parent)!r:.200}; expected the one that holds the database's folder; "
-                    "create it"
-                )
+            self._path = local_path(
+                url, "qdrant:///FOLDER?collection=NAME", server="qdrant+http://"
+            )
+            self._errors = _Errors(
+                f"the folder {self._path}",
+                "one of qdrant-client's local mode, to read and write",
+                _ADVICE,
+                otherwise="check the folder",
+            )
             return
         url.check_options("collection", "timeout", secrets=("key",))
         if not url.host or url.user:
@@ -94,35 +95,20 @@ class Database:
                 f"found {'a user' if url.user else 'no host'} in the target {url}; "
                 f"expected {url.scheme}://HOST:PORT/?collection=NAME; the key is ?key=, ?key_file= or GEM_INDEX_TARGET_KEY"
             )
-        timeout = url.option("timeout", "60")
-        if not timeout.isdecimal() or not 1 <= int(timeout) <= 3600:
-            raise ConfigError(
-                f"found the timeout {timeout!r:.40}; expected seconds, a whole number from 1 to 3600; change ?timeout="
-            )
-        self._timeout = int(timeout)
-        self._key = url.secret("key")
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ConfigError(
-                "found a key with characters other than printable ASCII; expected a key of Qdrant; check where it comes from"
-            )
+        self._timeout, self._key = url.timeout(60), url.header_secret("key")
+        self._errors = _Errors(
+            f"an answer of {url} that is not Qdrant's",
+            "a Qdrant server",
+            otherwise="check host and port",
+            secrets=[self._key],
+        )
 
     def exists(self) -> bool:
         """Tell whether there is a database; a server always counts as one."""
         if not self.local or self._client is not None:
             return True
-        if self._path.exists() and not self._path.is_dir():
-            raise ConfigError(
-                f"found the file {self._path}; expected a folder of qdrant-client's local mode; name another path"
-            )
         with self._named_errors():
-            if (self._path / _META).exists():
-                return True
-            if self._path.exists() and any(self._path.iterdir()):
-                raise ConfigError(
-                    f"found the folder {self._path} with other files; expected an empty or missing one, or one of "
-                    "qdrant-client's local mode; name another folder"
-                )
-        return False
+            return has_database(self._path, _META, "qdrant-client's local mode")
 
     def call(self, function: Callable[[QdrantClient], _T]) -> _T:
         """Return what a function of the client returns; errors become those of gem-index.
@@ -172,9 +158,9 @@ class Database:
         except UnexpectedResponse as error:
             raise self._of_status(error) from error
         except ResponseHandlingException as error:
-            reason = self._shown(error.source)
+            reason = self._errors.reason(error.source)
             if isinstance(error.source, ValueError):
-                raise self._not_qdrant(reason) from error
+                raise self._errors.refusal(error.source) from error
             if "CERTIFICATE" in reason or "WRONG_VERSION_NUMBER" in reason:
                 raise ConfigError(
                     f"found no secure connection to {self._url}: {reason}; expected a server with a valid certificate; "
@@ -182,19 +168,12 @@ class Database:
                 ) from error
             raise TargetUnavailableError(str(self._url), reason) from error
         except QdrantException as error:  # 429 with the time after which to try again
-            raise TargetUnavailableError(str(self._url), self._shown(error)) from error
+            raise TargetUnavailableError(str(self._url), self._errors.reason(error)) from error
         except _LOCAL_ERRORS as error:
-            reason = self._shown(error)
-            if not self.local:
-                raise self._not_qdrant(reason) from error
-            advice = next((text for part, text in _ADVICE if part in reason), "check the folder")
-            raise ConfigError(
-                f"found the folder {self._path}: {reason}; expected one of qdrant-client's local mode, "
-                f"to read and write; {advice}"
-            ) from error
+            raise self._errors.refusal(error) from error
 
     def _of_status(self, error: UnexpectedResponse) -> Exception:
-        status, reason = error.status_code or 0, self._shown(error)
+        status, reason = error.status_code or 0, self._errors.reason(error)
         if status in (408, 429) or status >= 500:
             return TargetUnavailableError(str(self._url), reason)
         if status == 413:
@@ -212,17 +191,3 @@ class Database:
         return ConfigError(
             f"found {reason} at {self._url}; expected Qdrant to accept the request; check the URL and the server's version"
         )
-
-    def _not_qdrant(self, reason: str) -> ConfigError:
-        return ConfigError(
-            f"found an answer of {self._url} that is not Qdrant's: {reason}; expected a Qdrant server; check host and port"
-        )
-
-    def _shown(self, error: Exception) -> str:
-        """Return an error in one line, without the key."""
-        text = str(error)
-        if isinstance(error, UnexpectedResponse):
-            content = bytes(error.content or b"").decode(errors="replace")
-            text = f"the status {error.status_code} {content}"
-        text = " ".join(text.split()) or type(error).__name__
-        return (text.replace(self._key, "***") if self._key else text)[:240]

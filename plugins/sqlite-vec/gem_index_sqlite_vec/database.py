@@ -13,16 +13,15 @@ from typing import Any
 import sqlite_vec
 
 from gem_index.errors import ConfigError
+from gem_index.targets import FILE_ADVICE, ClientErrors
 
 __all__ = ["Database", "connect"]
 
 _ADVICE = (
     ("locked", "wait for the program that writes to it, and run it again"),
-    ("readonly", "make the file and its folder writable"),
     ("not a database", "name another file"),
-    ("unable to open", "check the file's permissions"),
-    ("is full", "free some space"),
     ("no such table", "run it again, as another push has replaced the table"),
+    *FILE_ADVICE,
 )
 _ROWS = 500  # of one statement
 
@@ -46,7 +45,7 @@ def connect(path: str | Path) -> sqlite3.Connection:
         If neither can load extensions, or the file cannot be opened.
     """
     driver = _driver()
-    with _named_errors(Path(path), driver):
+    with _errors_of(Path(path)).caught(driver.Error):
         connection: sqlite3.Connection = driver.connect(path)
         try:
             _load(connection)
@@ -72,9 +71,11 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._driver = _driver()
-        with self._errors():
-            self._connection: sqlite3.Connection = self._driver.connect(
+        driver = _driver()
+        self._error: type[Exception] = driver.Error
+        self._errors = _errors_of(path)
+        with self._errors.caught(self._error):
+            self._connection: sqlite3.Connection = driver.connect(
                 path, isolation_level=None, check_same_thread=False
             )
             try:
@@ -86,12 +87,12 @@ class Database:
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement and return all its rows."""
-        with self._errors():
+        with self._errors.caught(self._error):
             return self._connection.execute(statement, values).fetchall()
 
     def execute_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
-        with self._errors():
+        with self._errors.caught(self._error):
             self._connection.executemany(statement, values)
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -104,7 +105,7 @@ class Database:
 
     def iterate(self, statement: str) -> Iterator[Any]:
         """Execute a query and iterate over its rows, all of one state of the database."""
-        with self._errors():
+        with self._errors.caught(self._error):
             cursor = self._connection.execute(statement)
             try:
                 yield from cursor
@@ -128,11 +129,6 @@ class Database:
         """Close the connection."""
         self._connection.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with _named_errors(self.path, self._driver):
-            yield
-
 
 def _load(connection: sqlite3.Connection) -> None:
     connection.enable_load_extension(True)
@@ -153,13 +149,10 @@ def _driver() -> Any:
         ) from error
 
 
-@contextmanager
-def _named_errors(path: Path, driver: Any) -> Iterator[None]:
-    try:
-        yield
-    except driver.Error as error:
-        reason = " ".join(str(error).split())[:160]
-        advice = next((text for part, text in _ADVICE if part in reason), "check the file")
-        raise ConfigError(
-            f"found the database {path}: {reason}; expected a SQLite database to read and write; {advice}"
-        ) from error
+def _errors_of(path: Path) -> ClientErrors:
+    return ClientErrors(
+        f"the database {path}",
+        "a SQLite database to read and write",
+        _ADVICE,
+        otherwise="check the file",
+    )

@@ -11,11 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetSchema, TargetUrl
+from gem_index.targets import (
+    TargetSchema,
+    TargetUrl,
+    existing_table,
+    foreign_table,
+    local_path,
+    missing_staged_table,
+)
 from gem_index_sqlite_vec.database import Database
 from gem_index_sqlite_vec.table import SqliteVecTable
 
@@ -51,16 +57,7 @@ class SqliteVecTarget:
                 f"found the table name {self._name!r:.80}; expected letters, digits and underscores, "
                 "and no sqlite_ at the beginning; choose another name"
             )
-        if url.host or url.user:
-            raise ConfigError(
-                f"found a host in the target {url}; expected sqlite-vec:///FOLDER/FILE?table=NAME; "
-                "write three slashes and the file's full path"
-            )
-        self._path = Path(url.path)
-        if not self._path.parent.is_dir():
-            raise ConfigError(
-                f"found no folder {str(self._path.parent)!r:.200}; expected the folder of the database file; create it"
-            )
+        self._path = local_path(url, "sqlite-vec:///FOLDER/FILE?table=NAME")
         self._notes = f'"{self._name}_gem"'
         # A dry run does not create the file.
         self._opened = Database(self._path) if self._path.exists() else None
@@ -91,9 +88,7 @@ class SqliteVecTarget:
         """Create an empty live table."""
         with self._database().transaction():
             if self._find("live") is not None:
-                raise ConfigError(
-                    f"found the table {self._name} in {self._path}; expected none; drop it before it is created"
-                )
+                raise existing_table(self._name, self._path)
             table = self._add("live", schema)
             self._show()
         return table
@@ -110,9 +105,7 @@ class SqliteVecTarget:
         with database.transaction():
             self._find("live")
             if self._find("staged") is None:
-                raise ConfigError(
-                    f"found no staged table of {self._name} in {self._path}; expected one; push in full again"
-                )
+                raise missing_staged_table(self._name, self._path)
             self._remove("live")
             database.rows(f"UPDATE {self._notes} SET state = 'live' WHERE state = 'staged'")
             self._show()
@@ -176,7 +169,7 @@ class SqliteVecTarget:
         name = self._generation_name(str(generation))
         for taken in (name, f"{name}_vectors"):
             if self._entry(taken)[0]:
-                raise self._foreign(taken)
+                raise foreign_table(taken, self._path)
         table = SqliteVecTable(database, name, schema)
         table.create()
         for key, value in {**schema.to_strings(), _GENERATION: str(generation)}.items():
@@ -222,7 +215,7 @@ class SqliteVecTarget:
         """Tell whether a view exists; raise ConfigError if its name is in use for something else."""
         kind, sql = self._entry(view)
         if kind and (kind != "view" or f'"{source}"' not in sql):
-            raise self._foreign(view)
+            raise foreign_table(view, self._path)
         return bool(kind)
 
     def _generation_name(self, generation: str) -> str:
@@ -235,7 +228,7 @@ class SqliteVecTarget:
             return False
         columns = self._database().rows("SELECT name FROM pragma_table_info(?)", (name,))
         if [column for (column,) in columns] != _NOTES:
-            raise self._foreign(name)
+            raise foreign_table(name, self._path)
         return True
 
     def _entry(self, name: str) -> tuple[str, str]:
@@ -244,9 +237,3 @@ class SqliteVecTarget:
             "SELECT type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE", (name,)
         )
         return (rows[0][0], rows[0][1] or "") if rows else ("", "")
-
-    def _foreign(self, name: str) -> ConfigError:
-        return ConfigError(
-            f"found {name} in {self._path}, which gem-index did not create; expected an unused name; "
-            "choose another name in ?table="
-        )

@@ -1,0 +1,160 @@
+"""What engines share: words for the errors of a client, paths on this machine, and a table for each state."""
+
+import pytest
+
+from gem_index.errors import ConfigError
+from gem_index.targets import (
+    FILE_ADVICE,
+    ClientErrors,
+    TableTarget,
+    TargetSchema,
+    TargetUrl,
+    has_database,
+    local_path,
+)
+
+SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+
+
+class TestClientErrors:
+    errors = ClientErrors(
+        "the database /d/faq",
+        "a database to read and write",
+        [("locked", "wait for the program that has it open"), *FILE_ADVICE],
+        otherwise="check the file",
+        secrets=["", "s3cr3t"],
+    )
+
+    def told(self, error):
+        with pytest.raises(ConfigError) as caught, self.errors.caught(ValueError, OSError):
+            raise error
+        assert caught.value.__cause__ is error
+        return str(caught.value)
+
+    def test_the_advice_is_the_first_that_fits(self):
+        assert self.told(ValueError("readonly and locked")) == (
+            "found the database /d/faq: readonly and locked; expected a database to read and write; "
+            "wait for the program that has it open"
+        )
+        assert self.told(OSError("Permission denied")).endswith(
+            "; make the file and its folder writable"
+        )
+        assert self.told(OSError("odd")).endswith("; check the file")
+
+    def test_one_line_without_secrets(self):
+        assert self.errors.reason(ValueError("a\n  key s3cr3t\tis wrong")) == "a key *** is wrong"
+        assert self.errors.reason(ValueError()) == "ValueError"
+        assert self.errors.reason(ValueError("x" * 1000)) == "x" * 240
+
+    def test_the_advice_may_depend_on_what_is_not_shown(self):
+        error = self.told(ValueError("x" * 300 + " is locked"))
+        assert error.endswith("; wait for the program that has it open")
+        assert "locked" not in error
+
+    def test_an_advice_of_the_caller(self):
+        assert str(self.errors.refusal(ValueError("locked"), "ask Ann")).endswith("; ask Ann")
+
+    def test_other_errors_pass(self):
+        with pytest.raises(ZeroDivisionError), self.errors.caught(ValueError):
+            _ = 1 / 0
+
+
+class TestLocal:
+    def test_a_path(self, tmp_path):
+        url = TargetUrl.parse(f"my:///{tmp_path}/db?table=faq")
+        assert local_path(url, "my:///FILE") == tmp_path / "db"
+
+    @pytest.mark.parametrize("place", ["my://host/db", "my://ann@host/db"])
+    def test_a_host(self, place):
+        with pytest.raises(ConfigError, match=r"found a host .*; expected my:///FILE; .* path$"):
+            local_path(TargetUrl.parse(place), "my:///FILE")
+        with pytest.raises(ConfigError, match=r"full path, or my\+http:// for a server"):
+            local_path(TargetUrl.parse(place), "my:///FILE", server="my+http://")
+
+    def test_a_missing_folder(self, tmp_path):
+        with pytest.raises(ConfigError, match=r"found no folder .*no/such; .*; create it"):
+            local_path(TargetUrl.parse(f"my://{tmp_path}/no/such/db"), "my:///FILE")
+
+    def test_a_folder_with_a_database_or_room_for_one(self, tmp_path):
+        folder = tmp_path / "db"
+        assert not has_database(folder, "mark", "My")
+        folder.mkdir()
+        assert not has_database(folder, "mark", "My")
+        (folder / "letter").touch()
+        with pytest.raises(ConfigError, match="with other files; .* one of My; name another"):
+            has_database(folder, "mark", "My")
+        (folder / "mark").touch()
+        assert has_database(folder, "mark", "My")
+        with pytest.raises(ConfigError, match="found the file .*; expected a folder of My"):
+            has_database(folder / "mark", "mark", "My")
+
+
+class TestUrl:
+    def test_a_timeout(self):
+        url = "my://host/?timeout="
+        assert TargetUrl.parse(url + "7").timeout(30) == 7
+        assert TargetUrl.parse("my://host/").timeout(30) == 30
+        for wrong in ("0", "3601", "1.5", "x"):
+            with pytest.raises(ConfigError, match="found the timeout"):
+                TargetUrl.parse(url + wrong).timeout(30)
+
+    def test_a_secret_for_a_header(self):
+        assert TargetUrl.parse("my://host/?key=k3y").header_secret("key") == "k3y"
+        assert TargetUrl.parse("my://host/").header_secret("key") == ""
+        with pytest.raises(ConfigError, match="a key that no header can hold") as caught:
+            TargetUrl.parse("my://host/?key=schlüssel").header_secret("key")
+        assert "schl" not in str(caught.value)
+
+
+class _Table:
+    def __init__(self, schema):
+        self.schema = schema
+
+
+class _Memory(TableTarget):
+    """Tables in a dictionary; None is a table of somebody else."""
+
+    noun = "box"
+
+    def __init__(self):
+        super().__init__(TargetUrl.parse("my:///d"), {"live": "faq", "staged": "faq__staged"})
+        self.tables = {}
+
+    def find(self, state):
+        name = self.names[state]
+        if name in self.tables and self.tables[name] is None:
+            raise self.foreign(name)
+        return self.tables.get(name)
+
+    def add(self, state, schema):
+        return self.tables.setdefault(self.names[state], _Table(schema))
+
+    def remove(self, state):
+        self.tables.pop(self.names[state], None)
+
+
+class TestTableTarget:
+    def test_tables_come_and_go(self):
+        target = _Memory()
+        assert target.live() is target.staged() is None
+        live = target.create(SCHEMA)
+        with pytest.raises(ConfigError, match="found the box faq in my:///d; expected none"):
+            target.create(SCHEMA)
+        with pytest.raises(ConfigError, match="found no staged box of faq"):
+            target.both()
+        first, staged = target.stage(SCHEMA), target.stage(SCHEMA)
+        assert staged is not first
+        assert target.both() == (live, staged)
+        target.drop()
+        assert target.tables == {}
+
+    @pytest.mark.parametrize("name", ["faq", "faq__staged"])
+    def test_a_table_of_somebody_else(self, name):
+        target = _Memory()
+        target.tables[name] = None
+        for call in (target.drop, target.both, lambda: target.stage(SCHEMA)):
+            with pytest.raises(
+                ConfigError, match=rf"found {name} in .*choose another name in \?box="
+            ):
+                call()
+        assert target.tables == {name: None}
