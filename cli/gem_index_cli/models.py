@@ -58,7 +58,7 @@ def fit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a model on the texts in some files and keep it under a name."""
+    """Fit a model on the texts of files and store it under a name."""
     settings: dict[str, Any] = {
         "vectors": vectors or config.vectors,
         "config": config.config(),
@@ -132,18 +132,18 @@ def encode(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", help=".npy or .parquet; with --scheduler a folder or the URL of one"
+            "--output", "-o", help="A .npy or .parquet file; with --scheduler a folder or its URL."
         ),
     ],
     texts: Annotated[
         bool, typer.Option("--texts", help="With --scheduler, write the texts too.")
     ] = False,
     fit: Annotated[
-        bool, typer.Option("--fit", help="Fit on the input itself first, with --vectors.")
+        bool, typer.Option("--fit", help="First fit the encoder on the input, with --vectors.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the vectors of the texts in some files, one row per text, in order."""
+    """Write the vectors of the texts of files: one row per text, in the same order."""
     from gem_index.gem.vector_output import write_vectors
     from gem_index.readers.rereading import readable_twice
 
@@ -286,19 +286,22 @@ def rerank(
     config: ConfigOptions,
     encoder: EncoderOptions,
     source: Annotated[
-        str, typer.Argument(metavar="[INPUT.jsonl]", help="A query a line; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="[INPUT.jsonl]", help="A file with one query per line; - is standard input."
+        ),
     ] = "-",
     query: Annotated[
         str | None,
-        typer.Option(help="The query, for input that holds none.", show_default=False),
+        typer.Option(help="The query, if the input has none.", show_default=False),
     ] = None,
     top_n: Annotated[int | None, typer.Option(help="How many to keep. Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Order candidates by their similarity to a query.
 
-    A line of input: {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}; or what search prints
-    with --json or --jsonl.
+    Each line of the input is {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}. The output of
+    search with --json or --jsonl is a valid input too.
     """
     from gem_index import rerank as reranked
     from gem_index.gem.rerank_requests import read_rerank_requests

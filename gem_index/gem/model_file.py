@@ -17,7 +17,7 @@ from gem_index.gem.config import GemConfig
 __all__ = ["MAGIC", "StoredEncoder", "read_model", "write_model"]
 
 MAGIC = "gem-index model"
-"""The beginning of a model file's metadata and of the bytes that a fingerprint is computed from."""
+"""The beginning of a model file's metadata, and of the bytes of which a fingerprint is the hash."""
 
 _ONE, _SEVERAL = "1", "2"  # versions: one encoder, and several with weights
 
@@ -86,7 +86,7 @@ def write_model(path: str | Path, encoders: Sequence[StoredEncoder]) -> None:
 
 
 def read_model(path: str | Path) -> list[StoredEncoder]:
-    """Read what :func:`write_model` wrote.
+    """Read a file of :func:`write_model`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""An encoder as it is stored in its file."""
+"""The stored form of an encoder in a model file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_stored(path: str | Path, stored: StoredEncoder, encoder: GemEncoder) -
     FingerprintMismatchError
         If its vectors are not those it was fitted with.
     CorruptionError
-        If the file does not hold what was saved.
+        If the file is damaged.
     """
     stored.check_vectors(path, encoder.vectors.fingerprint)
     if encoder.fingerprint != stored.fingerprint:
-        raise CorruptionError(f"{path} does not hold the components it was saved with; fit again")
+        raise CorruptionError(f"{path} no longer has the components that were saved; fit again")

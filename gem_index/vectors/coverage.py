@@ -28,7 +28,7 @@ class Coverage:
     tokens, types : int
         Number of words, and of distinct words.
     known_tokens, known_types : float
-        The share of them that the source holds or composes, 0 to 1.
+        The share of them that the source has or composes, 0 to 1.
     unknown_words : list of (str, int)
         The most frequent unknown words, with their counts.
     norms : list of (float, int)

@@ -1,4 +1,4 @@
-"""From a specification of word vectors to a source: the names that exist, and what each opens."""
+"""From a specification of word vectors to a source: the known names, and the source of each."""
 
 from __future__ import annotations
 

@@ -407,7 +407,7 @@ class TestLastResort:
     @pytest.mark.parametrize(
         ("error", "message"),
         [
-            (MemoryError(), "out of memory; split the input"),
+            (MemoryError(), "out of memory; give the input in smaller files"),
             (OSError(5, "Input/output error", "/dev/sdz"), "input/output error: /dev/sdz"),
             (OSError("strange"), "strange: a file"),
         ],
