@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_milvus import MilvusTarget
 from milvus_stub import ROOT, Stub, serving
 from pymilvus import MilvusClient
@@ -39,8 +41,12 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
     return TargetDocument(name, np.array([0.6, 0.8], np.float32), text, metadata)
 
 
-class TestOverGrpc(TargetContract):
+class TestOverGrpc(ForeignCollections, TargetContract):
     sentences = 1000
+
+    def client(self, url: str):
+        host = TargetUrl.parse(url).host
+        return closing(MilvusClient(f"http://{host}", dedicated=True))
 
     @pytest.fixture
     def url(self, stub: Stub) -> str:

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign import ForeignCollections, own_collection
 from gem_index_milvus import MilvusTarget, primary_key
 from gem_index_milvus.database import Database
 from milvus_lite.server_manager import server_manager_instance
-from pymilvus import DataType, MilvusClient
+from pymilvus import MilvusClient
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError, RejectedDocumentsError
@@ -59,17 +60,6 @@ def names(path: Path) -> set[str]:
         return set(client.list_collections())
 
 
-def own_collection(client: MilvusClient, name: str) -> None:
-    """Create a collection of a user."""
-    fields = MilvusClient.create_schema()
-    fields.add_field("n", DataType.INT64, is_primary=True)
-    fields.add_field("v", DataType.FLOAT_VECTOR, dim=2)
-    index = MilvusClient.prepare_index_params()
-    index.add_index("v", index_type="FLAT", metric_type="L2")
-    client.create_collection(name, schema=fields, index_params=index)
-    client.insert(name, [{"n": 1, "v": [1, 2]}])
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "a folder.db"
@@ -94,34 +84,16 @@ def filled(target):
     return target
 
 
-class TestLite(TargetContract):
+class TestLite(ForeignCollections, TargetContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"milvus://{tmp_path}/faq.db?collection=faq"
 
+    def client(self, url: str):
+        return client_of(Path(TargetUrl.parse(url).path))
+
 
 class TestQuery:
-    def test_scores_are_cosine_similarities_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [hits[0].id, hits[1].id, hits[4].id] == ["east", "northeast", "west"]
-        assert {hits[2].id, hits[3].id} == {"north", "none"}
-        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-
-    def test_metadata_keeps_its_types(self, target, url: str) -> None:
-        odd = {
-            "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},
-            "big": 2**63, "small": -(2**63), "float": 1.0, "flags": [True, 1, "1", None, {}],
-            "when": "2024-01-01T00:00:00Z", "uuid": "6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a",
-        }  # fmt: skip
-        target.create(SCHEMA).upsert([document("east", **odd)])
-        target.close()
-        (found,) = open_target(url).live().documents()
-        assert found.metadata == odd
-        assert [type(value) for value in found.metadata.values()] == [
-            type(value) for value in odd.values()
-        ]
-
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
@@ -194,11 +166,6 @@ class TestClient:
         with client_of(path) as client:
             assert client.get_collection_stats("faq")["row_count"] == 1
         assert names(path) == {"faq__gem_2"}
-
-    def test_a_switch_needs_a_staged_collection(self, filled) -> None:
-        with pytest.raises(ConfigError, match="found no staged collection"):
-            filled.switch()
-        assert filled.live().count() == 5
 
     def test_a_push_that_ends_before_any_request_goes_on(
         self, path: Path, url: str, tmp_path: Path, monkeypatch
@@ -365,30 +332,6 @@ class TestRefused:
     def test_a_host(self) -> None:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("milvus://folder.db?collection=faq")
-
-    @pytest.mark.parametrize("kind", ["a collection", "an alias", "an alias of a generation"])
-    def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
-        with client_of(path) as client:
-            own_collection(client, name)
-            if name != "faq":
-                client.create_alias(name, "faq")
-        target = open_target(url)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)):  # fmt: skip
-            with pytest.raises(ConfigError, match="found faq .*gem-index did not create"):
-                call()
-        target.close()
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert names(path) == {name}
-        with client_of(path) as client:
-            client.load_collection("faq")
-            (row,) = client.get("faq", ids=[1])
-        assert row == {"n": 1, "v": [1, 2]}
 
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")

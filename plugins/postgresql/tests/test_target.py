@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +73,35 @@ def filled(target):
     return target
 
 
-class TestHnsw(TargetContract):
+class PostgresqlContract(TargetContract):
+    foreign_tables = tuple(
+        f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "faq_gem")
+    )
+    foreign_staged_tables = ("TABLE faq__staged", "VIEW faq__staged")
+
+    @contextmanager
+    def connected(self, url: str) -> Iterator[psycopg.Connection]:
+        parsed = TargetUrl.parse(url)
+        name, options = parsed.path.strip("/"), parsed.options
+        with psycopg.connect(host=options["host"], user="postgres", dbname=name) as connection:
+            yield connection
+
+    def occupy(self, url: str, what: str) -> None:
+        content = "(a INTEGER)" if what.startswith("TABLE") else "AS SELECT 1 AS a"
+        with self.connected(url) as connection:
+            connection.execute(f"CREATE {what} {content}")
+
+    def stored(self, url: str) -> dict[str, list]:
+        with self.connected(url) as connection:
+            rows = connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+            ).fetchall()
+            return {
+                name: connection.execute(f"SELECT * FROM {name}").fetchall() for (name,) in rows
+            }
+
+
+class TestHnsw(PostgresqlContract):
     overlap = 0.95
 
     @pytest.fixture
@@ -82,7 +109,7 @@ class TestHnsw(TargetContract):
         return new_table
 
 
-class TestExact(TargetContract):
+class TestExact(PostgresqlContract):
     sentences = 1000
     overlap = 0.99
 
@@ -218,24 +245,6 @@ class TestSql:
         connection.execute("DROP VIEW mine")
         filled.switch()
         assert filled.live().count() == 1
-
-    def test_what_a_killed_process_has_written(self, connection, url: str) -> None:
-        program = (
-            "import os, signal, numpy as np\n"
-            "from gem_index.targets import *\n"
-            f"target = open_target({url!r})\n"
-            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
-            "def fill(table, *ids):\n"
-            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
-            "fill(target.create(schema), 'a', 'b')\n"
-            "fill(target.stage(schema), 'c', 'd', 'e')\n"
-            "target.switch()\n"
-            "target.live().delete(['c'])\n"
-            "os.kill(os.getpid(), signal.SIGKILL)\n"
-        )
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert run.returncode == -signal.SIGKILL, run.stderr
-        assert connection.execute("SELECT id FROM faq ORDER BY id").fetchall() == [("d",), ("e",)]
 
     def test_drop_leaves_other_tables(self, connection, filled) -> None:
         connection.execute("CREATE TABLE mine (a INTEGER)")
@@ -381,29 +390,6 @@ class TestRefused:
     def test_a_database_that_does_not_exist(self, url: str, database: str) -> None:
         with pytest.raises(ConfigError, match="does not exist; .*; create it"):
             open_target(url.replace(database, "nosuch"))
-
-    @pytest.mark.parametrize("name", ["faq", "faq_gem", "faq__staged"])
-    @pytest.mark.parametrize("kind", ["TABLE {} (a INTEGER)", "VIEW {} AS SELECT 1 AS a"])
-    def test_a_name_in_use(self, connection, url: str, name: str, kind: str) -> None:
-        connection.execute("CREATE " + kind.format(name))
-        target = open_target(url)
-        calls = [target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)]
-        for call in calls if name == "faq__staged" else [target.live, *calls]:
-            with pytest.raises(ConfigError, match=f"found {name} .*gem-index did not create"):
-                call()
-        target.close()
-        [(found,)] = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
-        )
-        assert found == name
-
-    def test_a_push_into_a_foreign_table(self, connection, url: str, tmp_path: Path) -> None:
-        connection.execute("CREATE TABLE faq (a INTEGER)")
-        faq = build(tmp_path / "home")
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                faq.push(url, full=full)
-        assert tables(connection) == {"faq"}
 
     def test_a_dry_run_creates_nothing(self, connection, url: str, tmp_path: Path) -> None:
         build(tmp_path / "home").push(url, dry_run=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_qdrant import QdrantTarget, point_id
 from qdrant_client import QdrantClient
 from qdrant_stub import KEY, Stub, serving
@@ -36,8 +38,12 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
     return TargetDocument(name, np.array([0.6, 0.8], np.float32), text, metadata)
 
 
-class TestOverHttp(TargetContract):
+class TestOverHttp(ForeignCollections, TargetContract):
     sentences = 1000
+
+    def client(self, url: str):
+        host = TargetUrl.parse(url).host
+        return closing(QdrantClient(url=f"http://{host}", check_compatibility=False))
 
     @pytest.fixture
     def url(self, stub: Stub) -> str:

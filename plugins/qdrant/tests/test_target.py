@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_qdrant import QdrantTarget, point_id
 from gem_index_qdrant.database import Database
 from qdrant_client import QdrantClient, models
@@ -82,34 +83,16 @@ def filled(target):
     return target
 
 
-class TestLocalMode(TargetContract):
+class TestLocalMode(ForeignCollections, TargetContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"qdrant://{tmp_path}/db?collection=faq"
 
+    def client(self, url: str):
+        return client_of(Path(TargetUrl.parse(url).path))
+
 
 class TestQuery:
-    def test_scores_are_cosine_similarities_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [hits[0].id, hits[1].id, hits[4].id] == ["east", "northeast", "west"]
-        assert {hits[2].id, hits[3].id} == {"north", "none"}
-        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-
-    def test_metadata_keeps_its_types(self, target, url: str) -> None:
-        odd = {
-            "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},
-            "big": 2**63, "small": -(2**63), "float": 1.0, "flags": [True, 1, "1", None, {}],
-            "when": "2024-01-01T00:00:00Z", "uuid": "6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a",
-        }  # fmt: skip
-        target.create(SCHEMA).upsert([document("east", **odd)])
-        target.close()
-        (found,) = open_target(url).live().documents()
-        assert found.metadata == odd
-        assert [type(value) for value in found.metadata.values()] == [
-            type(value) for value in odd.values()
-        ]
-
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
@@ -149,11 +132,6 @@ class TestClient:
         with client_of(path) as client:
             assert client.count("faq").count == 1
         assert names(path) == {"faq__gem_2"}
-
-    def test_a_switch_needs_a_staged_collection(self, filled) -> None:
-        with pytest.raises(ConfigError, match="found no staged collection"):
-            filled.switch()
-        assert filled.live().count() == 5
 
     def test_a_push_that_ends_before_any_request_goes_on(
         self, path: Path, url: str, tmp_path: Path, monkeypatch
@@ -320,32 +298,6 @@ class TestRefused:
     def test_a_host(self) -> None:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("qdrant://folder?collection=faq")
-
-    @pytest.mark.parametrize("kind", ["a collection", "an alias", "an alias of a generation"])
-    def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        vectors = models.VectorParams(size=2, distance=models.Distance.DOT)
-        name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
-        with client_of(path) as client:
-            client.create_collection(name, vectors)
-            if name != "faq":
-                alias = models.CreateAlias(collection_name=name, alias_name="faq")
-                client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
-            client.upsert("faq", [models.PointStruct(id=1, vector=[1, 2], payload={"a": 1})])
-        target = open_target(url)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)):  # fmt: skip
-            with pytest.raises(ConfigError, match="found faq .*gem-index did not create"):
-                call()
-        target.close()
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert names(path) == {name}
-        with client_of(path) as client:
-            (point,) = client.retrieve("faq", [1], with_vectors=True)
-        assert (point.payload, point.vector) == ({"a": 1}, [1, 2])
 
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")

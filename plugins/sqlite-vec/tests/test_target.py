@@ -12,7 +12,7 @@ from gem_index_sqlite_vec import connect
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, open_target
+from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
@@ -70,14 +70,19 @@ class TestSqliteVec(TargetContract):
     def url(self, tmp_path):
         return f"sqlite-vec://{tmp_path}/db.sqlite?table=faq"
 
+    foreign_tables = tuple(
+        f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "FAQ_vectors", "faq_gem")
+    )
+
+    def occupy(self, url: str, what: str) -> None:
+        content = "(a)" if what.startswith("TABLE") else "AS SELECT 1 AS a"
+        execute(Path(TargetUrl.parse(url).path), f"CREATE {what} {content}")
+
+    def stored(self, url: str) -> bytes:
+        return Path(TargetUrl.parse(url).path).read_bytes()
+
 
 class TestQuery:
-    def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
-            ("east", 1), ("northeast", 0.6), ("north", 0), ("none", 0), ("west", -1),
-        ]  # fmt: skip
-
     def test_the_zero_vector_comes_before_negative_scores(self, filled) -> None:
         hits = filled.live().query(np.array([-0.8, -0.6], np.float32), 2)
         assert [(hit.id, round(hit.score, 6)) for hit in hits] == [("west", 0.8), ("none", 0)]
@@ -86,11 +91,6 @@ class TestQuery:
     def test_any_k(self, filled, k: int) -> None:
         hits = filled.live().query(np.array([1, 0], np.float32), k)
         assert [hit.id for hit in hits] == ["east", "northeast", "north", "none", "west"]
-
-    def test_a_zero_query_scores_0(self, filled) -> None:
-        hits = filled.live().query(np.zeros(2, np.float32), 3)
-        assert [hit.score for hit in hits] == [0, 0, 0]
-        assert filled.live().query(np.zeros(2, np.float32), 0) == []
 
 
 class TestSql:
@@ -118,8 +118,6 @@ class TestSql:
         assert not any(name.startswith("faq_gem_1") for name in tables)
 
     def test_a_switch_that_fails_changes_nothing(self, path: Path, filled, monkeypatch) -> None:
-        with pytest.raises(ConfigError, match="found no staged table"):
-            filled.switch()
         filled.stage(SCHEMA).upsert([document("west")])
         monkeypatch.setattr(type(filled), "_show", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -135,13 +133,6 @@ class TestSql:
         assert execute(path, "SELECT name FROM sqlite_master WHERE name LIKE '%faq%'") == []
         assert execute(path, "SELECT * FROM mine") == []
         assert filled.live() is filled.staged() is None
-
-    def test_two_tables_in_a_file(self, path: Path, filled) -> None:
-        other = open_target(f"sqlite-vec://{path}?table=2")
-        other.create(SCHEMA).upsert([document("west")])
-        other.close()
-        assert execute(path, 'SELECT id FROM "2"') == [("west",)]
-        assert filled.live().count() == 5
 
     def test_a_user_drops_the_views(self, path: Path, filled) -> None:
         execute(path, "DROP VIEW faq", "DROP VIEW faq_vectors")
@@ -176,17 +167,6 @@ class TestRefused:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("sqlite-vec://faq.sqlite?table=faq")
 
-    @pytest.mark.parametrize("name", ["faq", "FAQ_vectors", "faq_gem"])
-    @pytest.mark.parametrize("kind", ["TABLE {} (a)", "VIEW {} AS SELECT 1 AS a"])
-    def test_a_name_in_use(self, path: Path, url: str, name: str, kind: str) -> None:
-        execute(path, "CREATE " + kind.format(name))
-        before, target = path.read_bytes(), open_target(url)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA)):
-            with pytest.raises(ConfigError, match=f"(?i)found {name} .*gem-index did not create"):
-                call()
-        target.close()
-        assert path.read_bytes() == before
-
     @pytest.mark.parametrize("name", ["faq_gem_1", "faq_gem_1_vectors"])
     def test_an_inner_name_in_use(self, path: Path, url: str, name: str) -> None:
         execute(path, f"CREATE TABLE {name} (a)")
@@ -196,16 +176,6 @@ class TestRefused:
             target.create(SCHEMA)
         target.close()
         assert execute(path, "SELECT name FROM sqlite_master") == [(name,)]
-
-    def test_a_push_into_a_foreign_table(self, path: Path, url: str, tmp_path: Path) -> None:
-        execute(path, "CREATE TABLE faq (a)")
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert execute(path, "SELECT name FROM sqlite_master") == [("faq",)]
 
     def test_the_database_of_a_home(self, tmp_path: Path) -> None:
         home = Home(tmp_path / "home")
