@@ -171,7 +171,7 @@ def _build_shards(
             progress=progress,
             **settings,
         )
-    cluster.tell(options, found.problems, found.skipped)
+    cluster.tell(options, found.skipped_records, found.skipped)
     return found.report, found.skipped
 
 

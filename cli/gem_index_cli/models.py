@@ -109,7 +109,7 @@ def _fit_on(
             checkpoint=checkpoint,
             progress=progress,
         )
-    ClusterOptions.tell(options, found.problems, found.skipped)
+    ClusterOptions.tell(options, found.skipped_records, found.skipped)
 
 
 @takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions, cluster=ClusterOptions)
@@ -209,9 +209,9 @@ def _encode_on(
             options=cluster.partitions(options),
             progress=progress,
         )
-    cluster.tell(options, found.problems, found.skipped)
+    cluster.tell(options, found.skipped_records, found.skipped)
     if as_json:
-        print_json({key: value for key, value in asdict(found).items() if key != "problems"})
+        print_json({key: value for key, value in asdict(found).items() if key != "skipped_records"})
     else:
         say(
             f"{output}: {found.rows} rows of {found.dimension} dimensions in {found.parts} files, "
@@ -290,7 +290,7 @@ def rerank(
     with --json or --jsonl.
     """
     from gem_index import rerank as reranked
-    from gem_index.gem.rerank_requests import read_rerank_requests
+    from gem_index.readers.rerank_requests import read_rerank_requests
 
     found = encoder.encoder(context, config)
     empty = True

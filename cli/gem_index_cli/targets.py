@@ -160,7 +160,7 @@ def embed(
                 options=cluster.partitions(options),
                 progress=progress,
             )
-        cluster.tell(options, done.problems, done.skipped)
+        cluster.tell(options, done.skipped_records, done.skipped)
         _print(done.push, as_json)
         return
     readers = readers_of(inputs, options, folders, queries, whole=whole)
