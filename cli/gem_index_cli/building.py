@@ -236,13 +236,11 @@ def _print_upsert(report: UpsertReport, skipped: int, as_json: bool) -> None:
         f"{report.collection}: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
-    if report.language_share is not None:
-        found = (
-            f"{report.language} ({report.language_share:.0%} of a sample)"
-            if report.language_share
-            else f"{report.language} (too few texts to detect it)"
+    if report.language_share:
+        say(
+            f"Language for word search: {report.language} ({report.language_share:.0%} of a sample); "
+            "build with --language changes it."
         )
-        say(f"Language for word search: {found}; --language changes it.")
 
 
 def register(app: typer.Typer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -187,6 +187,21 @@ class InputOptions:
             duplicates=self.duplicates,
         )
 
+    def text_fields(self, kept: Sequence[str] | None) -> Sequence[str] | None:
+        """Return the fields of the text, where a title among several counts twice, and say so; None if none is given."""
+        from gem_index.readers.fields import with_title_weights
+
+        if self.text_field is None:
+            return None
+        names = with_title_weights(self.text_field, kept)
+        for name, given in zip(names, self.text_field, strict=True):
+            if name != given:
+                print(  # noqa: T201
+                    f"Note: the field {given} counts twice; --text-field '{given}*1' counts it once.",
+                    file=sys.stderr,
+                )
+        return names
+
     @staticmethod
     def _refuse(reason: str, **options: str | None) -> None:
         for name, value in options.items():
@@ -203,7 +218,7 @@ class InputOptions:
         """Return how records are read: what was given, else what is kept; say where they differ."""
         given = {
             "id_field": self.id_field,
-            "text_fields": self.text_field,
+            "text_fields": self.text_fields(kept.get("text_fields")),
             "encoding": self.encoding,
             "types": _types(self.types),
             "clean": _cleaning(self.clean),

@@ -91,6 +91,12 @@ def search(
             help="Compute the cosines of the hits from their texts, not from vectors in 16 bits a number (within 1e-4).",
         ),
     ] = False,
+    correct: Annotated[
+        bool,
+        typer.Option(
+            help="Replace a word that no text holds by the one that is most like it, and say so.",
+        ),
+    ] = True,
     queries: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +139,7 @@ def search(
         "collapse": collapse if threshold is None else threshold,
         "pieces": pieces,
         "exact": exact,
+        "correct": correct,
     }
     searched = home_of(context).collection(collection)
     if mode != "lexical":
@@ -142,10 +149,12 @@ def search(
         return
     hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
+        _print_corrected(hits)
         print_results(hits)
         return
     # with the query each hit is all that rerank needs to know
-    rows = [_row(hit, wanted) | {"query": query} for hit in hits]
+    asked = {"query": query, **_corrected(hits)}
+    rows = [_row(hit, wanted) | asked for hit in hits]
     print_json_lines(rows) if as_json_lines else print_json(rows)
 
 
@@ -171,6 +180,15 @@ def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
     return hit.to_dict(why=wanted["why"], similar=bool(wanted["collapse"]))
 
 
+def _corrected(hits: SearchResults) -> dict[str, Any]:
+    return {"corrected": dict(hits.corrected)} if hits.corrected else {}
+
+
+def _print_corrected(hits: SearchResults) -> None:
+    for typed, used in hits.corrected.items():
+        say(f"Searched for {used}; no text holds {typed} (--no-correct searches for it).")
+
+
 def _search_file(
     collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
 ) -> None:
@@ -189,6 +207,7 @@ def _search_file(
             line = {
                 **asked.id,
                 "query": asked.query,
+                **_corrected(results),
                 "results": [_row(hit, wanted) for hit in results],
             }
             if file is not None:
@@ -197,6 +216,7 @@ def _search_file(
             elif as_json:
                 print_json(line)
             else:
+                _print_corrected(results)
                 print_results(results, title=asked.query)
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")

@@ -130,7 +130,7 @@ class QueryOptions:
             name,
             self.query,
             id_field=options.id_field or "id",
-            text_fields=tuple(options.text_field or ("text",)),
+            text_fields=tuple(options.text_fields(None) or ("text",)),
             since=self.since,
             on_problem=options.skip,
         )

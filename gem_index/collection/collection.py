@@ -97,7 +97,7 @@ class Collection(StoredDocuments, CorpusQuestions):
             there is none.
         text : str or sequence of str, optional
             That of the text, by default that of :attr:`reading`, else ``text``; several are joined by a blank line, and
-            ``NAME*2`` counts twice.
+            ``NAME*2`` counts twice, as does a field among them that is called title, subject, question or heading.
         metadata : sequence of str, optional
             Those of the metadata; all others by default.
         on_existing : {"replace", "keep", "refuse"}
@@ -122,12 +122,14 @@ class Collection(StoredDocuments, CorpusQuestions):
         """
         from gem_index.collection.write.intake import Intake
         from gem_index.collection.write.writing import shorten_tail, upsert
+        from gem_index.readers.fields import with_title_weights
 
         kept = self.reading
+        fields = kept.get("text_fields")
         intake = Intake.of(
             documents,
             id=id or kept.get("id_field"),
-            text=text or kept.get("text_fields"),
+            text=with_title_weights(text, fields) if text else fields,
             metadata=metadata,
             on_existing=on_existing,
             prune=prune,

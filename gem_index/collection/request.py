@@ -88,6 +88,10 @@ class SearchOptions(TypedDict, total=False):
     exact : bool
         Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
         bits a number, and are within 1e-4 of them.
+    correct : bool
+        Replace a word that no document holds by the most like word of the collection: with one other letter, of nine
+        letters or more with two. True by default; ``dense`` corrects nothing.
+        :attr:`~gem_index.results.SearchResults.corrected` says what was replaced.
     """
 
     mode: str | None
@@ -99,6 +103,7 @@ class SearchOptions(TypedDict, total=False):
     collapse: bool | float
     pieces: bool
     exact: bool
+    correct: bool
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ class SearchRequest:
     collapse: bool | float = False
     pieces: bool = False
     exact: bool = False
+    correct: bool = True
     rerank: bool = False
     why: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -122,7 +122,20 @@ class SearchResult:
 
 
 class SearchResults(list[SearchResult]):
-    """The results of a search, best first; shown as a table in a notebook."""
+    """The results of a search, best first; shown as a table in a notebook.
+
+    Parameters
+    ----------
+    hits : iterable of SearchResult
+    corrected : mapping of str to str, optional
+        Words of the query that no document holds, each with the word that was searched for instead.
+    """
+
+    def __init__(
+        self, hits: Iterable[SearchResult] = (), corrected: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(hits)
+        self.corrected: Mapping[str, str] = corrected or {}
 
     def _repr_html_(self) -> str:
         return html_table(

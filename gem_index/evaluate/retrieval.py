@@ -25,6 +25,7 @@ from gem_index.index.terms import counts_in_match, match_weights
 from gem_index.readers.formats import read_objects
 from gem_index.text.analyser import Analyser
 from gem_index.text.languages import SAMPLED, detect_language
+from gem_index.text.tokens import WeightedText
 
 __all__ = [
     "HYBRID",
@@ -100,7 +101,7 @@ def _texts(path: Path) -> dict[str, str]:
         identifier, text, title = row.get("_id"), row.get("text"), row.get("title") or ""
         if not isinstance(identifier, str) or not isinstance(text, str):
             raise RecordError(name, line, f"no _id and text; {_LAYOUT}")
-        found[identifier] = f"{title}\n\n{text}" if title else text
+        found[identifier] = WeightedText.joined([(title, 2.0), (text, 1.0)]) if title else text
     return found
 
 

@@ -257,7 +257,10 @@ class HomeCollections:
         from gem_index.collection.write.choice import CollectionChoice
         from gem_index.collection.write.intake import Intake
         from gem_index.home.registration import register_paths
+        from gem_index.readers.fields import with_title_weights
 
+        kept = self.collection(name).reading if name in self else {}
+        text = text and with_title_weights(text, kept.get("text_fields"))
         intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
         reading = _reading_to_keep(documents, id, text)
         choice = CollectionChoice(

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import CorruptionError, DiskError
+from gem_index.forking import cached_property
 from gem_index.index.hits import Hits, Ids, among
+from gem_index.index.vocabulary import VOCABULARY, Vocabulary, words_to_keep
 from gem_index.quoting import quoted_error
 from gem_index.text.analyser import FIRST, Analyser
 
@@ -143,7 +145,7 @@ class LexicalIndex:
             for path in old.iterdir():
                 if path.name.endswith(".json"):  # the list of files is replaced, not linked
                     shutil.copyfile(path, folder / path.name)
-                elif path.suffix != ".lock":
+                elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
             index = tantivy.Index.open(str(folder))
         else:
@@ -154,11 +156,13 @@ class LexicalIndex:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(_schema(), _ID, dead.tolist())
             )
+        vocabulary = Vocabulary() if old is None else Vocabulary.read(old)
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
                 tokens = analyser.tokens(text)
                 terms += len(tokens)
+                vocabulary.add(words_to_keep(tokens))
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))
                 document.add_unsigned(_ID, identifier)
@@ -166,6 +170,7 @@ class LexicalIndex:
             documents += len(ids)
         writer.commit()
         writer.wait_merging_threads()
+        vocabulary.write(folder)
         return documents, terms
 
     @staticmethod
@@ -179,7 +184,7 @@ class LexicalIndex:
         files = [name for part in parts for name in json.loads((part / _FILES).read_text())]
         for part in parts:
             for path in part.iterdir():
-                if path.suffix not in (".json", ".lock"):
+                if path.suffix not in (".json", ".lock") and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
         whole = metas[0] | {
             "segments": [segment for meta in metas for segment in meta["segments"]],
@@ -187,6 +192,10 @@ class LexicalIndex:
         }
         (folder / _META).write_text(json.dumps(whole))
         (folder / _FILES).write_text(json.dumps(sorted(set(files))))
+        vocabulary = Vocabulary()
+        for part in parts:
+            vocabulary.add(Vocabulary.read(part).words())
+        vocabulary.write(folder)
 
     @classmethod
     def open(cls, folder: Path) -> LexicalIndex:
@@ -209,6 +218,18 @@ class LexicalIndex:
                         continue
                     (Path(links) / path.name).symlink_to(path.absolute())
                 return cls(tantivy.Index.open(links), folder)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the documents, also of those that are deleted; read when it is asked for.
+
+        Raises
+        ------
+        CorruptionError
+            If it cannot be read.
+        """
+        with _report_damage(self._folder):
+            return Vocabulary.read(self._folder)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return how many documents hold each term."""

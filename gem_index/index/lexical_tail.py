@@ -12,6 +12,7 @@ from gem_index.arrays import I64, Mask
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.terms import K1, B, inverse_frequency
+from gem_index.index.vocabulary import Vocabulary, words_to_keep
 from gem_index.text.analyser import Analyser
 
 __all__ = ["LexicalTail"]
@@ -28,11 +29,17 @@ class LexicalTail:
     analyser : Analyser
     only : container of str, optional
         The terms that will be asked for; all by default.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        The words of all texts; none where only some terms will be asked for.
     """
 
     def __init__(self, analyser: Analyser, only: Container[str] | None = None) -> None:
         self._analyser = analyser
         self._only = only
+        self.vocabulary = Vocabulary()
         self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
         self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)  # ids and lengths of the places
 
@@ -50,7 +57,12 @@ class LexicalTail:
         texts : sequence of str
         """
         before, lengths = self._rows
-        analysed = [self._analyser.terms(text) for text in texts]
+        analysed = []
+        for text in texts:
+            tokens = self._analyser.tokens(text)
+            if self._only is None:
+                self.vocabulary.add(words_to_keep(tokens))
+            analysed.append(self._analyser.stemmed(tokens))
         for place, terms in enumerate(analysed, len(before)):
             counted = Counter(t for t in terms if self._only is None or t in self._only)
             for term, times in counted.items():

@@ -12,13 +12,15 @@ from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted
 from gem_index.text.tokens import WeightedText, check_weight
 
-__all__ = ["LINE", "FieldNames", "Fields"]
+__all__ = ["LINE", "FieldNames", "Fields", "with_title_weights"]
 
 Fields: TypeAlias = dict[str, Any]
 
 LINE = "text"
 """The field that holds a line of plain text."""
 
+_TITLES = ("title", "subject", "question", "heading")
+_TITLE_WEIGHT = 2  # docs/evaluation.md, "Titles"
 _NONE = object()
 
 
@@ -133,6 +135,26 @@ class FieldNames:
         if len(present) == 1:
             return str(present[0][1])
         return WeightedText.joined([(value, weight) for _, value, weight in present])
+
+
+def with_title_weights(names: Sequence[str], kept: Sequence[str] | None = None) -> Sequence[str]:
+    """Return the names of text fields, where a title among several counts twice: ``title`` becomes ``title*2``.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As a user gave them; one string is one name. Where one has a weight, the user has chosen them all.
+    kept : sequence of str, optional
+        Those that the collection is read with: if they are the same, they stay as they are.
+    """
+    if (
+        isinstance(names, str)
+        or len(names) < 2
+        or any("*" in name for name in names)
+        or list(names) == list(kept or ())
+    ):
+        return names
+    return [f"{name}*{_TITLE_WEIGHT}" if name.lower() in _TITLES else name for name in names]
 
 
 def _text_field(named: str) -> tuple[str, float]:

@@ -23,6 +23,7 @@ from gem_index.home import Home
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted
 from gem_index.readers import DocumentReader, FolderReader
+from gem_index.readers.fields import with_title_weights
 from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
@@ -230,7 +231,10 @@ def _records(
     choices: Mapping[str, Any],
     types: str,
 ) -> DocumentReader:
-    known = {"types": types, **collection.reading, **choices}
+    kept = collection.reading
+    known = {"types": types, **kept, **choices}
+    if "text_fields" in choices:
+        known["text_fields"] = with_title_weights(known["text_fields"], kept.get("text_fields"))
     return DocumentReader([str(path)], max_record_bytes=load_settings().max_record_bytes, **known)
 
 

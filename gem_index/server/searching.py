@@ -55,6 +55,7 @@ class SearchBody(StrictBody):
     collapse: bool | float = False
     pieces: bool = False
     exact: bool = False
+    correct: bool = True
 
 
 class RerankBody(StrictBody):
@@ -128,6 +129,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
                     )
                     for hit in hits
                 ],
+                "corrected": dict(hits.corrected),
             }
             for query, hits in zip(queries, answers, strict=True)
         ]

@@ -16,7 +16,7 @@ from gem_index.quoting import quoted
 from gem_index.text.languages import AUTO, MANY, NONE, STEMMERS, check_language
 from gem_index.text.tokens import has_symbols, search_tokens
 
-__all__ = ["ENGLISH", "FIRST", "Analyser"]
+__all__ = ["ENGLISH", "FIRST", "Analyser", "is_unspaced"]
 
 _NEWEST = 2
 _LONGEST_TERM = 200  # bytes
@@ -119,12 +119,21 @@ class Analyser:
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order: its stemmed tokens."""
-        terms: list[str] = self.tantivy.analyze(" ".join(self.tokens(text)))
+        return self.stemmed(self.tokens(text))
+
+    def stemmed(self, tokens: Iterable[str]) -> list[str]:
+        """Return the terms of :meth:`tokens`."""
+        terms: list[str] = self.tantivy.analyze(" ".join(tokens))
         return terms
 
     def words(self, text: str) -> list[str]:
         """Return the terms that people read as words: without parts of words, and without single signs."""
         return [term for term in self.terms(text) if not _is_part(term)]
+
+
+def is_unspaced(token: str) -> bool:
+    """Tell whether a token holds letters of a script that puts no blanks between words."""
+    return any(not found["word"] for found in _SCRIPTS.finditer(token))
 
 
 ENGLISH = Analyser()

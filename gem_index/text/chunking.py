@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 from gem_index.text.sections import Section, blocks, common_path, holds_only_headings, sections_of
+from gem_index.text.units import begin_of_last_units, blank_words, units
 
 __all__ = ["AUTO", "Chunking", "Piece"]
 
@@ -26,6 +27,7 @@ _SIZE = 150  # words of its pieces
 _LEAST = 10
 _MOST = 100_000
 _BY_SECTIONS = 2
+_BY_SIGNS = 3
 _BLOCK = 20_000  # characters that are cut at once: where a text has no sentences, the time grows with their square,
 _BLOCK_WORDS = 140  # for each word of a piece: and falls with the size of the pieces
 _PAGE_BREAK = re.compile("\f")
@@ -59,14 +61,14 @@ class Chunking:
     Parameters
     ----------
     chunk : int, "auto" or None
-        Words of a piece; None if texts are not cut.
+        Words of a piece, signs in Chinese and Japanese; None if texts are not cut.
     overlap : int
         Words that a piece shares with the one before.
     headings : bool
         Put the headings above a piece before its text when it is embedded.
     version : int
-        2; collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
-        next.
+        3. Collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
+        next, or 2; by both only blanks divide words, so that a Chinese text is one.
 
     Raises
     ------
@@ -77,7 +79,7 @@ class Chunking:
     chunk: int | str | None = None
     overlap: int = 0
     headings: bool = False
-    version: int = _BY_SECTIONS
+    version: int = _BY_SIGNS
 
     def __post_init__(self) -> None:
         if self.chunk not in (None, AUTO):
@@ -85,9 +87,10 @@ class Chunking:
             check_whole_number(
                 self.chunk, "the number of words of a piece", _LEAST, _MOST, expected=sizes
             )
-        if self.version not in (1, _BY_SECTIONS):
+        if self.version not in (1, _BY_SECTIONS, _BY_SIGNS):
             raise ConfigError(
-                f"texts are cut as of version {quoted(self.version)}; expected 1 or {_BY_SECTIONS}: take a newer gem-index"
+                f"texts are cut as of version {quoted(self.version)}; expected at most {_BY_SIGNS}: "
+                "take a newer gem-index"
             )
         overlap = check_whole_number(self.overlap, "the overlap", 0, expected="a number of words")
         if self.chunk is None and (overlap or self.headings):
@@ -125,6 +128,11 @@ class Chunking:
         """Words of the longest text that is not cut."""
         return _LONG if self.chunk == AUTO else self._size
 
+    @property
+    def _count(self) -> Callable[[str], int]:
+        """What counts the words of a text."""
+        return units if self.version >= _BY_SIGNS else blank_words
+
     @cached_property
     def shortest(self) -> int:
         """Characters of the shortest text that may be cut: of a word each."""
@@ -132,16 +140,16 @@ class Chunking:
 
     def pieces(self, text: str) -> list[Piece]:
         """Return the pieces of a text in order; a short one is a single piece."""
-        if len(text) < self.shortest or _words(text) <= self._longest:
+        if len(text) < self.shortest or self._count(text) <= self._longest:
             return [Piece(0, len(text))]
         turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
-        if self.version == _BY_SECTIONS:
+        if self.version >= _BY_SECTIONS:
             return [
                 Piece(start, end, " > ".join(path), _page(turns, start))
                 for start, end, path in self._by_sections(text)
             ]
         headings = list(_headings(text))
-        splitter = _splitter(self._size, self.overlap, bool(headings))
+        splitter = _splitter(self._size, self.overlap, bool(headings), self._count)
         pieces: list[Piece] = []
         begin: int | None = None
         for place, part in splitter.chunk_indices(text):
@@ -161,7 +169,7 @@ class Chunking:
         group: list[Section] = []
         words = 0
         markdown = False
-        for section in sections_of(text):
+        for section in sections_of(text, self._count):
             markdown |= bool(section.path)
             fits = words + section.words <= self._size and common_path([*group[-1:], section])
             if group and not fits:
@@ -179,7 +187,7 @@ class Chunking:
     def _parts(self, text: str, section: Section, markdown: bool) -> Iterator[tuple[int, int]]:
         """Iterate over the places of the parts of a long section."""
         # the splitter's own overlap takes seconds for a page without blanks
-        splitter = _splitter(self._size - self.overlap, 0, markdown)
+        splitter = _splitter(self._size - self.overlap, 0, markdown, self._count)
         begin: int | None = None  # of headings alone, which belong to what follows them
         before = section.start
         size = max(_BLOCK, _BLOCK_WORDS * self._size)
@@ -195,7 +203,11 @@ class Chunking:
 
     def _shared(self, before: str) -> int:
         """Return how many characters of the part before one belong to it too; none of a part that is too short."""
-        words = before.rsplit(None, self.overlap) if self.overlap else []
+        if not self.overlap:
+            return 0
+        if self.version >= _BY_SIGNS:
+            return len(before) - begin_of_last_units(before, self.overlap)
+        words = before.rsplit(None, self.overlap)
         return len(before[len(words[0]) :].lstrip()) if len(words) > self.overlap else 0
 
     def embedded(self, text: str, piece: Piece) -> str:
@@ -204,17 +216,13 @@ class Chunking:
         return f"{piece.heading}\n\n{part}" if self.headings and piece.heading else part
 
 
-def _words(text: str) -> int:
-    return len(text.split())
-
-
 @lru_cache(maxsize=8)
-def _splitter(size: int, overlap: int, markdown: bool) -> Any:
+def _splitter(size: int, overlap: int, markdown: bool, count: Callable[[str], int]) -> Any:
     # imported here: only collections that are cut need it
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
-    return kind.from_callback(_words, size, overlap, trim=True)
+    return kind.from_callback(count, size, overlap, trim=True)
 
 
 def _above(headings: Sequence[tuple[int, str]], start: int) -> str:

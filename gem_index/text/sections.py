@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 __all__ = ["Section", "blocks", "common_path", "holds_only_headings", "sections_of"]
@@ -24,6 +24,7 @@ class Section:
     path : tuple of str
         The headings above, from the outermost, and its own.
     words : int
+        As the caller counts them.
     """
 
     start: int
@@ -32,13 +33,13 @@ class Section:
     words: int
 
 
-def sections_of(text: str) -> Iterator[Section]:
+def sections_of(text: str, units: Callable[[str], int]) -> Iterator[Section]:
     """Iterate over the sections of a text that hold words; a heading alone begins the section below it.
 
-    A line of a fenced block of code is not a heading.
+    A line of a fenced block of code is not a heading. ``units`` counts the words of a section.
     """
     waiting: Section | None = None  # a heading alone
-    for section in _divided(text):
+    for section in _divided(text, units):
         if waiting is not None:
             if len(section.path) > len(waiting.path):
                 words = waiting.words + section.words
@@ -54,15 +55,15 @@ def sections_of(text: str) -> Iterator[Section]:
         yield waiting
 
 
-def _divided(text: str) -> Iterator[Section]:
+def _divided(text: str, units: Callable[[str], int]) -> Iterator[Section]:
     begin = 0
     path: tuple[str, ...] = ()
     levels: list[tuple[int, str]] = []
     for place, level, name in _headings(text):
-        yield from _section(text, begin, place, path)
+        yield from _section(text, begin, place, path, units)
         levels = [*(each for each in levels if each[0] < level), (level, name[:_LONGEST])]
         begin, path = place, tuple(name for _, name in levels)
-    yield from _section(text, begin, len(text), path)
+    yield from _section(text, begin, len(text), path, units)
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
@@ -76,12 +77,14 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
             yield found.start(), len(marks), name.strip()
 
 
-def _section(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator[Section]:
+def _section(
+    text: str, start: int, end: int, path: tuple[str, ...], units: Callable[[str], int]
+) -> Iterator[Section]:
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     end = start + len(part.strip())
     if start < end:
-        yield Section(start, end, path, len(part.split()))
+        yield Section(start, end, path, units(part))
 
 
 def holds_only_headings(part: str) -> bool:

@@ -98,6 +98,7 @@ def test_build_add_delete_status_drop(gem, faq_file, tmp_path):
         "pieces": 5,
         "skipped": 0,
         "documents": 5,
+        "language": "en",
     }
     assert built.json == expected | {"fingerprint": fingerprint, "seconds": seconds}
     assert len(fingerprint) == 64
@@ -672,3 +673,34 @@ class TestAsAProcess:
             "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+
+
+def test_the_language_of_a_collection(gem, tmp_path):
+    file = tmp_path / "faq.jsonl"
+    texts = ["护照过期了怎么办 需要带身份证和照片去办理", "图书馆周末开放时间是上午九点到下午五点"]
+    lines = [json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    built = gem("build", "faq", file)
+    assert "Language for word search: zh (100% of a sample); build with --language" in built.out
+    assert gem("search", "faq", "护照", "--mode", "lexical", "--json").json[0]["id"] == "0"
+    assert "zh" in gem("status").out
+    again = gem("build", "faq", file, "--language", "none", "--json")
+    assert again.json["language"] == "none"
+    assert gem("status", "--json").json["collections"][0]["language"] == "none"
+    wrong = gem("build", "faq", file, "--language", "chinese")
+    assert wrong.status == 2
+    assert (
+        "the language is 'chinese'; expected auto, none, mul, or a code of ISO 639-1" in wrong.err
+    )
+
+
+def test_words_of_a_query_are_corrected_and_told(gem, faq):
+    found = gem("search", "faq", "renew my residense")
+    assert found.out.startswith("Searched for residence; no text holds residense (--no-correct")
+    [first, *_] = gem("search", "faq", "renew my residense", "--json").json
+    assert (first["query"], first["corrected"]) == (
+        "renew my residense",
+        {"residense": "residence"},
+    )
+    [plain, *_] = gem("search", "faq", "renew my residense", "--no-correct", "--json").json
+    assert "corrected" not in plain

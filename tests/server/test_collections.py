@@ -243,7 +243,9 @@ class TestSearch:
         plain = [hit.to_dict(why=True) for hit in expected]
         short = client.post(f"{faq}/search", json={"query": "passport", "why": True, "pairs": 1})
         assert [len(hit["why"]["pairs"]) for hit in short.json()["results"]] == [1] * 4
-        assert body == json.loads(json.dumps({"query": "passport renewal", "results": plain}))
+        assert body == json.loads(
+            json.dumps({"query": "passport renewal", "results": plain, "corrected": {}})
+        )
         assert body["results"][0]["id"] == "1"
 
     def test_several_queries_at_once(self, client, faq, home):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
 from gem_index import Home
 from gem_index.errors import ConfigError
 from gem_index.text.analyser import ENGLISH, FIRST, Analyser
+from gem_index.text.chunking import Chunking
 from gem_index.text.languages import LANGUAGES, STEMMERS, detect_language
 from gem_index.text.tokens import search_tokens
 
@@ -276,3 +278,38 @@ class TestCollections:
         assert best.id == "2"
         marked = {word.token for word in best.why.second_words if word.same_word}
         assert marked == {"reisepass"}
+
+
+class TestCutting:
+    TEXT = "".join(CHINESE) * 40
+
+    def test_signs_count_as_words(self):
+        pieces = Chunking(60).pieces(self.TEXT)
+        assert [piece.end - piece.start <= 60 for piece in pieces] == [True] * len(pieces)
+        assert "".join(self.TEXT[p.start : p.end] for p in pieces) == self.TEXT
+        assert len(Chunking(60, version=2).pieces(self.TEXT)) == 1
+        assert len(Chunking("auto").pieces("".join(CHINESE))) == 1
+
+    def test_overlap_in_signs(self):
+        pieces = Chunking(60, overlap=20).pieces(self.TEXT)
+        shared = [one.end - two.start for one, two in pairwise(pieces)]
+        assert min(shared) >= 20
+        assert max(shared) <= 24  # with the punctuation between signs
+
+    def test_letters_of_thai_count_by_four(self):
+        text = "สวัสดีครับ" * 100
+        pieces = Chunking(50).pieces(text)
+        assert max(p.end - p.start for p in pieces) <= 200
+        assert len(pieces) == 5
+
+    def test_words_between_blanks_are_counted_as_before(self):
+        text = " ".join(GERMAN * 30)
+        assert [Chunking(40).pieces(text)] == [Chunking(40, version=2).pieces(text)]
+
+    def test_the_piece_with_the_words_is_shown(self, home):
+        text = "".join(CHINESE[1:]) * 20 + CHINESE[0] + "".join(CHINESE[1:]) * 20
+        home.build("faq", [{"id": "long", "text": text}, *documents(JAPANESE)])
+        [best] = home.collection("faq").search("护照和身份证", 1)
+        assert best.id == "long"
+        assert "护照" in best.piece.text
+        assert len(best.piece.text) <= 150

@@ -176,8 +176,8 @@ class TestChunking:
         home.build("old", [Document(id="b", text=text)], chunking=Chunking("auto"))
         assert old.chunking == Chunking("auto")
         assert not old.verify()
-        with pytest.raises(ConfigError, match="as of version 3; expected 1 or 2"):
-            Chunking.of({"chunk": 20, "version": 3})
+        with pytest.raises(ConfigError, match="as of version 4; expected at most 3"):
+            Chunking.of({"chunk": 20, "version": 4})
 
     @pytest.mark.parametrize(
         ("fields", "message"),
@@ -346,7 +346,7 @@ class TestCollection:
         execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
-            'the index was made of texts cut and analysed with {"chunk": 40, "version": 2}'
+            'the index was made of texts cut and analysed with {"chunk": 40, "version": 3}'
             in problem.detail
         )
         assert [hit.id for hit in cut.search("renew a visa", 1)] in (["visa"], ["guide"])

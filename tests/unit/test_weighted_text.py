@@ -16,6 +16,7 @@ from gem_index.collection.write.building import use_index
 from gem_index.collection.write.imports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.readers import DocumentReader
+from gem_index.readers.fields import with_title_weights
 from gem_index.text.analyser import ENGLISH
 from gem_index.text.tokens import search_tokens, token_weights, tokenize
 
@@ -266,3 +267,39 @@ class TestCollection:
         assert posts.reading == {"text_fields": ["body", "subject"]}
         home.build("posts", [Document(id="x", text="tea")])
         assert posts.reading == {"text_fields": ["body", "subject"]}
+
+
+class TestTitles:
+    @pytest.mark.parametrize(
+        ("names", "kept", "read"),
+        [
+            (["title", "body"], None, ["title*2", "body"]),
+            (["body", "Subject"], None, ["body", "Subject*2"]),
+            (["question", "answer"], ["question*2", "answer"], ["question*2", "answer"]),
+            (["title", "body"], ["title", "body"], ["title", "body"]),  # as it was built
+            (["title*1", "body"], None, ["title*1", "body"]),
+            (["title", "body*3"], None, ["title", "body*3"]),
+            (["title"], None, ["title"]),
+            ("title", None, "title"),
+            (["name", "body"], None, ["name", "body"]),
+        ],
+    )
+    def test_a_title_among_several_fields_counts_twice(self, names, kept, read):
+        assert with_title_weights(names, kept) == read
+
+    @pytest.mark.parametrize("door", ["build", "upsert"])
+    def test_in_a_collection(self, home, door):
+        rows = [{"id": "1", "title": "renew a visa", "body": "where do I go?"}]
+        if door == "build":
+            home.build("faq", rows, text=["title", "body"])
+        else:
+            home.create_collection("faq").upsert(rows, text=["title", "body"])
+        collection = home.collection("faq")
+        [document] = (
+            collection.get(["1"]).values()
+            if isinstance(collection.get(["1"]), dict)
+            else collection.get(["1"])
+        )
+        assert document.text.weights == ((14, 2.0), (14, 1.0))
+        again = collection.upsert(rows, text=["title", "body"])
+        assert again.unchanged == 1

@@ -16,6 +16,7 @@ from gem_index.arrays import F32
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
+from gem_index.collection.search.corrections import corrections, replace_words
 from gem_index.collection.search.field_filter import FieldFilter
 from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.passages import rerank_hits
@@ -93,6 +94,8 @@ def _answer_at_once(
         view = access.views.at(rows.connection, rows.record)
         allowed = _allowed(access, rows, view, requests[0]) if requests else None
         documents = _SharedTexts(rows.documents)
+        corrected = [corrections(view, asked) for asked in requests]
+        requests = [replace_words(*pair) for pair in zip(requests, corrected, strict=True)]
         vectors = query_vectors(view, requests)
 
         def search(place: int, widen: int = _PIECES) -> list[Hit]:
@@ -100,7 +103,8 @@ def _answer_at_once(
             return _best(access, Search(view, documents, wider, allowed, vectors[place]))
 
         def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
-            return _results(best, stored, requests[place], view, vectors[place])
+            hits = _results(best, stored, requests[place], view, vectors[place])
+            return SearchResults(hits, corrected[place])
 
         found = _in_threads(search, len(requests), threads)
         stored = _stored(rows, chain.from_iterable(found))
@@ -285,7 +289,7 @@ def _rerank_all(
     chunking = view.pieces.chunking
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
-        query = str(asked.query)
+        query = str(replace_words(asked, hits.corrected).query)
         terms = view.terms(query) if words else []
         shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
@@ -294,7 +298,7 @@ def _rerank_all(
                 replace(hit, why=explain_hit(view.pieces, query, _shown(hit, chunking)))
                 for hit in best
             ]
-        return SearchResults(best)
+        return SearchResults(best, hits.corrected)
 
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 

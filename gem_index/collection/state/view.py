@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,9 +13,12 @@ from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.tail import Tail
 from gem_index.gem.combined import Encoder
 from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
+from gem_index.index.lexical import LexicalIndex
 from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.terms import counts_in_match, match_weights
+from gem_index.index.vocabulary import may_be_mistyped
+from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
@@ -192,11 +195,47 @@ class View:
         """Return the distinct terms of a query."""
         return list(dict.fromkeys(self.pieces.analyser.terms(query)))
 
+    @property
+    def _words(self) -> LexicalIndex | None:
+        """The word index of the snapshot; None if it holds no documents."""
+        if self.snapshot is None or not len(self.snapshot.ids):
+            return None
+        return self.snapshot.words
+
+    def corrections(self, query: str) -> dict[str, str]:
+        """Return for each word of a query that no document holds the word of the collection that it probably stands for.
+
+        It is the nearest one; of several the one that most documents hold. Words to which none is near are left out.
+        """
+        analyser = self.pieces.analyser
+        asked = [token for token in set(tokenize(query)) if may_be_mistyped(token, analyser)]
+        held = self._held(asked)
+        found = {}
+        for token in asked:
+            if not held[token]:
+                near = self._near(token)
+                held_near = self._held(near)
+                if near:
+                    found[token] = min(near, key=lambda w: (near[w], -held_near[w], w))
+        return found
+
+    def _held(self, words: Collection[str]) -> dict[str, int]:
+        """Return how many documents hold each word, in any form."""
+        terms = {word: self.pieces.analyser.words(word) for word in words}
+        every = {term for of_one in terms.values() for term in of_one}
+        counts = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
+        if self._words is not None:
+            for term, count in self._words.frequencies(every).items():
+                counts[term] += count
+        return {word: max((counts[t] for t in terms[word]), default=0) for word in words}
+
+    def _near(self, word: str) -> dict[str, int]:
+        near = self.tail.words.up_to_date().vocabulary.near(word)
+        return near if self._words is None else near | self._words.vocabulary.near(word)
+
     def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
         """Return the weights that make a BM25 score a match, by the statistics of the files where there are files."""
-        words = None
-        if self.snapshot is not None and len(self.snapshot.ids):
-            words = self.snapshot.words
+        words = self._words
         in_tail = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
         in_files = words.frequencies(terms) if words is not None else in_tail
         held = {

@@ -143,7 +143,8 @@ def _finish(
         if reading is not None:
             keep_reading(access, reading.choices)  # now that it has decided types
         bring_up_to_date(access, choice, progress)
-        return replace(report, fingerprint=access.status().fingerprint)
+        now = access.status()
+        return replace(report, fingerprint=now.fingerprint, language=now.language)
 
 
 def _discard(workspace: Workspace, name: str, error: BaseException) -> None:

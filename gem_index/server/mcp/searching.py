@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from gem_index.collection import Collection
-from gem_index.collection.results import SearchResult
+from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
@@ -113,6 +113,9 @@ class SearchAnswer(Answer):
 
     collection: str
     results: list[Found] = Field(description="Best first.")
+    corrected: dict[str, str] = Field(
+        description="Words of the query that no document holds, each with the word that was searched for instead."
+    )
 
     @property
     def summary(self) -> str:
@@ -124,12 +127,14 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
     """Return the documents that match a query best."""
     [query] = shared.context.check_texts([asked.query])
 
-    def work(collection: Collection) -> list[Found]:
-        hits = collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)
-        return [_found(hit) for hit in hits]
+    def work(collection: Collection) -> SearchResults:
+        return collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)
 
+    hits = await shared.ask(asked.collection, work)
     return SearchAnswer(
-        collection=asked.collection, results=await shared.ask(asked.collection, work)
+        collection=asked.collection,
+        results=[_found(hit) for hit in hits],
+        corrected=dict(hits.corrected),
     )
 
 

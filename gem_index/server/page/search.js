@@ -98,7 +98,7 @@ export function searchView(root, { collection, signal, setParams }) {
     try {
       const answer = await api("POST", collectionPath(collection, "search"), { body: bodyOf(asked), signal: mine.signal });
       if (running !== mine) return;
-      show(answer.results);
+      show(answer.results, answer.corrected);
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
       shown = null; // it may be asked once more
@@ -118,12 +118,12 @@ export function searchView(root, { collection, signal, setParams }) {
     }
   }
 
-  function show(found) {
+  function show(found, corrected) {
     const begun = performance.now();
     hits = found;
     const most = largest(hits.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
-    note.textContent = hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.";
+    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.") + correction(corrected);
     announce(note.textContent);
     openPlace();
     code.refresh();
@@ -247,6 +247,11 @@ function bodyOf(asked) {
   const why = Array.from(asked.q).length <= EXPLAINED;
   const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why, pairs: why ? PAIRS : undefined });
   return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
+}
+
+/** Say which words no document holds, and what was searched for instead. */
+function correction(corrected) {
+  return Object.entries(corrected).map(([typed, used]) => ` Searched for ${used}: no document holds ${typed}.`).join("");
 }
 
 function scores(hit) {

@@ -1,0 +1,35 @@
+"""Correct the words of a query that no document holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gem_index.collection.request import SearchRequest
+from gem_index.collection.state.view import View
+from gem_index.errors import CorruptionError
+from gem_index.text.tokens import WeightedText, normalized_token, token_spans
+
+__all__ = ["corrections", "replace_words"]
+
+
+def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
+    """Return the words of a request to replace, each with what is searched for instead; see :meth:`View.corrections`."""
+    if not asked.correct or not asked.words or isinstance(asked.query, WeightedText):
+        return {}
+    try:
+        return view.corrections(asked.words)
+    except CorruptionError:
+        return {}  # the search itself meets the damage, and tells it
+
+
+def replace_words(asked: SearchRequest, words: Mapping[str, str]) -> SearchRequest:
+    """Return a request with words of its query replaced."""
+    if not words:
+        return asked
+    query = str(asked.query)
+    for begin, end in reversed(token_spans(query)):
+        word = words.get(normalized_token(query[begin:end]))
+        if word is not None:
+            query = query[:begin] + word + query[end:]
+    return replace(asked, query=query)

@@ -1,0 +1,99 @@
+"""The words of a collection, and which of them a mistyped word may stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from gem_index.text.analyser import Analyser, is_unspaced
+from gem_index.text.languages import NONE
+from gem_index.text.tokens import frequent_english
+
+__all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
+
+VOCABULARY = "vocabulary.txt"
+"""The file of a vocabulary, a word a line, in the folder of the word index."""
+
+_LEAST, _LONG, _LONGEST = 5, 9, 40
+"""Letters of a word that may have one error, of one that may have two, and of the longest word that is looked at."""
+
+
+@cache
+def _frequent() -> frozenset[str]:
+    return frozenset(frequent_english())
+
+
+def may_be_mistyped(token: str, analyser: Analyser) -> bool:
+    """Tell whether a word of a query that no document holds is replaced by one that is much like it.
+
+    Short words, numbers, frequent English words and words of scripts without blanks are not; nor is any where words are
+    matched as they are written.
+    """
+    return (
+        _LEAST <= len(token) <= _LONGEST
+        and token.isalpha()
+        and analyser.language != NONE
+        and not is_unspaced(token)
+        and not (analyser.knows_english and token in _frequent())
+    )
+
+
+def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
+    """Iterate over the tokens of a text that a mistyped word may stand for."""
+    return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
+
+
+class Vocabulary:
+    """Distinct words; more can be added while others search.
+
+    Parameters
+    ----------
+    words : iterable of str
+    """
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._known: set[str] = set()
+        self._by_letter: dict[str, list[str]] = {}  # only grow: a search may go through one
+        self.add(words)
+
+    def add(self, words: Iterable[str]) -> None:
+        """Add words; one thread at a time."""
+        for word in words:
+            if word not in self._known:
+                self._known.add(word)
+                self._by_letter.setdefault(word[0], []).append(word)
+
+    def words(self) -> Iterator[str]:
+        """Iterate over the words."""
+        for words in self._by_letter.values():
+            yield from words
+
+    def near(self, word: str) -> dict[str, int]:
+        """Return the words that begin alike and are one error away, of nine letters and more two, with the number of errors.
+
+        An error is a letter that is missing, added or another one, or two letters that changed places (optimal string
+        alignment).
+        """
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
+        found = process.extract(
+            word,
+            self._by_letter.get(word[0], []),
+            scorer=OSA.distance,
+            score_cutoff=1 if len(word) < _LONG else 2,
+            limit=None,
+        )
+        return {near: int(errors) for near, errors, _ in found}
+
+    def write(self, folder: Path) -> None:
+        """Write the words into a folder, in their order."""
+        text = "".join(f"{word}\n" for word in sorted(self._known))
+        (folder / VOCABULARY).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Vocabulary:
+        """Return the words that :meth:`write` wrote; none for a folder of an earlier version."""
+        path = folder / VOCABULARY
+        return cls(path.read_text(encoding="utf-8").split("\n")[:-1]) if path.exists() else cls()

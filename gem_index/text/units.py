@@ -1,0 +1,30 @@
+"""How long a text is: in words, and in signs where a script puts no blanks between words."""
+
+from __future__ import annotations
+
+import regex
+
+__all__ = ["begin_of_last_units", "blank_words", "units"]
+
+# a sign of Chinese or Japanese, four letters of Thai and its neighbours, or a word
+_UNIT = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}]"
+    r"|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]{1,4}"
+    r"|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+"
+)
+
+
+def units(text: str) -> int:
+    """Return how many words and signs a text has."""
+    return blank_words(text) if text.isascii() else sum(1 for _ in _UNIT.finditer(text))
+
+
+def blank_words(text: str) -> int:
+    """Return how many words blanks divide a text into."""
+    return len(text.split())
+
+
+def begin_of_last_units(text: str, count: int) -> int:
+    """Return where the last units of a text begin; its length if it has no more units than these."""
+    begins = [found.start() for found in _UNIT.finditer(text)]
+    return begins[-count] if len(begins) > count else len(text)
