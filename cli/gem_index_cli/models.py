@@ -13,7 +13,7 @@ import typer
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
-from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions, Vectors
 from gem_index_cli.input_options import InputOptions
 from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
@@ -46,12 +46,7 @@ def fit(
     options: InputOptions,
     config: ConfigOptions,
     cluster: ClusterOptions,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors, as for build. Default: wordllama-gem.", show_default=False
-        ),
-    ] = None,
+    vectors: Vectors = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model of that name.")
     ] = False,
