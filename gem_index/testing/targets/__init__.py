@@ -16,12 +16,13 @@ In your own package, with pytest::
             return mydatabase.open(url).read_all()
 """
 
+from gem_index.testing.targets.base import DIRECTIONS, PLANE, directed
 from gem_index.testing.targets.foreign import ForeignTableTests
 from gem_index.testing.targets.interruptions import InterruptionTests
 from gem_index.testing.targets.pushes import PushTests
 from gem_index.testing.targets.tables import TableTests
 
-__all__ = ["TargetContract"]
+__all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
 
 
 class TargetContract(PushTests, InterruptionTests, TableTests, ForeignTableTests):

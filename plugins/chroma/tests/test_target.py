@@ -22,25 +22,14 @@ from servers import chroma_server, free_port, gate
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError, TargetUnavailableError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
 EAST = np.array([1, 0], np.float32)
 
 
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +90,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -175,8 +164,8 @@ class TestDocuments:
     def test_a_replaced_document_keeps_nothing_of_the_old_one(self, filled) -> None:
         """Chroma's own upsert keeps fields and texts that it is not sent."""
         table = filled.live()
-        table.upsert([document("east", a=1, b=["x", "y"], c=True), document("west", a=1)])
-        table.upsert([document("east", c=2.5), document("west")])
+        table.upsert([directed("east", a=1, b=["x", "y"], c=True), directed("west", a=1)])
+        table.upsert([directed("east", c=2.5), directed("west")])
         found = {each.id: each for each in table.documents()}
         assert (found["east"].metadata, found["west"].metadata) == ({"c": 2.5}, {})
         table.upsert([TargetDocument("east", EAST, None, {"d": 1}), TargetDocument("new", EAST)])
@@ -196,7 +185,7 @@ class TestDocuments:
     def test_metadata_keeps_value_and_type(self, filled, value) -> None:
         metadata = {"a field": value, "id": "my own", "ключ'\".\x00": 1, "text": "t"}
         assert filled.unsupported(metadata) == []
-        filled.live().upsert([document("east", **metadata)])
+        filled.live().upsert([directed("east", **metadata)])
         found = next(each for each in filled.live().documents() if each.id == "east").metadata
         assert found == metadata
         assert type(found["a field"]) is type(value)
@@ -218,7 +207,7 @@ class TestDocuments:
         angles = np.linspace(0, 3, count)
         vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
         ids = [f"d{i}" for i in range(count)]
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         table.upsert([TargetDocument(*row) for row in zip(ids, vectors, strict=True)])
         assert table.count() == count
         assert {each.id for each in table.documents()} == set(ids)
@@ -228,7 +217,7 @@ class TestDocuments:
     def test_long_texts_are_sent_in_several_requests(self, target, monkeypatch) -> None:
         monkeypatch.setattr(table, "_LONGEST_REQUEST", 5000)
         texts = ["x" * 100_000, "", "数" * 1000, "y"]
-        table_ = target.create(SCHEMA)
+        table_ = target.create(PLANE)
         table_.upsert([TargetDocument(str(i), EAST, text) for i, text in enumerate(texts)])
         assert {each.id: each.text for each in table_.documents()} == {
             str(i): text for i, text in enumerate(texts)
@@ -242,7 +231,7 @@ class TestInChroma:
 
     def test_a_filter(self, filled, client, name: str) -> None:
         filled.live().upsert(
-            [document("west", year=2024, tags=["a", "b"]), document("east", year=2020)]
+            [directed("west", year=2024, tags=["a", "b"]), directed("east", year=2020)]
         )
         collection = client.get_collection(name)
         for where in ({"year": {"$gt": 2021}}, {"tags": {"$contains": "b"}}):
@@ -250,16 +239,16 @@ class TestInChroma:
 
     def test_the_schema_is_written_down(self, filled, client, name: str) -> None:
         collection = client.get_collection(name)
-        assert collection.metadata == SCHEMA.to_strings()
+        assert collection.metadata == PLANE.to_strings()
         config = collection.configuration_json["embedding_function"]
         assert config["name"] == "gem-index"
-        assert config["config"] == {"fingerprint": SCHEMA.fingerprint}
+        assert config["config"] == {"fingerprint": PLANE.fingerprint}
 
     def test_a_reader_sees_the_old_vectors_until_the_switch(
         self, filled, client, name: str
     ) -> None:
         reader = client.get_collection(name)
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert client.get_collection(name).count() == reader.count() == 5
         filled.switch()
         assert client.get_collection(name).get()["ids"] == ["west"]
@@ -269,7 +258,7 @@ class TestInChroma:
 
     def test_drop_leaves_other_collections(self, filled, client, name: str) -> None:
         client.create_collection(f"{name}-mine", embedding_function=None)
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert names(client, name) == {f"{name}-mine"}
         assert filled.live() is filled.staged() is None
@@ -281,7 +270,7 @@ class TestInChroma:
         with pytest.raises(ConfigError, match="does not exist.*; run it again"):
             table.count()
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
     def test_a_tenant_and_a_database(self, filled, url: str) -> None:
         for option in ("tenant", "database"):
@@ -293,7 +282,7 @@ class TestInChroma:
         admin.create_tenant(mine)
         admin.create_database("notes", mine)
         target = open_target(f"{url}&tenant={mine}&database=notes")
-        target.create(SCHEMA).upsert([document("west")])
+        target.create(PLANE).upsert([directed("west")])
         assert (target.live().count(), filled.live().count()) == (1, 5)
         target.close()
 
@@ -309,7 +298,7 @@ class TestServerOnly:
         with pytest.raises(TargetUnavailableError, match="refused"):
             target.live()
         with chroma_server(tmp_path, port):
-            table = target.create(SCHEMA)
+            table = target.create(PLANE)
             table.upsert(DOCUMENTS)
         with pytest.raises(TargetUnavailableError, match=f"127.0.0.1:{port}.*cannot be reached"):
             table.count()
@@ -351,7 +340,7 @@ class TestServerOnly:
             for name, secret in secrets.items():
                 monkeypatch.setenv(f"GEM_INDEX_TARGET_{name.upper()}", secret)
             target = open_target(url)
-            target.create(SCHEMA).upsert(DOCUMENTS)
+            target.create(PLANE).upsert(DOCUMENTS)
             assert target.live().count() == 5
             target.close()
             name = list(secrets)[-1]
@@ -417,7 +406,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as parent:
         path = Path(parent) / "chroma"
         target = open_target(f"chroma://{path}?collection=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         for each in path.rglob("*"):
             each.chmod(0o555 if each.is_dir() else stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
@@ -464,10 +453,10 @@ class TestRefused:
     def test_a_name_that_is_an_address(self, target, url: str) -> None:
         target = open_target(url.partition("?")[0] + "?collection=1.2.3.4")
         with pytest.raises(ConfigError, match="not a valid ip address"):
-            target.create(SCHEMA)
+            target.create(PLANE)
 
     def test_the_name_of_the_former_collection_in_use(self, filled, client, name: str) -> None:
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         client.create_collection(f"{name}__old", embedding_function=None)
         with pytest.raises(ConfigError, match=f"found {name}__old"):
             filled.switch()
@@ -489,7 +478,7 @@ class TestRefused:
         target = open_target(f"chroma://{folder}?collection=faq")
         assert target.live() is None
         with pytest.raises(ConfigError, match="name a folder"):
-            target.create(SCHEMA)
+            target.create(PLANE)
         assert folder.read_text() == "mine"
 
     def test_a_read_only_folder(self, others_folder: Path) -> None:
@@ -502,7 +491,7 @@ class TestRefused:
         target.close()
         missing = ChromaTarget(TargetUrl.parse(f"chroma://{others_folder}2?collection=faq"))
         with pytest.raises(ConfigError, match="; make the folder and its files writable"):
-            missing.create(SCHEMA)
+            missing.create(PLANE)
         assert [path.read_bytes() for path in files] == before
 
     def test_a_dry_run_creates_nothing(self, target, client, name: str, folder: Path) -> None:

@@ -11,30 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 from gem_index_duckdb import DuckDbTarget
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def execute(path: Path, *statements: str) -> list:
@@ -65,7 +51,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -107,17 +93,17 @@ class TestSql:
         assert rows == [("north", "to the north")]
 
     def test_the_schema_is_written_down(self, path: Path, filled) -> None:
-        assert dict(execute(path, "SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+        assert dict(execute(path, "SELECT key, value FROM faq_gem")) == PLANE.to_strings()
 
     def test_a_reader_sees_the_old_table_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert execute(path, "SELECT count(*) FROM faq") == [(5,)]
         filled.switch()
         assert execute(path, "SELECT id FROM faq") == [("west",)]
         assert tables(path) == {"faq", "faq_gem"}
 
     def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         remove = type(filled)._remove
 
         def fail(target, database, state: str) -> None:
@@ -133,7 +119,7 @@ class TestSql:
 
     def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
         execute(path, "CREATE TABLE mine (a INTEGER)")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert tables(path) == {"mine"}
         assert filled.live() is filled.staged() is None
@@ -141,7 +127,7 @@ class TestSql:
     def test_a_user_drops_the_table(self, path: Path, filled) -> None:
         execute(path, "DROP TABLE faq")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -150,7 +136,7 @@ def others_file() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "db"
         target = open_target(f"duckdb://{path}?table=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         path.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
         Path(folder).chmod(0o555)
@@ -225,7 +211,7 @@ class TestRefused:
             DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}?table=faq"))
         assert "\n" not in str(caught.value)
         with pytest.raises(ConfigError, match="Permission denied"):
-            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}2?table=faq")).create(SCHEMA)
+            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}2?table=faq")).create(PLANE)
         assert others_file.read_bytes() == before
 
     def test_a_file_that_another_process_has_open(self, path: Path, url: str, filled) -> None:

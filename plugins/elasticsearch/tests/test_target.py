@@ -21,25 +21,14 @@ from gem_index.errors import (
     RejectedDocumentsError,
     TargetUnavailableError,
 )
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
 KINDS = ["elasticsearch", "opensearch"]
 
 
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def build(folder: Path, *documents: Document):
@@ -69,7 +58,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    target.create(SCHEMA).upsert(DOCUMENTS)
+    target.create(PLANE).upsert(DOCUMENTS)
     return target
 
 
@@ -158,11 +147,11 @@ class TestIndices:
     def test_the_schema_is_in_the_mapping(self, server, filled) -> None:
         [(name, index)] = server.indices.items()
         assert name.startswith("faq-gem-")
-        assert index["mappings"]["_meta"] == SCHEMA.to_strings()
+        assert index["mappings"]["_meta"] == PLANE.to_strings()
         assert index["aliases"] == {"faq": {}}
 
     def test_a_reader_sees_the_old_index_until_the_switch(self, server, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert len(server.resolve("faq")["docs"]) == 5
         before = len(server.requests)
         filled.switch()
@@ -173,7 +162,7 @@ class TestIndices:
 
     def test_drop_and_other_indices(self, server, filled) -> None:
         server.indices["faq-mine"] = {"aliases": {}, "mappings": {}, "settings": {}, "docs": {}}
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert list(server.indices) == ["faq-mine"]
         assert filled.live() is filled.staged() is None
@@ -182,7 +171,7 @@ class TestIndices:
         table = filled.live()
         server.indices.clear()
         with pytest.raises(ConfigError, match="no such index"):
-            table.upsert([document("west")])
+            table.upsert([directed("west")])
         assert not server.indices
 
     def test_a_dry_run_creates_nothing(self, server, url, tmp_path) -> None:
@@ -236,7 +225,7 @@ class TestFailures:
         with serve(found) as (stub, host):
             target = open_target(f"{asked}+http://{host}/?index=faq")
             with pytest.raises(ConfigError, match=f"found .*; expected (?i:{asked})"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
             assert not stub.indices
 
@@ -268,7 +257,7 @@ class TestCredentials:
         server.keys = server.read_only = {basic("guest", "g")}
         target = open_target(url.replace("://", "://guest:g@"))
         with pytest.raises(ConfigError, match="unauthorized.*ask for the right"):
-            target.live().upsert([document("west")])
+            target.live().upsert([directed("west")])
         target.close()
 
 

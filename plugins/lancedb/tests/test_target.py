@@ -20,23 +20,12 @@ from gem_index import Document
 from gem_index.errors import ConfigError
 from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
 EAST = np.array([1, 0], np.float32)
 
 
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 @pytest.fixture
@@ -58,7 +47,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -122,11 +111,9 @@ class TestDocuments:
 
     def test_nothing_but_zero_vectors(self, target) -> None:
         """LanceDB would embed the texts of a batch without any vector itself."""
-        table = target.create(SCHEMA)
-        table.upsert([document("none")])
-        target.stage(SCHEMA).upsert(
-            [document("none"), TargetDocument("b", np.zeros(2, np.float32))]
-        )
+        table = target.create(PLANE)
+        table.upsert([directed("none")])
+        target.stage(PLANE).upsert([directed("none"), TargetDocument("b", np.zeros(2, np.float32))])
         target.switch()
         found = {each.id: each.vector.tolist() for each in target.live().documents()}
         assert found == {"none": [0, 0], "b": [0, 0]}
@@ -147,7 +134,7 @@ class TestDocuments:
             "%",
             "a\x00b",
         ]
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         table.upsert([TargetDocument(name, EAST) for name in [*names, "kept"]])
         for name in names:
             before = table.count()
@@ -162,7 +149,7 @@ class TestDocuments:
             "": 1, "a.b": 2, "ключ'\"\x00": 3, "id": "my own", "vector": [1], "empty": {},
         }  # fmt: skip
         assert filled.unsupported(metadata) == []
-        filled.live().upsert([document("east", **metadata)])
+        filled.live().upsert([directed("east", **metadata)])
         found = next(each for each in filled.live().documents() if each.id == "east").metadata
         assert found == metadata
         assert {key: type(value) for key, value in found.items()} == {
@@ -177,7 +164,7 @@ class TestDocuments:
 
     def test_documents_are_of_one_version(self, target, monkeypatch) -> None:
         monkeypatch.setattr(table, "_PAGE", 2)
-        table_ = target.create(SCHEMA)
+        table_ = target.create(PLANE)
         table_.upsert(DOCUMENTS)
         documents = table_.documents()
         first = next(documents)
@@ -193,7 +180,7 @@ class TestDocuments:
         monkeypatch.setattr(table, "_KEPT", timedelta(milliseconds=1))
         monkeypatch.setattr(table, "_WRITES", 10)
         target = open_target(url)
-        table_ = target.create(SCHEMA)
+        table_ = target.create(PLANE)
         for _ in range(35):
             table_.upsert(DOCUMENTS)
         table_.finish()
@@ -213,7 +200,7 @@ class TestInLanceDb:
             assert rows[0]["text"] == "to the west"
 
     def test_a_filter(self, path: Path, filled) -> None:
-        filled.live().upsert([document("west", lang="d'e", year=2024, tags=["a", "b"], new=True)])
+        filled.live().upsert([directed("west", lang="d'e", year=2024, tags=["a", "b"], new=True)])
         table = opened(path)
         for where in (
             "json_get_string(metadata, 'lang') = 'd''e'",
@@ -227,24 +214,24 @@ class TestInLanceDb:
         metadata = {
             key.decode(): value.decode() for key, value in opened(path).schema.metadata.items()
         }
-        assert SCHEMA.to_strings().items() <= metadata.items()
-        assert SCHEMA.fingerprint in metadata["embedding_functions"]
+        assert PLANE.to_strings().items() <= metadata.items()
+        assert PLANE.fingerprint in metadata["embedding_functions"]
 
     def test_a_reader_sees_the_old_vectors_until_the_switch(self, path: Path, filled) -> None:
         reader = opened(path)
         staged = TargetSchema(fingerprint="e" * 64, dimension=3, token="new")
         filled.stage(staged).upsert([TargetDocument("new", np.eye(3, dtype=np.float32)[0])])
-        assert ids(opened(path)) == ids(reader) == sorted(VECTORS)
+        assert ids(opened(path)) == ids(reader) == sorted(DIRECTIONS)
         filled.switch()
         assert ids(opened(path)) == ["new"]
         assert filled.live().schema == staged
         assert tables(path) == {"faq.lance"}
-        assert ids(reader) == sorted(VECTORS)
+        assert ids(reader) == sorted(DIRECTIONS)
         reader.checkout_latest()
         assert ids(reader) == ["new"]
 
     def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
 
         def fail(table):
             yield next(batches(table))
@@ -260,7 +247,7 @@ class TestInLanceDb:
 
     def test_an_index_of_the_user_is_kept_up_to_date(self, path: Path, url: str) -> None:
         target = open_target(url)
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         opened(path).create_index("text", config=lancedb.index.FTS())
         target.live().upsert([TargetDocument("new", EAST, "to the moon")])
         target.live().finish()
@@ -271,7 +258,7 @@ class TestInLanceDb:
 
     def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
         lancedb.connect(path).create_table("mine", data=[{"a": 1}])
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert tables(path) == {"mine.lance"}
         assert filled.live() is filled.staged() is None
@@ -284,12 +271,12 @@ class TestInLanceDb:
             table.count()
         assert ".rs:" not in str(caught.value)
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
     def test_a_table_that_was_not_created_to_the_end(self, path: Path, target) -> None:
         (path / "faq.lance").mkdir(parents=True)
         assert target.live() is None
-        assert target.create(SCHEMA).count() == 0
+        assert target.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -298,7 +285,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as parent:
         path = Path(parent) / "lance"
         target = open_target(f"lancedb://{path}?table=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         for each in path.rglob("*"):
             each.chmod(0o555 if each.is_dir() else stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
@@ -379,7 +366,7 @@ class TestRefused:
         path.write_text("mine")
         assert target.live() is None
         with pytest.raises(ConfigError, match="; name a folder"):
-            target.create(SCHEMA)
+            target.create(PLANE)
         assert path.read_text() == "mine"
 
     def test_a_read_only_folder(self, others_folder: Path) -> None:

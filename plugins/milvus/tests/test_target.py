@@ -24,24 +24,11 @@ from pymilvus import MilvusClient
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name, length=len(name)) for name in VECTORS]
+DOCUMENTS = [directed(name, length=len(name)) for name in DIRECTIONS]
 
 
 @contextmanager
@@ -79,7 +66,7 @@ def target(url: str) -> Iterator[MilvusTarget]:
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -120,7 +107,7 @@ class TestClient:
     def test_the_schema_is_in_the_properties(self, path: Path, filled) -> None:
         filled.close()
         with client_of(path) as client:
-            assert client.describe_collection("faq")["properties"] == SCHEMA.to_strings()
+            assert client.describe_collection("faq")["properties"] == PLANE.to_strings()
             (index,) = client.list_indexes("faq")
             found = client.describe_index("faq", index)
         assert (found["index_type"], found["metric_type"]) == ("FLAT", "IP")
@@ -128,7 +115,7 @@ class TestClient:
     def test_a_users_client_in_this_process_stays_open(self, path: Path, url: str) -> None:
         with client_of(path) as client:
             target = open_target(url)
-            target.create(SCHEMA).upsert(DOCUMENTS)
+            target.create(PLANE).upsert(DOCUMENTS)
             target.close()
             client.load_collection("faq")
             assert client.query("faq", output_fields=["count(*)"])[0]["count(*)"] == 5
@@ -145,7 +132,7 @@ class TestClient:
         table.upsert([TargetDocument("i" * 65_535, vector, "x" * 65_535, {"m": "x" * 65_000})])
         assert table.count() == 6
         with pytest.raises(RejectedDocumentsError, match="its text has 65536 bytes") as caught:
-            table.upsert([document("east"), TargetDocument("new", vector, "é" * 32_768)])
+            table.upsert([directed("east"), TargetDocument("new", vector, "é" * 32_768)])
         assert list(caught.value.reasons) == ["new"]
         with pytest.raises(RejectedDocumentsError, match="its id has 65536 bytes"):
             table.upsert([TargetDocument("i" * 65_536, vector)])
@@ -157,7 +144,7 @@ class TestClient:
         assert not filled.stores_json([json.dumps(metadata)])
 
     def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.close()
         with client_of(path) as client:
             assert client.get_collection_stats("faq")["row_count"] == 5
@@ -228,11 +215,11 @@ class TestClient:
         live = target.live()
         if step == "create":
             assert live is None
-            assert target.create(SCHEMA).count() == 0
+            assert target.create(PLANE).count() == 0
         else:
             assert sorted(each.id for each in live.documents()) == ["c", "d", "e"]
             assert target.staged() is None
-            target.stage(SCHEMA)
+            target.stage(PLANE)
         target.close()
         assert len(names(path)) == (1 if step == "create" else 2)
 
@@ -241,7 +228,7 @@ class TestClient:
         with client_of(path) as client:
             own_collection(client, "mine")
             own_collection(client, "faq__gem_7")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert filled.live() is filled.staged() is None
         filled.close()
@@ -250,7 +237,7 @@ class TestClient:
     def test_two_collections_in_a_folder(self, path: Path, filled) -> None:
         filled.close()
         other = open_target(f"milvus://{path}?collection=faq__gem")
-        other.create(SCHEMA).upsert([document("west")])
+        other.create(PLANE).upsert([directed("west")])
         other.close()
         assert filled.live().count() == 5
         filled.drop()
@@ -259,14 +246,14 @@ class TestClient:
         other.close()
 
     def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
-        open_target(url).create(SCHEMA)
+        open_target(url).create(PLANE)
         gc.collect()
         assert str(path) not in server_manager_instance._servers
 
     def test_a_folder_that_a_killed_process_left(self, path: Path, filled) -> None:
         left = path / "collections" / "faq__gem_2"
         left.mkdir()
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.switch()
         filled.close()
         assert names(path) == {"faq__gem_3"}
@@ -276,7 +263,7 @@ class TestClient:
         with client_of(path) as client:
             client.drop_collection("faq__gem_1")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -285,7 +272,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "faq.db"
         target = open_target(f"milvus://{path}?collection=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         found = [path, *path.rglob("*")]
         for each in found:
@@ -335,7 +322,7 @@ class TestRefused:
 
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="found the file .*; expected a folder"):
                 call()
         assert path.read_text() == "not a folder"
@@ -343,7 +330,7 @@ class TestRefused:
     def test_a_folder_with_other_files(self, path: Path, target) -> None:
         path.mkdir()
         (path / "letter.txt").write_text("mine")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="with other files; expected an empty"):
                 call()
         assert [each.name for each in path.iterdir()] == ["letter.txt"]
@@ -363,7 +350,7 @@ class TestRefused:
         for place in (others_folder, others_folder.with_name("new.db")):
             target = MilvusTarget(TargetUrl.parse(f"milvus://{place}?collection=faq"))
             with pytest.raises(ConfigError, match="make the folder and its files writable"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
         assert before == {each: each.read_bytes() for each in before}
 

@@ -21,22 +21,9 @@ from gem_index.errors import (
 )
 from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def tables(connection) -> set[str]:
@@ -69,7 +56,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    target.create(SCHEMA).upsert(DOCUMENTS)
+    target.create(PLANE).upsert(DOCUMENTS)
     return target
 
 
@@ -208,15 +195,15 @@ class TestSql:
         assert rows == [("north", "to the north")]
 
     def test_metadata_is_jsonb(self, connection, filled) -> None:
-        filled.live().upsert([document("west", year=2024, tags=["a", "b"])])
+        filled.live().upsert([directed("west", year=2024, tags=["a", "b"])])
         rows = connection.execute("SELECT id FROM faq WHERE metadata @> '{\"year\": 2024}'")
         assert rows.fetchall() == [("west",)]
 
     def test_the_schema_is_written_down(self, connection, filled) -> None:
-        assert dict(connection.execute("SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+        assert dict(connection.execute("SELECT key, value FROM faq_gem")) == PLANE.to_strings()
 
     def test_a_reader_sees_the_old_table_until_the_switch(self, connection, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert connection.execute("SELECT count(*) FROM faq").fetchone() == (5,)
         filled.switch()
         assert connection.execute("SELECT id FROM faq").fetchall() == [("west",)]
@@ -227,7 +214,7 @@ class TestSql:
         connection.execute('GRANT SELECT ON faq TO "my ""reader"')
         connection.execute("GRANT SELECT ON faq TO PUBLIC")
         try:
-            filled.stage(SCHEMA).upsert([document("west")])
+            filled.stage(PLANE).upsert([directed("west")])
             filled.switch()
             with psycopg.connect(host=str(folder), user='my "reader', dbname=database) as reader:
                 assert reader.execute("SELECT id FROM faq").fetchall() == [("west",)]
@@ -237,7 +224,7 @@ class TestSql:
 
     def test_a_view_of_the_table_stops_the_switch_alone(self, connection, filled) -> None:
         connection.execute("CREATE VIEW mine AS SELECT id FROM faq")
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         with pytest.raises(ConfigError, match="depend on it.*; drop these views"):
             filled.switch()
         assert filled.live().count() == 5
@@ -248,17 +235,17 @@ class TestSql:
 
     def test_drop_leaves_other_tables(self, connection, filled) -> None:
         connection.execute("CREATE TABLE mine (a INTEGER)")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert tables(connection) == {"mine"}
         assert filled.live() is filled.staged() is None
 
     def test_two_tables_and_a_schema(self, connection, url, filled) -> None:
-        connection.execute("CREATE SCHEMA app")
+        connection.execute("CREATE PLANE app")
         for name, where in (("table=2", 'public."2"'), ("table=faq&schema=app", "app.faq")):
             other = open_target(url.replace("table=faq", name))
             assert other.live() is None
-            other.create(SCHEMA).upsert([document("west")])
+            other.create(PLANE).upsert([directed("west")])
             other.close()
             assert connection.execute(f"SELECT id FROM {where}").fetchall() == [("west",)]
         assert filled.live().count() == 5
@@ -330,7 +317,7 @@ class TestServer:
         try:
             guest = open_target(url.replace("user=postgres", "user=guest"))
             with pytest.raises(ConfigError, match="permission denied .* ask the database's owner"):
-                guest.live().upsert([document("west")])
+                guest.live().upsert([directed("west")])
             guest.close()
             assert filled.live().count() == 5
         finally:
@@ -349,7 +336,7 @@ class TestServer:
         table = filled.live()
         bad = TargetDocument("bad", np.array([1, 0], np.float32), "a\0b")
         with pytest.raises(RejectedDocumentsError, match="refused 1 documents, 'bad': .*zero byte"):
-            table.upsert([document("west"), bad])
+            table.upsert([directed("west"), bad])
         with pytest.raises(RejectedDocumentsError):
             table.upsert([TargetDocument("bad", np.array([1, 0], np.float32), "", {"k": "\0"})])
         assert table.count() == 5
@@ -357,7 +344,7 @@ class TestServer:
     def test_numbers_keep_their_types_or_are_refused(self, filled) -> None:
         kept = {"a": 1, "b": 1.0, "c": -9.9e15, "d": 1e-300, "e": 10**40, "f": [True, 0.1]}
         table = filled.live()
-        table.upsert([document("west", **kept)])
+        table.upsert([directed("west", **kept)])
         [found] = [each.metadata for each in table.documents() if each.id == "west"]
         assert found == kept
         assert {name: type(value) for name, value in found.items()} == {

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 from foreign import ForeignCollections
 from gem_index_qdrant import QdrantTarget, point_id
@@ -24,24 +23,11 @@ from qdrant_client import QdrantClient, models
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name, length=len(name)) for name in VECTORS]
+DOCUMENTS = [directed(name, length=len(name)) for name in DIRECTIONS]
 
 
 @contextmanager
@@ -78,7 +64,7 @@ def target(url: str) -> Iterator[QdrantTarget]:
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -119,11 +105,11 @@ class TestClient:
         filled.close()
         with client_of(path) as client:
             config = client.get_collection("faq").config
-        assert config.metadata == SCHEMA.to_strings()
+        assert config.metadata == PLANE.to_strings()
         assert config.params.vectors.distance == models.Distance.COSINE
 
     def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.close()
         with client_of(path) as client:
             assert client.count("faq").count == 5
@@ -194,11 +180,11 @@ class TestClient:
         live = target.live()
         if step == "create":
             assert live is None
-            assert target.create(SCHEMA).count() == 0
+            assert target.create(PLANE).count() == 0
         else:
             assert sorted(each.id for each in live.documents()) == ["c", "d", "e"]
             assert target.staged() is None
-            target.stage(SCHEMA)
+            target.stage(PLANE)
         target.close()
         assert len(names(path)) == (1 if step == "create" else 2)
 
@@ -208,7 +194,7 @@ class TestClient:
         with client_of(path) as client:
             client.create_collection("mine", vectors)
             client.create_collection("faq__gem_7", vectors)
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert filled.live() is filled.staged() is None
         filled.close()
@@ -217,7 +203,7 @@ class TestClient:
     def test_two_collections_in_a_folder(self, path: Path, filled) -> None:
         filled.close()
         other = open_target(f"qdrant://{path}?collection=faq__gem")
-        other.create(SCHEMA).upsert([document("west")])
+        other.create(PLANE).upsert([directed("west")])
         other.close()
         assert filled.live().count() == 5
         filled.drop()
@@ -227,7 +213,7 @@ class TestClient:
 
     def test_two_targets_share_a_folder_in_a_process(self, path: Path, url: str, filled) -> None:
         other = open_target(url)
-        other.live().upsert([document("east", new=True)])
+        other.live().upsert([directed("east", new=True)])
         other.close()
         assert {each.id: each.metadata for each in filled.live().documents()}["east"] == {
             "new": True
@@ -236,7 +222,7 @@ class TestClient:
         assert names(path) == {"faq__gem_1"}
 
     def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
-        open_target(url).create(SCHEMA)
+        open_target(url).create(PLANE)
         gc.collect()
         assert names(path) == {"faq__gem_1"}
 
@@ -245,7 +231,7 @@ class TestClient:
         with client_of(path) as client:
             client.delete_collection("faq__gem_1")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -254,7 +240,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "db"
         target = open_target(f"qdrant://{path}?collection=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         found = [path, *path.rglob("*")]
         for each in found:
@@ -301,7 +287,7 @@ class TestRefused:
 
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="found the file .*; expected a folder"):
                 call()
         assert path.read_text() == "not a folder"
@@ -309,7 +295,7 @@ class TestRefused:
     def test_a_folder_with_other_files(self, path: Path, target) -> None:
         path.mkdir()
         (path / "letter.txt").write_text("mine")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="with other files; expected an empty"):
                 call()
         assert [each.name for each in path.iterdir()] == ["letter.txt"]
@@ -337,7 +323,7 @@ class TestRefused:
         for end in ("", "2"):
             target = QdrantTarget(TargetUrl.parse(f"qdrant://{others_folder}{end}?collection=faq"))
             with pytest.raises(ConfigError, match="make the folder and its files writable"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
         assert before == {each: each.read_bytes() for each in before}
 

@@ -12,24 +12,11 @@ from gem_index_sqlite_vec import connect
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def execute(path: Path, *statements: str) -> list:
@@ -60,7 +47,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -105,10 +92,10 @@ class TestSql:
 
     def test_the_schema_is_written_down(self, path: Path, filled) -> None:
         rows = execute(path, "SELECT key, value FROM faq_gem WHERE state = 'live'")
-        assert dict(rows) == SCHEMA.to_strings() | {"generation": "1"}
+        assert dict(rows) == PLANE.to_strings() | {"generation": "1"}
 
     def test_a_reader_sees_the_old_table_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert execute(path, "SELECT count(*) FROM faq") == [(5,)]
         assert execute(path, "SELECT count(*) FROM faq_vectors") == [(4,)]
         filled.switch()
@@ -118,7 +105,7 @@ class TestSql:
         assert not any(name.startswith("faq_gem_1") for name in tables)
 
     def test_a_switch_that_fails_changes_nothing(self, path: Path, filled, monkeypatch) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         monkeypatch.setattr(type(filled), "_show", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             filled.switch()
@@ -128,7 +115,7 @@ class TestSql:
 
     def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
         execute(path, "CREATE TABLE mine (a)")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert execute(path, "SELECT name FROM sqlite_master WHERE name LIKE '%faq%'") == []
         assert execute(path, "SELECT * FROM mine") == []
@@ -137,7 +124,7 @@ class TestSql:
     def test_a_user_drops_the_views(self, path: Path, filled) -> None:
         execute(path, "DROP VIEW faq", "DROP VIEW faq_vectors")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 class TestRefused:
@@ -173,7 +160,7 @@ class TestRefused:
         target = open_target(url)
         assert target.live() is None
         with pytest.raises(ConfigError, match=f"found {name} .*gem-index did not create"):
-            target.create(SCHEMA)
+            target.create(PLANE)
         target.close()
         assert execute(path, "SELECT name FROM sqlite_master") == [(name,)]
 
@@ -203,7 +190,7 @@ class TestRefused:
         for call in (
             lambda: table.upsert(DOCUMENTS),
             lambda: table.delete(["east"]),
-            lambda: target.stage(SCHEMA),
+            lambda: target.stage(PLANE),
             target.drop,
         ):
             with pytest.raises(ConfigError, match="readonly database; expected .*; make the file"):
@@ -215,7 +202,7 @@ class TestRefused:
         other = connect(path)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConfigError, match="database is locked; expected .*; wait for the"):
-            filled.live().upsert([document("east")])
+            filled.live().upsert([directed("east")])
         assert filled.live().count() == 5
         other.rollback()
         other.close()
