@@ -241,7 +241,7 @@ class TestSql:
         assert filled.live() is filled.staged() is None
 
     def test_two_tables_and_a_schema(self, connection, url, filled) -> None:
-        connection.execute("CREATE PLANE app")
+        connection.execute("CREATE SCHEMA app")
         for name, where in (("table=2", 'public."2"'), ("table=faq&schema=app", "app.faq")):
             other = open_target(url.replace("table=faq", name))
             assert other.live() is None
