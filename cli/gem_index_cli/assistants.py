@@ -22,16 +22,17 @@ def mcp(
     collection: Annotated[
         list[str] | None,
         typer.Option(
-            help="A collection to show; may be given again. Default: all.", show_default=False
+            help="A collection to show; may be repeated. Default: all.", show_default=False
         ),
     ] = None,
     allow_add: Annotated[
-        bool, typer.Option("--allow-add", help="Also offer a tool that stores documents.")
+        bool,
+        typer.Option("--allow-add", help="Also give the assistant a tool that stores documents."),
     ] = False,
     http: Annotated[
         bool,
         typer.Option(
-            "--http", help="Listen at an address instead of standard input; clients ask at /mcp."
+            "--http", help="Listen over HTTP, at the path /mcp, instead of on standard input."
         ),
     ] = False,
     host: Annotated[
@@ -41,7 +42,10 @@ def mcp(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="0 for any that is free. Default: 8081.", show_default=False
+            min=0,
+            max=65535,
+            help="The port; 0 for any free port. Default: 8081.",
+            show_default=False,
         ),
     ] = None,
     key_file: KeyFile = None,
@@ -50,7 +54,7 @@ def mcp(
 ) -> None:
     """Serve the collections to an assistant in the Model Context Protocol: list, search, read, explain, add.
 
-    An assistant starts it and talks to it through standard input and output.
+    The assistant starts this command and communicates through standard input and output.
     """
     settings = {
         "--host": host,

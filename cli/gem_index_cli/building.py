@@ -30,6 +30,7 @@ from gem_index_cli.sources import (
     records_on_cluster,
     skipped_in,
 )
+from gem_index_cli.unknown_words import tell_unknown_words
 
 if TYPE_CHECKING:
     from gem_index import Home
@@ -85,8 +86,8 @@ def build(
     parts: Annotated[
         str | None,
         typer.Option(
-            help="With --scheduler, a folder or the URL of one that workers write to and this machine reads; emptied at "
-            "the end. Default: in the home.",
+            help="With --scheduler: a folder, or its URL, that the workers can write and this machine can read. The command "
+            "empties it at the end. Default: a folder in the home.",
             show_default=False,
         ),
     ] = None,
@@ -94,7 +95,8 @@ def build(
 ) -> None:
     """Make a searchable collection of the texts in some files, with a model fitted on them.
 
-    A collection that exists takes the texts in by id and is fitted again.
+    If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
+    last fit, or if you choose another index kind or chunking.
     """
     home = home_of(context)
     settings: dict[str, Any] = {
@@ -134,6 +136,7 @@ def build(
         )
     options.log.end()
     _print_upsert(report, skipped_in(readers), as_json)
+    tell_unknown_words(report.known_words)
     print_unread(readers, as_json)
     _print_built(home, collection, as_json)
 
@@ -195,8 +198,7 @@ def add(
 ) -> None:
     """Add texts to a collection, or replace those whose id exists; the model is not changed.
 
-    Fields and folders are read as they were for build unless options say otherwise. Of a folder only files are read that are
-    new or have changed.
+    Without options, fields and folders are read as for build. In a folder, only new and changed files are read.
     """
     found = home_of(context).collection(collection)
     pieces.check(found)

@@ -28,8 +28,9 @@ class ClusterOptions:
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="A Dask cluster that does the work: local, or its scheduler's address such as tcp://host:8786. INPUT may "
-            "be patterns such as 'logs/*.jsonl' and URLs such as s3://bucket/x.parquet, which every worker reads.",
+            help="Run on a Dask cluster: local, or the address of its scheduler, such as tcp://host:8786. INPUT may be "
+            "patterns such as 'logs/*.jsonl' and URLs such as s3://bucket/x.parquet; every worker must be able to read "
+            "them.",
             show_default=False,
         ),
     ] = None

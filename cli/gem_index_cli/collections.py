@@ -27,7 +27,7 @@ __all__ = ["register"]
 
 
 def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
-    """Fit a collection's model on its present texts and encode them again."""
+    """Fit the model of a collection on its present texts and encode them again."""
     found = home_of(context).collection(collection)
     with progress_bar("fit") as progress:
         found.refit(progress)
@@ -119,9 +119,7 @@ def drop(
     collection: CollectionName,
     yes: Annotated[
         bool,
-        typer.Option(
-            "--yes", "-y", help="Do not ask; needed where standard input is not a terminal."
-        ),
+        typer.Option("--yes", "-y", help="Do not ask. Needed if standard input is not a terminal."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -196,7 +194,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy the home to a new folder, which is then a home itself; it may be in use."""
+    """Copy the home to a new folder that can be used as a home. The original may be in use."""
     with progress_bar("backup") as progress:
         home_of(context).backup(folder, progress)
     if as_json:
@@ -206,7 +204,7 @@ def backup(
 
 
 def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
-    """Measure how far the texts have moved from those the model was fitted on, and whether to refit."""
+    """Measure how much a refit would change the cosines of a collection, and whether to refit."""
     with progress_bar("fit") as progress:
         found = home_of(context).collection(collection).drift(progress=progress)
     if as_json:

@@ -31,7 +31,7 @@ def duplicates(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Cosine from which two documents are near, above 0 and at most 1. Default: 0.95.",
+            help="Near-duplicate threshold: a cosine above 0 and at most 1. Default: 0.95.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def duplicates(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Find groups of documents that say nearly the same; every pair is compared."""
+    """Find groups of near-duplicates; every pair of documents is compared."""
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
@@ -81,7 +81,7 @@ def topics(
     collection: CollectionName,
     n: Annotated[
         int | None,
-        typer.Option("-n", help="How many. Default: by the number of documents, 24 at most."),
+        typer.Option("-n", help="Number of topics. Default: √(documents / 8), at most 24."),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -97,7 +97,7 @@ def topics(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Show what the documents are about: clusters, each with its words and typical documents."""
+    """Show the topics of a collection, each with its words and typical documents."""
     if plot is not None:
         check_target(plot, "topics.html", ".html", ".png", ".svg", ".pdf")
     found = home_of(context).collection(collection)
@@ -111,7 +111,7 @@ def topics(
         print_json_lines(rows) if as_json_lines else print_json(rows)
         return
     if not topics:
-        say(f"{found.name} holds no documents with words.")
+        say(f"{found.name} has no documents with words.")
         return
     if documents:
         each_one = _assigned(topics)

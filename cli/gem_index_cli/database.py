@@ -15,7 +15,7 @@ app = typer.Typer(help="The database's schema.", no_args_is_help=True)
 
 @app.command()
 def current(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show the schema's revision and the newest that this version knows."""
+    """Show the revision of the schema, and the newest revision that this version knows."""
     from gem_index.store.schema import HEAD_REVISION
 
     home = home_of(context, upgrade=False)
@@ -27,7 +27,7 @@ def current(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def upgrade(context: typer.Context, as_json: AsJson = False) -> None:
-    """Bring the schema up to date; every other command does so by itself."""
+    """Migrate the database to the newest schema. Every other command also does this when it opens the home."""
     home = home_of(context, upgrade=False)
     before = home.database_revision
     home.upgrade_database()

@@ -70,7 +70,7 @@ def list_documents(
     limit: Annotated[
         int | None,
         typer.Option(
-            help="How many, in the order of their last change. Default: 20, or all with --json or --jsonl.",
+            help="Number of documents, in the order of their last change. Default: 20, or all with --json or --jsonl.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +93,7 @@ def list_documents(
     shown = limit or _LISTED
     documents = list(islice(found.documents(accepted), shown))
     if not documents:
-        say("No document is accepted." if accepted else f"{found.name} holds no documents.")
+        say("No document is accepted." if accepted else f"{found.name} has no documents.")
         return
     print_table(
         ("id", "text", "metadata"),
@@ -127,7 +127,7 @@ def delete(
     where: Where = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by id, or those that a filter accepts; exit 1 if none of them was there."""
+    """Delete documents by id, or those that a filter accepts. The exit status is 1 if none of them existed."""
     report = home_of(context).collection(collection).delete(ids or None, where=parsed_filter(where))
     if as_json:
         print_json({"deleted": report.deleted, "missing": list(report.missing)})
@@ -148,7 +148,7 @@ def similar(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Find the documents nearest in meaning to one of the collection."""
+    """Find the documents that are nearest in meaning to a document of the collection."""
     found = home_of(context).collection(collection).similar(identifier, k, parsed_filter(where))
     if not (as_json or as_json_lines):
         print_results(found)

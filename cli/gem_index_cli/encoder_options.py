@@ -36,7 +36,7 @@ class ConfigOptions:
     preset: Annotated[
         str | None,
         typer.Option(
-            help="sts, cqa, transfer or trained. Default: what suits the vectors.",
+            help="sts, cqa, transfer or trained. Default: depends on the word vectors.",
             show_default=False,
         ),
     ] = None
@@ -44,7 +44,7 @@ class ConfigOptions:
         Path | None,
         typer.Option(
             "--config",
-            help="A file of vectors and configuration, as eval tune writes it, or of several encoders.",
+            help="A file with word vectors and configuration, as written by eval tune, or with several encoders.",
             show_default=False,
         ),
     ] = None
@@ -57,14 +57,14 @@ class ConfigOptions:
     share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the vector's part along those directions that is removed, 0 to 1."
+            help="How much of the vector's part along the selected directions is removed, 0 to 1."
         ),
     ] = None
     alphas: Annotated[
         str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
     ] = None
     prior: Annotated[
-        float | None, typer.Option(help="Pseudo-sentences of background mixed into the fit.")
+        float | None, typer.Option(help="How many pseudo-sentences of the background a fit adds.")
     ] = None
     tokenizer: Annotated[
         str | None, typer.Option(help="wordpunct (the default), treebank, tweet or toktok.")

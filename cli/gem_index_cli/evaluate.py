@@ -49,7 +49,7 @@ class _Evaluations(typer.core.TyperGroup):
 
 app = typer.Typer(
     cls=_Evaluations,
-    help="How good the embeddings are: the paper's experiments, and yours.",
+    help="Measure how good embeddings are: the experiments of the paper, and your own.",
     no_args_is_help=True,
 )
 
@@ -66,7 +66,7 @@ def sts(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Correlate cosines with people's scores of sentence pairs (the paper's Table 1)."""
+    """Correlate cosines with human scores of sentence pairs (the paper's Table 1)."""
     from gem_index.evaluate.data import read_sts
     from gem_index.evaluate.sts import evaluate_sts
 
@@ -115,13 +115,13 @@ def retrieval(
     folder: Annotated[str, typer.Argument(help="A data set in BEIR's layout.")],
     config: ConfigOptions,
     encoder: EncoderOptions,
-    split: Annotated[str, typer.Option(help="Which judgements: qrels/SPLIT.tsv.")] = "test",
+    split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
     baselines: Baselines = "mean,SIF,uSIF,p-mean",
     background: Background = False,
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Search a corpus for judged queries; beside GEM its dense baselines, BM25 and the hybrid."""
+    """Search a corpus with judged queries, and compare GEM with dense baselines, BM25 and the hybrid search."""
     from gem_index.evaluate.retrieval import evaluate_retrieval, read_beir
 
     task = read_beir(folder, split)
@@ -135,8 +135,9 @@ def suite(
     file: Annotated[
         Path,
         typer.Argument(
-            help="TOML: tables set with task and path, tables configuration with a name and vectors, preset, config "
-            "or file; without one the default of build."
+            help="A TOML file: tables set with task and path; tables configuration with a name and vectors, preset, config "
+            "or "
+            "file. Default: the configuration of build."
         ),
     ],
     plot: Annotated[
@@ -146,7 +147,7 @@ def suite(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Measure configurations on many data sets at once, against the plain mean of their vectors and BM25."""
+    """Measure configurations on many data sets at once, and compare them with the plain mean of vectors and BM25."""
     from gem_index.evaluate.plots import plot_suite
     from gem_index.evaluate.suite import evaluate_suite
     from gem_index.evaluate.suite_configurations import candidate_of

@@ -28,14 +28,14 @@ class InputOptions:
     id_field: Annotated[
         str | None,
         typer.Option(
-            help="Field that holds the id. Default: id, else one of the content.",
+            help="Field of the id. Default: id; without it, a hash of the content.",
             show_default=False,
         ),
     ] = None
     text_field: Annotated[
         list[str] | None,
         typer.Option(
-            help="Field that holds the text; several are joined by a blank line, NAME*2 counts twice. Default: text.",
+            help="Field of the text; several fields are joined by a blank line, NAME*2 counts twice. Default: text.",
             show_default=False,
         ),
     ] = None
@@ -48,7 +48,7 @@ class InputOptions:
     encoding: Annotated[
         str | None,
         typer.Option(
-            help="How text files are encoded, such as cp1252 or utf-16; auto detects it. Default: UTF-8.",
+            help="Encoding of text files, such as cp1252 or utf-16; auto detects it. Default: UTF-8.",
             show_default=False,
         ),
     ] = None
@@ -64,28 +64,29 @@ class InputOptions:
     clean: Annotated[
         str | None,
         typer.Option(
-            help="What is removed from texts: none, html, auto (html from texts that plainly are HTML), quotes and "
-            "signatures of mail; several joined by commas. Default: none.",
+            help="What to remove from texts: none, html, auto (HTML from texts that are clearly HTML), quotes, signatures "
+            "(of "
+            "mail); several joined by commas. Default: none.",
             show_default=False,
         ),
     ] = None
     duplicates: Annotated[
         str | None,
         typer.Option(
-            help="Records of one id: stop, or the first or the last of them counts. Default: stop.",
+            help="What to do when two records have the same id: stop, or keep the first or the last. Default: stop.",
             show_default=False,
         ),
     ] = None
     on_error: Annotated[
         str,
         typer.Option(
-            help="On a bad record: stop (nothing is stored in a home) or skip it and go on."
+            help="What to do with a bad record: stop (a home then stores nothing) or skip it."
         ),
     ] = "stop"
     report: Annotated[
         Path | None,
         typer.Option(
-            help="A file for all bad records that are skipped, as JSON lines.", show_default=False
+            help="Write all skipped records to this file, as JSON lines.", show_default=False
         ),
     ] = None
 

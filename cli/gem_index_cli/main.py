@@ -69,7 +69,8 @@ def configure(
         str | None,
         typer.Option(
             "--home",
-            help="The folder of database, vectors and indexes. Default: $GEM_INDEX_HOME, else the platform's data folder.",
+            help="The home: the folder with database, word vectors and collections. Default: $GEM_INDEX_HOME, else the "
+            "platform's data folder.",
             show_default=False,
         ),
     ] = None,
@@ -120,7 +121,10 @@ def run(arguments: list[str]) -> int:
         status = INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1  # a question declined
         return _fail("; ".join(["interrupted", *notes]), status)
     except MemoryError:
-        return _fail("out of memory; split the input or use a smaller machine's worth at a time", 1)
+        return _fail(
+            "out of memory; give the input in smaller files, one after the other, or use a machine with more memory",
+            1,
+        )
     except OSError as error:
         return _fail(f"{quoted_error(error)}: {quoted_path(error.filename or 'a file')}", 1)
     except Exception:  # noqa: BLE001 - the last resort: a fault of ours, shown whole

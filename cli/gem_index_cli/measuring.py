@@ -31,7 +31,9 @@ Files = Annotated[
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 Background = Annotated[
     bool,
-    typer.Option("--background", help="Do not fit on the evaluated texts: background components."),
+    typer.Option(
+        "--background", help="Use the background instead of a fit on the evaluated texts."
+    ),
 ]
 Baselines = Annotated[
     str, typer.Option(help="Baselines, by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none.")

@@ -27,6 +27,7 @@ from gem_index_cli.output import (
 )
 from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.unknown_words import SampledTexts, tell_unknown_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -52,14 +53,16 @@ def fit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a model on the texts in some files and keep it under a name."""
+    """Fit a model on the texts of files and store it under a name."""
     settings: dict[str, Any] = {
         "vectors": vectors or config.vectors,
         "config": config.config(),
         "overwrite": overwrite,
     }
     if cluster.scheduler is None:
-        encoder = home_of(context).models.fit(name, options.texts(inputs), **settings)
+        sample = SampledTexts(options.texts(inputs))
+        encoder = home_of(context).models.fit(name, sample, **settings)
+        _tell_unknown(encoder, sample)
     else:
         reader = options.text_reader(inputs)
         home = home_of(context)
@@ -83,6 +86,12 @@ def fit(
             f"Model {name}: {result['components']} directions of {result['sentences']} texts, "
             f"{result['dimension']} dimensions, fingerprint {encoder.fingerprint[:12]}."
         )
+
+
+def _tell_unknown(encoder: Encoder, sample: SampledTexts) -> None:
+    from gem_index.vectors.coverage import known_share
+
+    tell_unknown_words(known_share([part.vectors for part in encoder.encoders], sample.first))
 
 
 def _fit_on(
@@ -118,18 +127,18 @@ def encode(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", help=".npy or .parquet; with --scheduler a folder or the URL of one"
+            "--output", "-o", help="A .npy or .parquet file; with --scheduler a folder or its URL."
         ),
     ],
     texts: Annotated[
         bool, typer.Option("--texts", help="With --scheduler, write the texts too.")
     ] = False,
     fit: Annotated[
-        bool, typer.Option("--fit", help="Fit on the input itself first, with --vectors.")
+        bool, typer.Option("--fit", help="First fit the encoder on the input, with --vectors.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the vectors of the texts in some files, one row per text, in order."""
+    """Write the vectors of the texts of files: one row per text, in the same order."""
     from gem_index.gem.vector_output import write_vectors
     from gem_index.readers.rereading import readable_twice
 
@@ -155,13 +164,15 @@ def encode(
         found = encoder.encoder(context, config)
         if fit:
             found.fit(options.texts(names))
+        sample = SampledTexts(options.texts(names))
         with progress_bar("encode") as progress:
             rows, empty = write_vectors(
                 Path(output),
                 found,
-                options.texts(names),
+                sample,
                 lambda done: progress("encode", done, 0),
             )
+    _tell_unknown(found, sample)
     result = {
         "rows": rows,
         "dimension": found.dimension,
@@ -270,19 +281,22 @@ def rerank(
     config: ConfigOptions,
     encoder: EncoderOptions,
     source: Annotated[
-        str, typer.Argument(metavar="[INPUT.jsonl]", help="A query a line; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="[INPUT.jsonl]", help="A file with one query per line; - is standard input."
+        ),
     ] = "-",
     query: Annotated[
         str | None,
-        typer.Option(help="The query, for input that holds none.", show_default=False),
+        typer.Option(help="The query, if the input has none.", show_default=False),
     ] = None,
     top_n: Annotated[int | None, typer.Option(help="How many to keep. Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Order candidates by their similarity to a query.
 
-    A line of input: {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}; or what search prints
-    with --json or --jsonl.
+    Each line of the input is {"query": "…", "candidates": ["…" or {"id": "…", "text": "…"}, …], "id": "…"}. The output of
+    search with --json or --jsonl is a valid input too.
     """
     from gem_index import rerank as reranked
     from gem_index.readers.rerank_requests import read_rerank_requests

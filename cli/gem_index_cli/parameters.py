@@ -14,12 +14,12 @@ CollectionName = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 AsJsonLines = Annotated[
-    bool, typer.Option("--jsonl", help="Print JSON for programs, an object a line.")
+    bool, typer.Option("--jsonl", help="Print JSON for programs, one object per line.")
 ]
 Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help=".jsonl, .csv, .tsv, .txt (a line a text) or .parquet, each also .gz; - is standard input.",
+        help=".jsonl, .csv, .tsv, .parquet or .txt (one text per line); all also as .gz; - is standard input.",
     ),
 ]

@@ -42,53 +42,65 @@ def search(
         typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="hybrid (both), dense (by meaning) or lexical (by words, BM25).")
+        str,
+        typer.Option(
+            help="hybrid (by meaning and words), dense (by meaning) or lexical (by words, BM25)."
+        ),
     ] = "hybrid",
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Only results with at least this score: of hybrid (cosine + 2.25 match) / 3.25, of dense the cosine, of "
-            "lexical BM25."
+            help="Return only results with at least this score: (cosine + 2.25 match) / 3.25 in hybrid mode, the cosine in "
+            "dense, BM25 in lexical."
         ),
     ] = None,
     fusion: Annotated[
-        str, typer.Option(help="How hybrid combines the two: weighted or rrf.")
+        str,
+        typer.Option(
+            help="How hybrid mode combines meaning and words: weighted (by scores) or rrf (by ranks)."
+        ),
     ] = "weighted",
     where: Where = None,
     rerank: Annotated[
         bool,
         typer.Option(
             "--rerank",
-            help="Order the best hits, 100 at least, by meaning, words and best passage together.",
+            help="Order the best results (at least 100) again, by meaning, words and best passage together.",
         ),
     ] = False,
     why: Annotated[
         bool,
-        typer.Option("--why", help="Explain each hit: what each pair of words adds to its cosine."),
+        typer.Option(
+            "--why", help="Show for each result how much each pair of words adds to the cosine."
+        ),
     ] = False,
     collapse: Annotated[
         bool,
         typer.Option(
             "--collapse",
-            help="Of documents that say nearly the same show the best, and the ids of the others.",
+            help="Show only the best result of a group of near-duplicates, with the ids of the others.",
         ),
     ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Cosine from which --collapse takes two documents for the same. Default: 0.95.",
+            help="Near-duplicate threshold for --collapse, a cosine. Default: 0.95.",
             show_default=False,
         ),
     ] = None,
     pieces: Annotated[
         bool,
-        typer.Option("--pieces", help="Show the pieces of documents apart, each with its place."),
+        typer.Option(
+            "--pieces",
+            help="Show each piece of a document as a result of its own, with its place in the document.",
+        ),
     ] = False,
     exact: Annotated[
         bool,
         typer.Option(
             "--exact",
-            help="Compute the cosines of the hits from their texts, not from vectors in 16 bits a number (within 1e-4).",
+            help="Compute the cosines of the results from their texts, not from vectors in 16 bits per number (which differ "
+            "by at most 1e-4).",
         ),
     ] = False,
     correct: Annotated[
@@ -102,7 +114,8 @@ def search(
         typer.Option(
             "--queries",
             metavar="FILE",
-            help='Many queries: a text a line, or JSON lines such as {"id": 1, "query": "..."}; - is standard input.',
+            help='A file of queries: one text per line, or JSON lines such as {"id": 1, "query": "..."}; - is standard '
+            "input.",
             show_default=False,
         ),
     ] = None,
@@ -118,7 +131,7 @@ def search(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Find the texts nearest in meaning, or by words, to a query."""
+    """Search a collection by meaning and words."""
     if k is None and min_score is None:
         k = 10
     if threshold is not None and not collapse:

@@ -29,7 +29,7 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file with a key a line, and what it allows: KEY read, KEY write or KEY admin, the default.",
+        help="A file with one key per line, and its permission: KEY read, KEY write or KEY admin (the default).",
         show_default=False,
     ),
 ]
@@ -37,14 +37,14 @@ Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure",
-        help="Listen at other addresses than this machine's own, or under a --name, without a key.",
+        help="Allow the server to start without a key at an address that other machines can reach, or with a --name.",
     ),
 ]
 Names = Annotated[
     list[str] | None,
     typer.Option(
         "--name",
-        help="A name by which clients reach the server, such as that of a reverse proxy; may be given again.",
+        help="A host name by which clients reach the server, such as that of a reverse proxy; may be repeated.",
         show_default=False,
     ),
 ]
@@ -53,11 +53,15 @@ Names = Annotated[
 def serve(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 for any free port.")
+    ] = 8080,
     workers: Annotated[
         int,
         typer.Option(
-            min=1, max=256, help="Processes; one on few cores, as each reads the word vectors."
+            min=1,
+            max=256,
+            help="Number of processes. With few cores use one, because each process loads the word vectors.",
         ),
     ] = 1,
     key_file: KeyFile = None,
@@ -67,8 +71,7 @@ def serve(
         list[str] | None,
         typer.Option(
             "--alias",
-            help="ALIAS=MODEL: a further name of a model, for clients that ask for one of another server; may be given "
-            "again.",
+            help="ALIAS=MODEL: another name of a model, for clients with a fixed model name; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -76,7 +79,7 @@ def serve(
         list[str] | None,
         typer.Option(
             "--target",
-            help="NAME=URL: a vector database that requests may push to, by name; may be given again.",
+            help="NAME=URL: a vector database that requests may push to, by this name; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -139,13 +142,13 @@ def read_keys(path: Path) -> dict[str, Permission]:
 @keys.command()
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="By which it is listed and removed.")],
+    name: Annotated[str, typer.Argument(help="Name of the key, for the list and for removing it.")],
     allow: Annotated[
-        str, typer.Option(help="read, write or admin; each includes those before.")
+        str, typer.Option(help="read, write or admin; each includes the ones before it.")
     ] = "read",
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and print it: only its hash is stored."""
+    """Make a key and print it. Only its hash is stored."""
     key = home_of(context).keys.add(name, allow)  # type: ignore[arg-type]  # checked there
     if as_json:
         print_json({"name": name, "allow": allow, "key": key})
@@ -170,7 +173,7 @@ def list_keys(context: typer.Context, as_json: AsJson = False) -> None:
 @keys.command()
 def remove(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="By which it was made.")],
+    name: Annotated[str, typer.Argument(help="Name of the key.")],
     as_json: AsJson = False,
 ) -> None:
     """Remove a key; a running server refuses it within a second."""

@@ -36,8 +36,8 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="Files of records (.jsonl, .csv, .tsv, .txt with a line a text, .parquet, each also .gz; - is standard input), "
-        "folders, documents (.md .html .pdf .docx ...), or sql:URL of a database.",
+        help="Files of records (.jsonl, .csv, .tsv, .parquet, .txt with one text per line; all also as .gz; - is standard "
+        "input), folders, documents (.md .html .pdf .docx ...), or a database as sql:URL.",
     ),
 ]
 
@@ -45,7 +45,7 @@ Whole = Annotated[
     bool | None,
     typer.Option(
         "--whole/--lines",
-        help="A named .txt file is one document, or a text a line (the default).",
+        help="A .txt file that you name is one document, or has one text per line (the default).",
         show_default=False,
     ),
 ]
@@ -57,17 +57,20 @@ class FolderOptions:
 
     glob: Annotated[
         list[str] | None,
-        typer.Option(help="In a folder, only files like this, such as '*.md'; may be repeated."),
+        typer.Option(
+            help="In a folder, read only files that match, such as '*.md'; may be repeated."
+        ),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="In a folder, no files or folders like this; may be repeated."),
+        typer.Option(help="In a folder, skip files and folders that match; may be repeated."),
     ] = None
     gitignore: Annotated[
         bool | None,
         typer.Option(
             "--gitignore/--no-gitignore",
-            help="In a folder, nothing that .gitignore names. Default: as it was read before.",
+            help="Skip what .gitignore files exclude. Default: as at the last time this folder was read; off for a new "
+            "folder.",
             show_default=False,
         ),
     ] = None
@@ -75,7 +78,7 @@ class FolderOptions:
         bool,
         typer.Option(
             "--checksum",
-            help="Look for changed files by their content. Default: by size and time.",
+            help="Find changed files by their content. Default: by size and time.",
         ),
     ] = False
 
@@ -115,11 +118,13 @@ class QueryOptions:
     """How databases are read."""
 
     query: Annotated[
-        str | None, typer.Option(help="What to read from a database: a SELECT statement.")
+        str | None, typer.Option(help="The SELECT statement that reads a database.")
     ] = None
     since: Annotated[
         str | None,
-        typer.Option(help="A column that grows with each change: only new rows are read."),
+        typer.Option(
+            help="A column whose value grows with each change: read only rows at or above the highest value so far."
+        ),
     ] = None
 
     def reader(self, name: str, options: InputOptions) -> QueryReader:

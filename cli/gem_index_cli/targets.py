@@ -34,8 +34,8 @@ Url = Annotated[
     str,
     typer.Argument(metavar="URL", help="The table, such as parquet:///folder; see targets."),
 ]
-Batch = Annotated[int, typer.Option("--batch", help="Documents that are sent at once.")]
-NoTexts = Annotated[bool, typer.Option("--no-texts", help="Store vectors and metadata alone.")]
+Batch = Annotated[int, typer.Option("--batch", help="Documents per batch.")]
+NoTexts = Annotated[bool, typer.Option("--no-texts", help="Store only vectors and metadata.")]
 Drop = Annotated[
     bool,
     typer.Option("--drop-unsupported", help="Leave out metadata that the database cannot store."),
@@ -48,17 +48,19 @@ def push(
     url: Url,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Replace the table of an earlier push, also a changed one."),
+        typer.Option(
+            "--full", help="Write the whole table again, even if somebody else changed it."
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count what would be sent.")
+        bool, typer.Option("--dry-run", help="Send nothing; only count what a push would send.")
     ] = False,
     batch: Batch = 1000,
     no_texts: NoTexts = False,
     drop_unsupported: Drop = False,
     as_json: AsJson = False,
 ) -> None:
-    """Push a collection into a vector database, or bring the database into step with it."""
+    """Push a collection into a vector database; later pushes send only what has changed."""
     with progress_bar("push") as progress:
         report = (
             home_of(context)
@@ -85,7 +87,7 @@ def pull(
     vectors: Vectors = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a collection from the texts and metadata that a vector database holds."""
+    """Build a collection from the texts and metadata in a vector database."""
     from gem_index.home.pulling import pull as pulled
 
     with progress_bar("store") as progress:
@@ -131,9 +133,9 @@ def embed(
     drop_unsupported: Drop = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed the texts in some files straight into a vector database; no collection is kept.
+    """Embed the texts of files and write them to a vector database, without a collection.
 
-    Batches before a bad record are stored; run it again with the mended files.
+    Batches before a bad record are stored. Mend the file and run the command again.
     """
     from gem_index.collection.push.embedding import embed_into
     from gem_index.collection.push.sending import PushOptions

@@ -37,17 +37,17 @@ def tune(
     vectors: Annotated[
         list[str] | None,
         typer.Option(
-            help="Word vectors to choose from; may come again. Default: wordllama-gem.",
+            help="Word vectors to choose from; may be repeated. Default: wordllama-gem.",
             show_default=False,
         ),
     ] = None,
     questions: Annotated[
-        bool, typer.Option("--cqa", help="The files hold questions; maximise MAP.")
+        bool, typer.Option("--cqa", help="The files have questions; maximise MAP.")
     ] = False,
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Search the paper's grid on dev data alone and write the best configuration, for fit and build --config."""
+    """Search the paper's grid on dev data, and write the best configuration for the option --config of fit and build."""
     from gem_index.evaluate.tune import tune as search
     from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
     from gem_index.gem.recommended import config_for

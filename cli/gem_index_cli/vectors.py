@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-app = typer.Typer(help="Word vectors, which every model needs.", no_args_is_help=True)
+app = typer.Typer(help="Word vectors: the input of every encoder.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the vectors.")]
 
@@ -36,15 +36,16 @@ class SourceOptionFlags:
     oov: Annotated[
         str | None,
         typer.Option(
-            help="Vector of an unknown word: hash (the row its SHA-256 names), zero, or subword (its n-grams). "
-            "Default: subword where the file has n-grams, else hash.",
+            help="Vector of an unknown word: hash (the row that its SHA-256 chooses), zero, or subword (the mean of its "
+            "n-grams). Default: subword if the file has n-grams, else hash.",
             show_default=False,
         ),
     ] = None
     case: Annotated[
         str,
         typer.Option(
-            help="Look words up: keep (as they are), lower, or fallback (then lower, then capitalised)."
+            help="How to look up a word: keep (as it is), lower (in lower case), or fallback (as it is, else lower case, "
+            "else capitalised)."
         ),
     ] = "keep"
     contractions: Annotated[
@@ -52,10 +53,11 @@ class SourceOptionFlags:
         typer.Option(
             "--contractions",
             "--tails",
-            help="Look the s and t of it's and don't up: word (like any word) or apostrophe ('s, 't; else zero).",
+            help="How to look up the s and t of it's and don't: word (like any word) or apostrophe (as 's and 't; zero if "
+            "missing).",
         ),
     ] = "word"
-    limit: Annotated[int | None, typer.Option(help="Take only the first words.")] = None
+    limit: Annotated[int | None, typer.Option(help="Read only the first words, this many.")] = None
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -80,8 +82,9 @@ def add(
         str | None,
         typer.Argument(
             metavar="[SOURCE]",
-            help="A file or folder, a web address, registered or well-known vectors, a spaCy pipeline, "
-            "or owner/name on the hub. Default: the well-known vectors NAME (see: vectors catalogue).",
+            help="A file or folder, a URL, the name of registered or well-known vectors, a spaCy pipeline, or owner/name on "
+            "the "
+            "Hugging Face hub. Default: the well-known vectors NAME (see: vectors catalogue).",
             show_default=False,
         ),
     ] = None,
@@ -90,11 +93,11 @@ def add(
         typer.Option(
             "--from",
             metavar="FILE|URL",
-            help="Read well-known vectors from here instead of where they are published.",
+            help="Read the well-known vectors from this file or URL instead of downloading them.",
         ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="The file's format, instead of recognising it.")
+        str | None, typer.Option(help="The format of the file. Default: detected.")
     ] = None,
     origin: Annotated[
         str | None, typer.Option(help="Where they come from, for the record.")
@@ -102,7 +105,7 @@ def add(
     licence: Annotated[str | None, typer.Option(help="Their licence, for the record.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy word vectors into the home, under a name; well-known ones are downloaded."""
+    """Copy word vectors into the home under a name. Well-known ones are downloaded."""
     home = home_of(context)
     with progress_bar("words") as progress:
         info = home.vectors.add(
@@ -152,8 +155,10 @@ def _remarks(findings: ImportReport) -> list[str]:
 
 @app.command()
 def catalogue(as_json: AsJson = False) -> None:
-    """Show the well-known word vectors that add fetches by name."""
-    from gem_index.vectors.catalogue import CATALOGUE
+    """Show the well-known word vectors that add can download by name."""
+    from gem_index.vectors.catalogue import ANY_LANGUAGE, CATALOGUE, any_language
+
+    known = {**CATALOGUE, ANY_LANGUAGE: any_language("LANG")}
 
     if as_json:
         print_json(
@@ -166,7 +171,7 @@ def catalogue(as_json: AsJson = False) -> None:
                     "licence": entry.licence,
                     "note": entry.note,
                 }
-                for name, entry in CATALOGUE.items()
+                for name, entry in known.items()
             ]
         )
         return
@@ -183,7 +188,7 @@ def catalogue(as_json: AsJson = False) -> None:
                 entry.licence,
                 entry.note,
             )
-            for name, entry in CATALOGUE.items()
+            for name, entry in known.items()
         ),
     )
 
@@ -222,11 +227,13 @@ def show(
     name: Name,
     coverage: Annotated[
         list[str] | None,
-        typer.Option(metavar="INPUT", help="Report how much of these texts the vectors know."),
+        typer.Option(
+            metavar="INPUT", help="Show the share of these texts' words that the vectors know."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one source: where it comes from, its size, its options, and how much of a corpus it knows."""
+    """Show one set of word vectors: its origin, size and options, and the share of a corpus' words that it knows."""
     home = home_of(context)
     details = asdict(home.vectors.describe(name))
     if coverage:
@@ -279,11 +286,11 @@ def fit_vocabulary(
     flags: SourceOptionFlags,
     vectors: Annotated[str, typer.Option(help="The vectors to reduce, as for build.")],
     frequent: Annotated[
-        int, typer.Option(help="Number of the most frequent words that are kept as well.")
+        int, typer.Option(help="Number of the most frequent words to keep in addition.")
     ] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Reduce a large source to a corpus' words and its most frequent ones."""
+    """Reduce large word vectors to the words of a corpus and their most frequent words."""
     with progress_bar("words") as progress:
         info = home_of(context).vectors.fit_vocabulary(
             name,
@@ -317,7 +324,7 @@ def export(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write word vectors to a file or folder that other programs read."""
+    """Write word vectors to a file or folder for other programs."""
     rows = home_of(context).vectors.export(name, output, format)
     if as_json:
         print_json({"rows": rows, "output": str(output)})
@@ -344,7 +351,7 @@ def neighbors(
     k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show the words with the nearest vectors: a quick check that vectors are sane."""
+    """Show the words with the nearest vectors: a quick check of word vectors."""
     from gem_index import open_vectors
     from gem_index.vectors.neighbors import nearest_words
 
@@ -362,7 +369,7 @@ def analogy(
     k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show the words that are to C as B is to A."""
+    """Show the words that relate to C as B relates to A."""
     from gem_index import open_vectors
     from gem_index.vectors.neighbors import solve_analogy
 

@@ -29,19 +29,22 @@ def watch(
     folders: FolderOptions,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FOLDER]...", help="By default those it was built of."),
+        typer.Argument(
+            metavar="[FOLDER]...", help="Folders to watch. Default: those of the collection."
+        ),
     ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
-            help="How text files are encoded, or auto. Default: UTF-8.", show_default=False
+            help="Encoding of text files; auto detects it. Default: UTF-8.", show_default=False
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow the changes of folders until it is interrupted: new, changed and deleted files.
+    """Watch folders until Ctrl-C, and store new, changed and deleted files in the collection.
 
-    What changed while nothing watched is taken in at the start. A file that cannot be read is reported and left as it was.
+    At the start it reads what changed while it was not running. If a file cannot be read, it reports the file and keeps its
+    last content.
     """
     from gem_index.collection.watching import watch as watched
 

@@ -1,4 +1,4 @@
-"""A collection: the use cases of a named set of documents."""
+"""A collection: a named set of documents, and all operations on it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ __all__ = ["Collection", "Documents"]
 
 
 Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
-"""What :func:`gem_index.readers.documents_from` takes."""
+"""The input of :func:`gem_index.readers.documents_from`."""
 
 
 class Collection(StoredDocuments, CorpusQuestions):
-    """A named set of documents, embedded by one model; made by :class:`~gem_index.home.Home`.
+    """A named set of documents with one model; made by :class:`~gem_index.home.Home`.
 
-    Any number of threads and processes may search; one at a time writes. A search sees every document that was
-    acknowledged before it began.
+    Any number of threads and processes may search; one at a time writes. A search sees every document whose write had
+    returned before the search began.
 
     Parameters
     ----------
@@ -82,43 +82,43 @@ class Collection(StoredDocuments, CorpusQuestions):
     ) -> UpsertReport:
         """Add documents, or replace those whose id exists and whose content differs.
 
-        One call is one transaction: everything is durable when it returns, nothing is stored when it raises. A collection
-        keeps its model; :meth:`refit` fits the model on the present texts.
+        One call is one transaction: everything is durable when it returns, nothing is stored when it raises. The model does
+        not change; :meth:`refit` fits it on the present texts.
 
         Parameters
         ----------
         documents : iterable
             Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
-            :func:`gem_index.readers.documents_from`. Of a
-            :class:`~gem_index.readers.FolderReader` only new or changed files are read, of a
-            :class:`~gem_index.readers.QueryReader` with ``since`` only such rows.
+            :func:`gem_index.readers.documents_from`. A :class:`~gem_index.readers.FolderReader` reads only new or changed
+            files; a :class:`~gem_index.readers.QueryReader` with ``since`` only such rows.
         id : str, optional
-            The field or column of the id; by default that of :attr:`reading`, else ``id``, and a hash of the text where
-            there is none.
+            The field or column of the id. By default that of :attr:`reading`, else ``id``; without one, a hash of the
+            content.
         text : str or sequence of str, optional
-            That of the text, by default that of :attr:`reading`, else ``text``; several are joined by a blank line, and
-            ``NAME*2`` counts twice, as does a field among them that is called title, subject, question or heading.
+            The field or column of the text. By default that of :attr:`reading`, else ``text``. Several are joined by a blank
+            line. ``NAME*2`` counts twice, and so does one of several that is called title, subject, question or heading.
         metadata : sequence of str, optional
-            Those of the metadata; all others by default.
+            The fields or columns of the metadata; by default all others.
         on_existing : {"replace", "keep", "refuse"}
-            What to do with a document whose id is stored already; a kept one counts as unchanged.
+            What to do with a document whose id is stored already: replace the stored one, keep it (it counts as unchanged),
+            or raise an error.
         prune : bool
-            Delete documents that came from the folder or the query and are no longer there.
+            Delete documents of the folder or query whose file or row no longer exists.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
         Raises
         ------
         DuplicateIdError
-            If an id comes twice in the call.
+            If two documents of the call have the same id.
         ExistingIdError
             If ``on_existing`` is ``refuse`` and an id is stored already.
         ConfigError
-            If ``on_existing`` is none of the three, or ``prune`` is asked for something else than a folder or a query.
+            If ``on_existing`` has another value, or ``prune`` is used with something else than a folder or a query.
         InputError
             If a document would replace one that came from another folder or query.
         HomeBusyError
-            If another process keeps writing for too long.
+            If another process writes for too long.
         """
         from gem_index.collection.write.intake import Intake
         from gem_index.collection.write.writing import shorten_tail, upsert
@@ -145,7 +145,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         *,
         where: Mapping[str, Any] | None = None,
     ) -> DeleteReport:
-        """Delete documents, in one transaction; they are not found by any search that begins afterwards.
+        """Delete documents, in one transaction; no later search finds them.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         Raises
         ------
         InputError
-            If neither is given, or both; an empty filter does not name all documents.
+            If neither ids nor a filter is given, if both are given, or if the filter is empty.
         FilterError
             If the filter is not of the documented form.
         """
@@ -167,8 +167,8 @@ class Collection(StoredDocuments, CorpusQuestions):
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 
-        The old model and index serve until the new ones are complete. After a kill the same call, on the same documents,
-        resumes from the fitted model and from a checkpoint per minute of encoding.
+        Searches use the old model until the new one is complete. After a kill the same call, on the same documents, resumes
+        from the fitted model and the last checkpoint (saved about every minute).
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Collection(StoredDocuments, CorpusQuestions):
             refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Rebuild the index from the living documents, so that nothing of deleted ones remains in it."""
+        """Rebuild the index from the present documents, so that no trace of deleted ones remains in it."""
         from gem_index.collection.write.writing import compact
 
         with reporting(progress, "encode") as show:
@@ -193,7 +193,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         Returns
         -------
         int
-            How many documents it holds.
+            Number of documents in the file.
         """
         from gem_index.collection.write.exports import write_export
 
@@ -212,21 +212,21 @@ class Collection(StoredDocuments, CorpusQuestions):
         drop_unsupported: bool = False,
         progress: ProgressOption = None,
     ) -> PushReport:
-        """Push the collection into a vector database, or bring the database into step with it.
+        """Push the collection into a vector database; later pushes send only what has changed.
 
-        Only changes since the last push are sent, also deletions. A push that was killed resumes when it is run again. After
-        a refit all vectors are written to a staged table, which then replaces the live one.
+        Changes include deletions. After a kill the same call continues. After a refit all vectors are written to a staged
+        table, which then replaces the live table.
 
         Parameters
         ----------
         url : str or Target
             Such as ``parquet:///folder`` (docs/databases.md), or an open target, which stays open.
         full : bool
-            Replace the table of an earlier push, also if somebody changed it.
+            Write the whole table of an earlier push again, even if somebody else changed it.
         dry_run : bool
-            Only count; the database and the notes of it are not changed.
+            Only count; neither the database nor its records in the home change.
         batch : int
-            Documents that are sent at once, 1 to 100,000.
+            Documents per batch, 1 to 100,000.
         texts : bool
             Store the texts beside their vectors.
         drop_unsupported : bool
@@ -239,11 +239,11 @@ class Collection(StoredDocuments, CorpusQuestions):
         ConfigError
             If the URL is malformed, the table is not one of gem-index, or metadata cannot be stored.
         TargetChangedError
-            If the table is not as the last push left it.
+            If the table has changed since the last push.
         MissingTargetError
             If the package for the database is not installed.
         """
-        # Imported here because a process that searches does not push.
+        # imported here, because most processes never push
         from gem_index.collection.push.pushing import push
         from gem_index.collection.push.sending import PushOptions
 
@@ -271,7 +271,8 @@ class Collection(StoredDocuments, CorpusQuestions):
         query : str or array (dimension,)
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
-            At least 1; fewer come back only where fewer documents match. None, with ``min_score``, for all that reach it.
+            At least 1; fewer come back only if fewer documents are accepted. None, with ``min_score``, for all documents
+            with at least this score.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -287,12 +288,12 @@ class Collection(StoredDocuments, CorpusQuestions):
         Raises
         ------
         EmptyTextError
-            If the query holds no word.
+            If the query has no word.
         FingerprintMismatchError
             If another encoder made the query vector.
         InputError
-            If k is below 1, a vector is not one of this collection's dimension or comes without a fingerprint, the mode or
-            fusion has another name, or the filter is not of this form.
+            If k is below 1, a vector has another dimension or no fingerprint, or the mode, the fusion or the filter is not
+            valid.
         """
         return answer(self.access, SearchRequest(query, k, where, **options))
 
@@ -303,10 +304,10 @@ class Collection(StoredDocuments, CorpusQuestions):
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Return the k best documents for each of some queries, all from one state of the collection.
+        """Return the k best documents for each of several queries, all from one state of the collection.
 
-        The results are those of :meth:`search`, whose parameters these are, for each query alone. Queries are encoded
-        together and searched in threads.
+        Each query gets the same results as from :meth:`search`; the parameters are the same. Queries are encoded together
+        and searched in threads.
 
         Parameters
         ----------
@@ -321,7 +322,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         Raises
         ------
         InputError
-            As of :meth:`search`, with the place of the query that it concerns.
+            As from :meth:`search`; the message has the number of the query.
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
@@ -336,7 +337,7 @@ class Collection(StoredDocuments, CorpusQuestions):
     def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
     ) -> SearchResults:
-        """Return the documents nearest in meaning to one of the collection, without itself, best first.
+        """Return the documents that are nearest in meaning to a document of the collection, best first, without itself.
 
         Parameters
         ----------
@@ -348,7 +349,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         Raises
         ------
         InputError
-            If there is no such document, its text holds no word, or k is below 1.
+            If there is no such document, its text has no word, or k is below 1.
         """
         return similar_to(self.access, document_id, k, where)
 
@@ -364,13 +365,13 @@ class Collection(StoredDocuments, CorpusQuestions):
         return self.access.encoder()
 
     def status(self) -> CollectionStatus:
-        """Return counts, model and index at a glance, without opening any of them."""
+        """Return counts and facts about the model and the index, without opening them."""
         return self.access.status()
 
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False) -> list[Problem]:
-        """Compare files and documents with their stored hashes, and the ids of the index with those of the documents.
+        """Compare files and documents with their recorded hashes, and the ids of the index with those of the documents.
 
         Parameters
         ----------
@@ -380,7 +381,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         Returns
         -------
         list of Problem
-            Empty when all is well.
+            Empty if all is well.
         """
         from gem_index.collection.write.verification import problems_of
 
@@ -392,6 +393,6 @@ def _reopen(workspace: Workspace, name: str) -> Collection:
         record = CollectionRepository(connection).find(name)
     if record is None:
         raise UnknownNameError(
-            "collection", name, (), f"the home {workspace.root} holds it no more"
+            "collection", name, (), f"the home {workspace.root} no longer has it"
         )
     return Collection(CollectionAccess(workspace, record))

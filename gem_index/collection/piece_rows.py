@@ -1,4 +1,4 @@
-"""The rows of a vector database that documents become: one each, or one for each of their pieces."""
+"""The rows of documents in a vector database: one per document, or one per piece."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = [
 
 _ALWAYS = ("parent", "piece", "start", "end")
 PLACE = (*_ALWAYS, "heading", "page")
-"""The metadata that a row has beside its document's if it is a piece."""
+"""The metadata that a row of a piece has in addition to its document's."""
 
 
 @dataclass(frozen=True)
 class PieceRows:
-    """Rows, those of a document in order.
+    """Rows; the rows of a document are in order.
 
     Attributes
     ----------
     ids, texts, metadata : sequence (p,)
-        Of the rows; the metadata of a piece hold its document's id, its number and its place.
+        The rows as documents; the metadata of a piece include its document's id, its number and its place.
     embedded : list of str (p,)
         What is embedded of each.
     counts : list of int (n,)
@@ -49,7 +49,7 @@ class PieceRows:
 
     @property
     def of_pieces(self) -> list[str]:
-        """The ids of rows that are pieces."""
+        """The ids of rows of pieces."""
         return [
             name
             for name, fields in zip(self.ids, self.metadata, strict=True)
@@ -58,7 +58,7 @@ class PieceRows:
 
 
 def row_ids(document_id: str, pieces: int) -> list[str]:
-    """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... where it is cut."""
+    """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... if it has pieces."""
     if pieces == 1:
         return [document_id]
     return [piece_id(document_id, number) for number in range(1, pieces + 1)]
@@ -70,7 +70,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the id of the document that a row is a piece of, and the piece's number; None if it is a document."""
+    """Return the document's id and the number of a row's piece; None if the row is a document."""
     if not set(_ALWAYS) <= set(metadata):
         return None
     parent, number = metadata["parent"], metadata["piece"]
@@ -80,7 +80,7 @@ def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None
 
 
 def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:
-    """Return the metadata of a piece beside its document's; heading and page only where there are any."""
+    """Return the metadata that a piece adds to its document's; heading and page only if it has them."""
     place = {"parent": parent, "piece": number, "start": piece.start, "end": piece.end}
     known = {"heading": piece.heading, "page": piece.page}
     return {**place, **{name: value for name, value in known.items() if value}}
@@ -92,7 +92,7 @@ def piece_rows(
     texts: Sequence[str],
     metadata: Sequence[Mapping[str, Any]],
 ) -> PieceRows:
-    """Cut documents into rows; the arguments are the rows where no document is long."""
+    """Divide documents into rows; without long documents the rows are the documents."""
     cut = {
         place: pieces
         for place, text in enumerate(texts)
@@ -119,13 +119,13 @@ def piece_rows(
 
 
 def left_rows(ids: Sequence[str], counts: Sequence[int], before: Sequence[int]) -> list[str]:
-    """Return the rows of earlier contents of documents that their new ones do not replace.
+    """Return the rows of earlier contents of documents that no row of the new contents replaces.
 
     Parameters
     ----------
     ids : sequence of str (n,)
     counts, before : sequence of int (n,)
-        How many rows each document has, and had; 0 for none.
+        The number of rows that each document has now and had before.
     """
     left: list[str] = []
     if not any(before):
@@ -138,7 +138,7 @@ def left_rows(ids: Sequence[str], counts: Sequence[int], before: Sequence[int]) 
 
 
 def taken_id(row_id: str, advice: str) -> ConfigError:
-    """Return the error of a document whose id another document's piece has."""
+    """Return the error for a document whose id is that of another document's piece."""
     return ConfigError(
         f"the document {quoted(row_id)} has the id of a piece of another document; expected another id: "
         f"give it one, or {advice}"

@@ -1,4 +1,4 @@
-"""What a search is asked for."""
+"""The arguments of a search."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 NEAR = 0.95
-"""The default.
+"""Near-duplicate threshold, the default.
 
-In archives of questions (Quora, SemEval) and pairs of captions and headlines (STS Benchmark), pairs from 0.95 differ by
-spelling, articles, word order or a number; from 0.95 down to 0.85 more and more of them ask for different things.
+In archives of questions (Quora, SemEval) and pairs of captions and headlines (STS Benchmark), pairs at or above 0.95 differ
+in spelling, articles, word order or a number. Between 0.95 and 0.85, more and more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
-"""Of unit vectors in float32: equal directions reach a threshold of 1."""
+"""Rounding of unit vectors in float32: with this margin, equal directions reach a threshold of 1."""
 
 
 def check_threshold(threshold: object, what: str) -> float:
-    """Return a cosine from which documents are near; ``what`` is its name in messages.
+    """Return a valid near-duplicate threshold; ``what`` is its name in messages.
 
     Raises
     ------
@@ -56,13 +56,13 @@ MODES = ("dense", "lexical", "hybrid")
 
 
 class SearchOptions(TypedDict, total=False):
-    """How to search; each has a default. All that searches a collection takes these.
+    """The options of every search; each has a default.
 
     Attributes
     ----------
     mode : str, optional
-        ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over stemmed words; ``hybrid``, the default for a
-        text: by both. A vector is searched ``dense``.
+        ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over terms; ``hybrid``: by both. Default: ``hybrid``
+        for a text, ``dense`` for a vector.
     min_score : float, optional
         Only documents with at least this score, on the scale of the mode; see
         :class:`~gem_index.results.SearchResult`.
@@ -73,25 +73,24 @@ class SearchOptions(TypedDict, total=False):
         The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
         even if their lengths are equal.
     rerank : bool
-        Order the best hits of the mode, 100 at least, by meaning, words and best passage together: the score is
-        (c + 2.25 match) / 3.25, where c is 0.7 of the text's cosine and 0.3 of that of its best passage of 20 words,
-        which is the hit's ``passage``. ``min_score`` is held against the mode's own score.
+        Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score is (c
+        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times that of its best passage of 20
+        words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
     why : bool
-        Explain each hit: what each word, and each pair of words, adds to its cosine with the query.
+        Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
     collapse : bool or float
-        Of documents that say nearly the same show only the best, with the ids of the others in ``similar``; there are
-        still k results. True, or the cosine from which two documents are the same, 0.95 by default. Re-ranking
-        orders what is left.
+        Show only the best of a group of near-duplicates, with the ids of the others in ``similar``; there are still k
+        results. True (for 0.95), or the near-duplicate threshold. Re-ranking comes after this.
     pieces : bool
-        Return the pieces of documents apart, each with its document's id and metadata; otherwise a result is a document
-        with its best piece, if the collection's texts are cut.
+        Return each piece as a result of its own, with its document's id and metadata. Otherwise a result is a document, with
+        its best piece if it has pieces.
     exact : bool
-        Compute the cosines of the hits from their texts; otherwise those of an approximate index come from vectors in 16
-        bits a number, and are within 1e-4 of them.
+        Compute the cosines of the results from their texts. Otherwise, with an approximate index, they come from vectors in
+        16 bits per number, and differ by at most 1e-4.
     correct : bool
-        Replace a word that no document holds by the most like word of the collection: with one other letter, of nine
-        letters or more with two. True by default; ``dense`` corrects nothing.
-        :attr:`~gem_index.results.SearchResults.corrected` says what was replaced.
+        Replace a word that no document contains by the most similar word of the collection, which differs in one letter, or
+        in two if the word has nine letters or more. True by default; ``dense`` corrects nothing.
+        :attr:`~gem_index.results.SearchResults.corrected` lists the replaced words.
     """
 
     mode: str | None
@@ -153,7 +152,7 @@ class SearchRequest:
                     raise InputError(f"found a vector to {purpose}; expected a text")
             if self.mode != "dense":
                 raise InputError(
-                    f"found a vector for a {self.mode} search; expected a text to take words from"
+                    f"found a vector for a {self.mode} search; expected a text, which has words"
                 )
             if not isinstance(self.fingerprint, str):
                 raise InputError(
@@ -165,10 +164,10 @@ class SearchRequest:
 
     @property
     def words(self) -> str:
-        """What is searched for by words; empty for a vector, and in the mode ``dense``."""
+        """The text to search by words; empty for a vector, and in the mode ``dense``."""
         return self.query if isinstance(self.query, str) and self.mode != "dense" else ""
 
     @property
     def filtered(self) -> bool:
-        """Whether there is a filter, which may be malformed."""
+        """Whether there is a filter (it may be malformed)."""
         return self.where is not None and self.where != {}

@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FoundPiece:
-    """The part of a document that a query matches best.
+    """The best piece of a document for a query.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class FoundPiece:
     heading : str
         The headings above it, joined by `` > ``.
     hits : int
-        How many pieces of the document score at least as the best piece of the weakest result does.
+        Number of the document's pieces that score at least as high as the last result.
     page : int, optional
-        The page that it begins on, of a text that has pages: one from a PDF, or any that form feeds divide.
+        The page on which it begins, if the text has pages: from a PDF, or divided by form feeds.
     """
 
     text: str
@@ -57,7 +57,7 @@ class FoundPiece:
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """The twenty or so words of a long text that are nearest to a query, and their place in the document's text."""
+    """The passage of about twenty words of a long text that is nearest to a query, and its place in the document's text."""
 
     text: str
     start: int
@@ -69,10 +69,10 @@ class SearchResult:
     """A found document.
 
     ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
-    ``lexical`` BM25. ``cosine`` and ``bm25`` are None where the mode does not compute them, ``why`` where it was not asked
-    for. ``similar`` holds the ids of the hits that a collapsed search shows this one for. ``piece`` is the part of a text
-    in pieces that matches best, or the one that a search for pieces found; None for a text that is not cut. ``passage`` is
-    the best passage of a text that was re-ranked; None for a text of up to 20 words.
+    ``lexical`` BM25. ``cosine`` and ``bm25`` are None if the mode does not compute them, ``why`` if it was not requested.
+    ``similar`` has the ids of the near-duplicates that a collapsed search does not show. ``piece`` is the best piece of a
+    document, or the one that a search for pieces found; None for a document without pieces. ``passage`` is the best passage
+    of a re-ranked text; None for a text of at most 20 words.
     """
 
     id: str
@@ -87,10 +87,10 @@ class SearchResult:
     passage: FoundPassage | None = None
 
     def as_row(self) -> SearchResult:
-        """Return the result under the id, text and metadata of its piece, as a push stores them; itself if it has none.
+        """Return the result with the id, text and metadata of its piece, as a push stores them; unchanged without a piece.
 
-        The id is ``id#n``; the metadata are those of the document with ``parent``, ``piece``, ``start``, ``end`` and, where
-        there are any, ``heading`` and ``page``.
+        The id is ``id#n``; the metadata are those of the document with ``parent``, ``piece``, ``start``, ``end`` and, if it
+        has them, ``heading`` and ``page``.
         """
         if self.piece is None:
             return self
@@ -106,7 +106,7 @@ class SearchResult:
         Parameters
         ----------
         why, similar : bool
-            Whether they were asked for; otherwise they are left out.
+            Whether to include them.
         """
         row = asdict(self)
         if isinstance(self.text, WeightedText):
@@ -122,13 +122,13 @@ class SearchResult:
 
 
 class SearchResults(list[SearchResult]):
-    """The results of a search, best first; shown as a table in a notebook.
+    """The results of a search, best first; a notebook shows them as a table.
 
     Parameters
     ----------
     hits : iterable of SearchResult
     corrected : mapping of str to str, optional
-        Words of the query that no document holds, each with the word that was searched for instead.
+        Words of the query that no document contains, each with the word that replaced it.
     """
 
     def __init__(
@@ -149,10 +149,11 @@ class SearchResults(list[SearchResult]):
 
 @dataclass(frozen=True)
 class UpsertReport:
-    """The counts of an upsert; every counted document is durable, and those ``deleted`` are gone.
+    """The counts of an upsert; all counted changes are durable.
 
-    ``pieces`` is how many those added and updated are embedded in. ``language`` is the collection's; if this upsert detected
-    it, ``language_share`` is the share of the sample that is in it, 0 where the texts were too short to tell.
+    ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the collection's; if this upsert
+    detected it, ``language_share`` is the share of the sample in that language, 0 if the texts were too short to detect it.
+    After a build, ``known_words`` is the share of the words of a sample that the word vectors know.
     """
 
     collection: str
@@ -166,14 +167,16 @@ class UpsertReport:
     seconds: float
     language: str = "en"
     language_share: float | None = None
+    known_words: float | None = None
 
 
 @dataclass(frozen=True)
 class PushReport:
     """The counts of a push; every counted document is in the database.
 
-    ``collection`` is None if none was pushed. ``unchanged`` and ``documents`` are None after documents were embedded into a
-    table of texts in pieces with more than 10,000 rows: it would have to be read whole to count its documents.
+    ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents were
+    embedded into a table of pieces with more than 10,000 rows, because the whole table would have to be read to count its
+    documents.
     """
 
     collection: str | None
@@ -197,7 +200,7 @@ class DeleteReport:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The index files in use: their last ``seq``, and the number of documents in the tail."""
+    """The index files in use, their last ``seq``, and the number of documents in the tail."""
 
     kind: str
     snapshot: str | None
@@ -207,13 +210,12 @@ class IndexStatus:
 
 @dataclass(frozen=True)
 class CollectionStatus:
-    """A collection at a glance.
+    """The status of a collection.
 
-    Of several encoders ``vectors`` and ``preset`` name each, ``prior`` is the largest. ``fitted`` counts the texts that its
-    components were fitted on, 0 while it uses background components; ``since_fit``
-    the documents that came after; ``bytes`` is the size of its index files. ``language`` says
-    how texts become terms, ``analyser`` by which version of the analyser: a collection of version 1 has the English stemmer
-    whatever its language, until it is built again with a language.
+    With several encoders, ``vectors`` and ``preset`` name each of them, and ``prior`` is the largest. ``fitted`` is the
+    number of texts of the fit, 0 for the background alone; ``since_fit`` the number of later documents; ``bytes`` the size
+    of the index files. ``language`` says how texts become terms, ``analyser`` by which version of the analyser: a collection
+    of version 1 has the English stemmer whatever its language, until it is built again with a language.
     """
 
     name: str
@@ -232,10 +234,10 @@ class CollectionStatus:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A named model at a glance.
+    """The description of a named model.
 
-    ``sentences`` counts the texts that it was fitted on; ``config`` holds the fields of its configuration, for several
-    encoders ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
+    ``sentences`` is the number of texts of the fit; ``config`` has the fields of its configuration, for several encoders
+    ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Follow the changes of folders into a collection."""
+"""Watch folders, and store their changes in a collection."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["watch"]
 
-_QUIET = 100  # milliseconds without a change after which what has changed is read
-_LONGEST = 500  # milliseconds that changes may go on before they are read
-_TICK = 500  # milliseconds between two looks at whether to stop
+_QUIET = 100  # milliseconds without a change, after which the changes are read
+_LONGEST = 500  # milliseconds of continuous changes, after which they are read
+_TICK = 500  # milliseconds between two checks whether to stop
 _RETRY = 5.0  # seconds after a failure
 
 
@@ -33,23 +33,23 @@ def watch(
     stop: threading.Event | None = None,
     ignore: Sequence[Path] = (),
 ) -> None:
-    """Bring a collection into step with folders, and again after every change in them, until it is stopped.
+    """Update a collection from folders now, and again after every change, until it is stopped.
 
-    All that has changed within half a second goes into one transaction. What changed while nobody watched is found at the
-    start, so that a process that was killed misses nothing.
+    The changes of half a second are one transaction. The first update finds what changed while nobody watched, so that a
+    killed process misses nothing.
 
     Parameters
     ----------
     collection : Collection
     folders : sequence of FolderReader
     on_report : callable
-        Called after each transaction, the first one also if nothing has changed.
+        Called after each transaction; after the first one even if nothing has changed.
     on_error : callable
-        Called with what went wrong; it is tried again five seconds later, and after the next change.
+        Called with an error; the update runs again five seconds later, and after the next change.
     stop : threading.Event, optional
-        Ends the watch within half a second once it is set.
+        If it is set, the watch ends within half a second.
     ignore : sequence of Path
-        Folders whose changes do not count, such as that of the home.
+        Folders whose changes are ignored, such as that of the home.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def watch(
             if changed.is_relative_to(root)
         )
 
-    due: float | None = time.monotonic()  # the first look is at what is there
+    due: float | None = time.monotonic()  # the first update reads everything
     first = True
     for changed in _looks(changes_of, list(roots), counts, stop):
         if not changed and (due is None or time.monotonic() < due):
@@ -95,9 +95,9 @@ def _looks(
     counts: Callable[[object, str], bool],
     stop: threading.Event | None,
 ) -> Iterator[bool]:
-    """Iterate over whether something has changed, twice a second at least.
+    """Yield whether something has changed, at least twice a second.
 
-    A folder that was replaced by another one of its name is watched again.
+    If another folder with the same name replaces a folder, that one is watched.
     """
     last = _identities(roots)
     while stop is None or not stop.is_set():
@@ -125,7 +125,7 @@ def _looks(
 
 
 def _identities(roots: Sequence[Path]) -> list[tuple[int, int] | None]:
-    """Return what tells each folder from another one of its name, None for one that is not there."""
+    """Return an identity of each folder, to notice another folder with the same name; None for a missing one."""
     found: list[tuple[int, int] | None] = []
     for root in roots:
         try:

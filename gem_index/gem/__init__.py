@@ -1,4 +1,4 @@
-"""The algorithm of the paper: no database, no command line, and no files but its own model format."""
+"""The algorithm of the paper: no database, no command line, and no files except its own model format."""
 
 from __future__ import annotations
 

@@ -32,13 +32,14 @@ RECIPE = "background/1"
 _SENTENCES = 5000
 _SHORTEST, _LONGEST = 6, 19
 _ZIPF_SHIFT = 2.7
-_DIGESTS = 4096  # hashed at once, of four numbers each
+_DIGESTS = 4096  # digests per block; each gives four numbers
 _KEPT = 8
 
 SHIPPED = files("gem_index") / "data" / "background.npz"
 """The components of the bundled vectors: ``FINGERPRINT POWER directions`` and ``FINGERPRINT POWER singular_values``.
 
-To compute them takes a quarter of a command that compares two texts. ``tests/unit/test_background.py`` writes the file.
+Computing them would take a quarter of the time of a command that compares two texts. ``tests/unit/test_background.py``
+writes the file.
 """
 
 _known: dict[tuple[str, float], CorpusStatistics] = {}

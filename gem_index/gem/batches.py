@@ -17,7 +17,7 @@ __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]
 
 
 _TABLE = 1 << 18
-"""Places for words at first, of 4 bytes: one for as many words as there may be would not stay in the cache."""
+"""Initial size of the hash table, in entries of 4 bytes; a table for all possible words would not stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TokenBatch:
     offsets : int64 array (sentences + 1,)
         Where each sentence begins in ``ids``.
     counts : float64 array (tokens,), optional
-        How much each word counts, where some count differently (:class:`gem_index.text.tokens.WeightedText`).
+        The weight of each word, if some words count more (:class:`gem_index.text.tokens.WeightedText`).
     """
 
     words: list[str]
@@ -63,7 +63,7 @@ class TokenBatch:
     def _of_texts(cls, texts: Sequence[str]) -> TokenBatch:
         from gem_index.kernels.words import number_words
 
-        # Mapped functions instead of comprehensions: of what threads cannot do at the same time, this was half.
+        # map instead of comprehensions, which took half of the time that threads cannot share
         split = ~np.fromiter(map(str.isascii, texts), dtype=np.bool_, count=len(texts))
         others = np.flatnonzero(split).tolist()
         texts = list(texts)
@@ -78,7 +78,7 @@ class TokenBatch:
         np.cumsum(lengths, out=starts[1:])
         most = (
             len(text) + len(texts)
-        ) // 2 + 1  # a token takes a byte and, but for the last of a text, a separator
+        ) // 2 + 1  # a token takes at least one byte, and all but the last one a separator
         ids = np.empty(most, dtype=np.int32)
         offsets = np.empty(len(texts) + 1, dtype=np.int64)
         words = np.empty((most, 2), dtype=np.int64)
@@ -87,7 +87,7 @@ class TokenBatch:
             table = np.full(size, -1, dtype=np.int32)
             count = number_words(text, starts, split, table, ids, offsets, words)
             size *= 16
-        # two flat lists: a list for each word made the garbage collector run through the whole process
+        # two flat lists, because one list per word made the garbage collector scan the whole process
         begins, ends = words[:count, 0].tolist(), words[:count, 1].tolist()
         found = [joined[begin:end].decode() for begin, end in zip(begins, ends, strict=True)]
         return cls(found, ids[: offsets[-1]], offsets)
@@ -105,12 +105,12 @@ class TokenBatch:
 
     @property
     def filled(self) -> int:
-        """How many sentences have words."""
+        """The number of sentences with words."""
         return int(np.count_nonzero(np.diff(self.offsets)))
 
 
 def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterator[list[str]]:
-    """Cut texts into lists with at most ``most`` texts and ``characters`` characters; a longer text is a list of its own.
+    """Divide texts into lists of at most ``most`` texts and ``characters`` characters; a longer text is a separate list.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def blocks_of_texts(texts: Iterable[str], most: int, characters: int) -> Iterato
 
 
 def ranges_by_length(texts: Sequence[str], parts: int) -> list[tuple[int, int]]:
-    """Cut texts into at most ``parts`` consecutive ranges (begin, end) with about equal numbers of characters."""
+    """Divide texts into at most ``parts`` consecutive ranges (begin, end) with about equal numbers of characters."""
     if parts == 1:
         return [(0, len(texts))] if texts else []
     ends = np.cumsum([len(text) for text in texts] or [0])

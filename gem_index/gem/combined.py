@@ -1,4 +1,4 @@
-"""Several encoders as one: their unit vectors side by side."""
+"""Several encoders as one: their unit vectors, concatenated."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class CombinedExplanation:
 
 
 class CombinedEncoder:
-    """Encoders side by side, so that a cosine is the weighted mean of their cosines.
+    """Several encoders, whose vectors are concatenated so that a cosine is the weighted mean of their cosines.
 
-    Each removes what sentences share in its own word vectors, which one encoder over concatenated vectors cannot: there the
-    directions of one source hide those of another.
+    Each encoder removes what sentences have in common in its own word vectors. One encoder over concatenated word vectors
+    cannot do this, because the directions of one source hide those of another.
 
     Parameters
     ----------
@@ -226,21 +226,22 @@ class CombinedEncoder:
     def load(
         cls, path: str | Path, vectors: Sequence[VectorSource], *, threads: int | None = None
     ) -> Self:
-        """Read what :meth:`save` wrote; ``vectors`` are the word vectors of each encoder, in order.
+        """Read a file of :meth:`save`; ``vectors`` are the word vectors of each encoder, in order.
 
         Raises
         ------
         FingerprintMismatchError
-            If some vectors are not those that the encoder in their place was fitted with.
+            If an encoder was fitted with other vectors than those given for it.
         ConfigError
-            If they are not as many as the encoders.
+            If there is not one set of vectors per encoder.
         CorruptionError
-            If the file is not a model, or its content is not what was saved.
+            If the file is not a model, or is damaged.
         """
         found = read_model(path)
         if len(found) != len(vectors):
             raise ConfigError(
-                f"{path} holds {len(found)} encoders, found {len(vectors)} word vectors; expected one for each, in order"
+                f"{path} has {len(found)} encoders, found {len(vectors)} word vectors; expected one for each encoder, in "
+                "order"
             )
         encoders = []
         for stored, source in zip(found, vectors, strict=True):
@@ -279,4 +280,4 @@ class CombinedEncoder:
 
 
 Encoder: TypeAlias = GemEncoder | CombinedEncoder
-"""One encoder, or several side by side: what embeds the texts of a collection."""
+"""One encoder or several: it embeds the texts of a collection."""

@@ -1,4 +1,4 @@
-"""The corpus: mergeable statistics of its coarse vectors, and its principal directions (docs/algorithm.md, section 3)."""
+"""A corpus: mergeable statistics of its coarse vectors, and its principal directions (docs/algorithm.md, section 3)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Components:
 
 
 class CorpusStatistics:
-    """X^c X^cT = sum over sentences of g g^T: all that a fit needs of a corpus, in O(d^2) memory.
+    """X^c X^cT = sum over sentences of g g^T: the only statistics that a fit needs, in O(d^2) memory.
 
     Statistics of parts add up to the statistics of the whole, so a fit streams, resumes and spreads over workers. The sum
     is exact, so that its bytes do not depend on how a corpus is divided: products of a coarse vector's numbers are rounded
@@ -149,12 +149,12 @@ class CorpusStatistics:
         Parameters
         ----------
         count : int
-            K. Fewer come back where d or the sentences are fewer, and directions that the corpus does not have
-            (sigma_k at most 1e-6 of sigma_1) are left out: they would be rounding noise.
+            K. The result has fewer if d or the number of sentences is smaller. Directions with sigma_k at most 1e-6 of
+            sigma_1 are left out, because they are rounding noise.
         background : CorpusStatistics, optional
-            Pseudo-sentences that are mixed in (docs/algorithm.md, section 7).
+            The pseudo-sentences of the background (docs/algorithm.md, section 7).
         prior : float
-            How many of them count.
+            How many of them are added.
         """
         moment, sentences = self.moment, self.sentences
         if background is not None and prior > 0:

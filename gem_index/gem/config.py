@@ -56,19 +56,19 @@ class GemConfig:
         Which directions leave the sentence vector: the sentence's own ``n_removed`` ones, the corpus' first ``n_removed``
         ones, or none.
     share : float
-        How much of its part along those directions leaves the sentence vector, 0 to 1: all of it in the paper, c less
-        ``share`` * D D^T c here (docs/algorithm.md, section 4).
+        The fraction of the vector's part along the selected directions that is removed, 0 to 1: c becomes c - ``share`` * D
+        D^T c (docs/algorithm.md, section 4). In the paper it is 1.
     alphas : str
         The weights that are summed, any subset of ``"nsu"`` (novelty, significance, uniqueness); ``""`` weights every
         word 1.
     prior : float
-        Background statistics mixed into a fit, counted in pseudo-sentences, at least 0 (docs/algorithm.md, section 7).
-        Where none is given an encoder mixes in none, and a new collection 10,000.
+        How many pseudo-sentences of the background a fit adds, at least 0 (docs/algorithm.md, section 7). By default an
+        encoder adds none, and a new collection 10,000.
     tokenizer : {"wordpunct", "treebank", "tweet", "toktok"}
         Which of NLTK's tokenizers splits a text into words (docs/algorithm.md, section 1).
     fit_words : int
-        A text that is longer by more than a fifth enters a fit in equal parts of at most so many words, each a sentence; 0,
-        as in the paper, for whole texts, whose cost grows faster than their length (docs/algorithm.md, section 3).
+        A fit divides a text that is more than a fifth longer into equal parts of at most so many words. 0, as in the paper,
+        for whole texts, whose cost grows faster than their length (docs/algorithm.md, section 3).
 
     Raises
     ------
@@ -173,12 +173,12 @@ class GemConfig:
 
     @classmethod
     def of(cls, value: GemConfig | Mapping[str, Any] | str) -> GemConfig:
-        """Return a configuration unchanged, from its fields, or the preset of that name.
+        """Return the configuration of a value: itself, its fields, or the name of a preset.
 
         Raises
         ------
         ConfigError
-            If it is none of them.
+            If the value is none of these.
         """
         if isinstance(value, GemConfig):
             return value
@@ -192,11 +192,11 @@ class GemConfig:
 
     @property
     def prior_chosen(self) -> bool:
-        """Whether the prior was given, also as 0, and not left to the caller."""
+        """Whether the prior was given explicitly (even as 0)."""
         return not isinstance(self.prior, _NotChosen)
 
     def for_collection(self, prior: float | None = None) -> Self:
-        """Return the configuration of a new collection: without a chosen prior it gets :data:`NEW_COLLECTION_PRIOR`."""
+        """Return the configuration for a new collection: without an explicit prior, :data:`NEW_COLLECTION_PRIOR`."""
         if prior is None and self.prior_chosen:
             return self
         return replace(self, prior=NEW_COLLECTION_PRIOR if prior is None else prior)
@@ -257,7 +257,7 @@ class GemConfig:
         Raises
         ------
         ConfigError
-            If they are not a mapping of fields, or one comes under both names.
+            If they are not a mapping of fields, or a field has both names.
         """
         known = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping) or not set(values) <= known | set(_OWN_NAMES):

@@ -49,7 +49,7 @@ class GemEncoder:
     vectors : VectorSource
         Word vectors of d dimensions.
     config : GemConfig, optional
-        The paper's settings for semantic similarity unless given.
+        By default the paper's settings for semantic similarity.
     components : Components, optional
         Principal directions fitted before.
     threads : int, optional
@@ -150,7 +150,7 @@ class GemEncoder:
         return statistics
 
     def add_to(self, statistics: CorpusStatistics, block: list[str]) -> None:
-        """Add a block of texts, as :func:`blocks_for_fit` cuts them, to the statistics of a corpus."""
+        """Add a block of texts of :func:`blocks_for_fit` to the statistics of a corpus."""
         for part in self._in_parts(block, lambda begin, end: self._summary(block[begin:end])):
             statistics.merge(part)
 
@@ -192,11 +192,11 @@ class GemEncoder:
         Raises
         ------
         ConfigError
-            If the present components were given or loaded: they no longer carry their statistics.
+            If the present components were given or loaded: their statistics are not known.
         """
         if self._statistics is None and self.fitted:
             raise ConfigError(
-                "these components were loaded and carry no corpus statistics; expected an encoder "
+                "these components were loaded without the statistics of their corpus; expected an encoder "
                 "fitted in this process: fit it on all texts"
             )
         statistics = self.corpus_statistics(corpus)
@@ -286,8 +286,8 @@ class GemEncoder:
         Returns
         -------
         float64 array (n, dimension)
-            Its weight times its vector, less the share that is removed, over the length of the sum: rows that add up to the
-            text's vector.
+            The word's weight times its vector, minus the removed part, divided by the length of the sum. The rows add up to
+            the text's vector.
         """
         weighed = self._weigh(self._batch([check_text(text, "text")]))
         return weighed.word_vectors(self.components, self.config)
@@ -335,19 +335,19 @@ class GemEncoder:
 
     @classmethod
     def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:
-        """Read what :meth:`save` wrote.
+        """Read a file of :meth:`save`.
 
         Raises
         ------
         FingerprintMismatchError
             If the vectors are not those it was fitted with.
         CorruptionError
-            If the file is not a model, or its content is not what was saved.
+            If the file is not a model, or is damaged.
         """
         found = read_model(path)
         if found[0].weight is not None:
             raise ConfigError(
-                f"{path} holds {len(found)} encoders; expected one: open it with CombinedEncoder.load"
+                f"{path} has {len(found)} encoders; expected one: open it with CombinedEncoder.load"
             )
         (stored,) = found
         stored.check_vectors(path, vectors.fingerprint)
@@ -368,7 +368,7 @@ def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEn
 
 
 def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
-    """Cut a corpus into blocks that a fit reads one after the other."""
+    """Divide a corpus into blocks, which a fit reads one after the other."""
     return _blocks(corpus, _BLOCK)
 
 

@@ -8,7 +8,7 @@ from gem_index.arrays import F64, I64
 
 __all__ = ["ExactSum"]
 
-_ROWS = 128  # whose products, of 44 bits, add up exactly in float64
+_ROWS = 128  # rows per block: their products of 44 bits add up exactly in float64
 _BITS, _LOW_BITS = 44, 32
 
 
@@ -19,7 +19,7 @@ class ExactSum:
     ----------
     dimension : int
     state : int64 array (2, d, d), optional
-        What :meth:`state` returned; nothing summed by default.
+        A result of :meth:`state`; by default an empty sum.
     """
 
     def __init__(self, dimension: int, state: I64 | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Why a vector is what it is: the weights of its words."""
+"""Explain a vector by the weights of its words."""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@ from gem_index.text.tokens import Tokenizer, check_text, token_spans, tokenize
 __all__ = ["MatchExplanation", "MatchedPair", "MatchedWord", "explain_match"]
 
 MOST_PAIRS = 100_000
-"""Pairs that an explanation lists: those of two texts of 316 words. Those of two books would fill the memory."""
+"""The largest number of pairs in an explanation (two texts of 316 words); the pairs of two books would fill the memory."""
 
 
 @dataclass(frozen=True)
 class MatchedWord:
     """A word of one of two texts, ``text[begin:end]``, and its share of their cosine.
 
-    ``same_word`` tells whether the other text holds it too, in this or another form that word search takes for the same;
-    None where nobody asked.
+    ``same_word`` tells whether the other text has it too, in this form or another form with the same term; None if this was
+    not computed.
     """
 
     token: str
@@ -45,9 +45,8 @@ class MatchedPair:
 class MatchExplanation:
     """Why two texts match.
 
-    The shares of all pairs, of the first text's words, and of the second's each add up to ``cosine``. A share is negative
-    where a word speaks against the match. ``pairs`` are all of them, the strongest first; of two long texts, with more than
-    100,000 pairs, the strongest 100,000.
+    The shares of all pairs, of the first text's words, and of the second's each add up to ``cosine``. A negative share
+    lowers the cosine. ``pairs`` has the strongest 100,000 pairs, the strongest first.
     """
 
     first: str
@@ -113,7 +112,7 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
 
 
 def _largest(values: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
-    """Return the places of the largest values, largest first, equal ones in their order."""
+    """Return the positions of the largest values, largest first, equal ones in their order."""
     places = np.arange(len(values))
     if len(values) > most:
         places = np.sort(np.argpartition(-values, most)[:most])

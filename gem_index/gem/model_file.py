@@ -17,7 +17,7 @@ from gem_index.gem.config import GemConfig
 __all__ = ["MAGIC", "StoredEncoder", "read_model", "write_model"]
 
 MAGIC = "gem-index model"
-"""The beginning of a model file's metadata and of the bytes that a fingerprint is computed from."""
+"""The beginning of a model file's metadata, and of the bytes of which a fingerprint is the hash."""
 
 _ONE, _SEVERAL = "1", "2"  # versions: one encoder, and several with weights
 
@@ -45,9 +45,7 @@ class StoredEncoder:
     def check_fingerprint(self, path: str | Path, fingerprint: str) -> None:
         """Raise CorruptionError if the encoder that was made of this entry is not the one that was saved."""
         if self.fingerprint != fingerprint:
-            raise CorruptionError(
-                f"{path} does not hold the components it was saved with; fit again"
-            )
+            raise CorruptionError(f"{path} no longer has the components that were saved; fit again")
 
 
 def write_model(path: str | Path, encoders: Sequence[StoredEncoder]) -> None:
@@ -93,7 +91,7 @@ def write_model(path: str | Path, encoders: Sequence[StoredEncoder]) -> None:
 
 
 def read_model(path: str | Path) -> list[StoredEncoder]:
-    """Read what :func:`write_model` wrote.
+    """Read a file of :func:`write_model`.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class GemProvider:
     ) -> FloatArray:
         """Return unit vectors, float32 (n, dimension); a text without words gives zeros.
 
-        With ``progress`` a bar is shown on standard error, or a function called with stage, done and total.
+        ``progress`` is True for a bar on standard error, or a function that is called with stage, done and total.
         """
         return self.encoder.encode(texts, progress=progress)
 

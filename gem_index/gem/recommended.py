@@ -18,17 +18,17 @@ _COMPLETE = frozenset(
 """Fields of every saved configuration; a mapping that lacks one of them changes the recommended configuration."""
 
 DOMINANT_SHARE = 0.25
-"""If the top direction has at least this share of the energy, it is common to all sentences and hides their differences.
+"""If the first direction has at least this share of the energy, all sentences have it, and it hides their differences.
 
 Of the background components: numberbatch 0.49, googlenews 0.59, glove-6b-100d 0.83, wordllama 0.06.
 """
 
 
 def recommended_config(vectors: VectorSource) -> GemConfig:
-    """Return the paper's settings where one direction dominates ordinary text, else :meth:`GemConfig.trained`.
+    """Return the paper's settings if one direction dominates ordinary text, else :meth:`GemConfig.trained`.
 
-    Vectors of words as they are found in corpora share one direction and many lesser ones, which have to be removed from
-    sentences (h = 17); in a table that was trained to be averaged removing as many takes away meaning (docs/evaluation.md).
+    Ordinary word vectors have one strong common direction and many weaker ones, which must be removed from sentences (h =
+    17). In vectors that were trained to be averaged, removing so many directions removes meaning (docs/evaluation.md).
     """
     return recommended_encoder(vectors).config
 
@@ -51,7 +51,7 @@ def config_for(
     ----------
     vectors : VectorSource
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        Nothing for the recommended one, and some of its fields for that one with these changed.
+        None gives the recommended configuration; a mapping of some fields changes these fields of it.
 
     Raises
     ------

@@ -58,7 +58,8 @@ def rerank(
     ----------
     query : str
     candidates : sequence of Candidate
-        Equal scores keep the order of the input. A candidate without words scores 0; so do all where the query has none.
+        Equal scores keep the order of the input. A candidate without words scores 0. If the query has no words, all
+        candidates score 0.
     encoder : Encoder
     top_n : int, optional
         How many to return, at least 1; all by default.
@@ -84,8 +85,8 @@ def rerank(
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:
     """Return the inner products (n,) in float64 of unit vectors (n, d) with one (d,), within [-1, 1].
 
-    Row by row in one fixed order of summation, so that equal rows get equal scores wherever they stand; a matrix product
-    does not promise that.
+    Each row has the same order of summation, so that equal rows get equal scores at every position; a matrix product does
+    not guarantee this.
     """
     products = vectors.astype(np.float64) * query.astype(np.float64)
     return np.clip(products.sum(axis=1), -1.0, 1.0)

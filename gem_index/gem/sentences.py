@@ -64,7 +64,7 @@ class WeighedSentences:
         return cls(batch, selected, weights, counts)
 
     def alpha(self, config: GemConfig) -> F64:
-        """Return each word's weight (tokens,): the sum of those scores that are used (Eq. 10), times its count."""
+        """Return each word's weight (tokens,): the sum of the scores in use (Eq. 10), times the weight of its part."""
         alpha = np.zeros(len(self.batch.ids)) if config.alphas else np.ones(len(self.batch.ids))
         for letter in config.alphas:
             alpha += self.weights[:, "nsu".index(letter)]
@@ -75,7 +75,9 @@ class WeighedSentences:
         compose_sentences(
             self.batch,
             self.alpha(config),
-            components.directions.astype(np.float32),  # half of what each sentence reads
+            components.directions.astype(
+                np.float32
+            ),  # float32 halves the memory that each sentence reads
             self._removed(config),
             config.share,
             out,

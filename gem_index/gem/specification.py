@@ -61,12 +61,12 @@ class EncoderSpec:
 def encoder_specs(
     vectors: str | None, config: ConfigLike | None, default: str
 ) -> tuple[EncoderSpec, ...]:
-    """Return the specifications of the encoders that a caller asks for: one, or those that the configuration lists.
+    """Return the specifications of the encoders that a caller chooses: one, or those that the configuration lists.
 
     Parameters
     ----------
     vectors : str, optional
-        The vectors of the one encoder, ``default`` where none are named.
+        The vectors of the single encoder; ``default`` if none are named.
     config : GemConfig, mapping or str, optional
         See :data:`ConfigLike`.
     default : str
@@ -74,7 +74,7 @@ def encoder_specs(
     Raises
     ------
     ConfigError
-        If vectors are named beside several encoders, or the list is not of the documented form.
+        If vectors are named together with several encoders, or the list does not have the documented form.
     """
     if not isinstance(config, Mapping) or "encoders" not in config:
         return (EncoderSpec.of(vectors or default, config),)
@@ -84,9 +84,7 @@ def encoder_specs(
         )
     specs = _specs("the configuration", dict(config))
     if len(specs) == 1:
-        return (
-            EncoderSpec(specs[0].vectors, specs[0].config),
-        )  # its weight has nothing to compare with
+        return (EncoderSpec(specs[0].vectors, specs[0].config),)  # a single encoder needs no weight
     return tuple(specs)
 
 
@@ -148,14 +146,12 @@ def write_specification(path: Path, vectors: str, config: GemConfig) -> dict[str
 def _specs(place: str, content: Any) -> list[EncoderSpec]:
     entries = content.get("encoders", [content]) if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{place} holds no configuration; {_FORM}")
+        raise ConfigError(f"{place} is not a configuration; {_FORM}")
     if "encoders" in content and len(content) > 1:
         others = ", ".join(quoted(key, 40) for key in content if key != "encoders")
-        raise ConfigError(f"{place} holds {others} beside encoders; expected nothing else there")
+        raise ConfigError(f"{place} has {others} beside encoders; expected only encoders")
     if len(entries) > MOST_ENCODERS:
-        raise ConfigError(
-            f"{place} holds {len(entries)} encoders; expected at most {MOST_ENCODERS}"
-        )
+        raise ConfigError(f"{place} has {len(entries)} encoders; expected at most {MOST_ENCODERS}")
     return [_spec(place, entry) for entry in entries]
 
 

@@ -11,11 +11,11 @@ from gem_index.vectors.base import VectorSource
 
 __all__ = ["fit_parts", "summarise_batch"]
 
-_BLOCK = 1024  # sentences whose coarse vectors are held at once
+_BLOCK = 1024  # sentences per block of coarse vectors
 
 
 def fit_parts(offsets: I64, words: int) -> I64:
-    """Return where the parts begin that texts enter a fit in (docs/algorithm.md, section 3).
+    """Return the beginnings of the parts in which a fit reads texts (docs/algorithm.md, section 3).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def fit_parts(offsets: I64, words: int) -> I64:
 def summarise_batch(
     vectors: VectorSource, batch: TokenBatch, power: float, words: int = 0
 ) -> CorpusStatistics:
-    """Return the statistics of some texts, which enter in parts of at most so many words; whole if that is 0."""
+    """Return the statistics of texts, divided into parts of at most so many words; 0 for whole texts."""
     from gem_index.kernels.fits import coarse_vectors
 
     statistics = CorpusStatistics(vectors.dimension)

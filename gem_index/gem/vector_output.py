@@ -27,13 +27,13 @@ def write_vectors(
     texts: Iterable[str],
     progress: Callable[[int], None] | None = None,
 ) -> tuple[int, int]:
-    """Encode texts into a file, a row a text, in their order and in constant memory.
+    """Encode texts into a file: one row per text, in the same order, in constant memory.
 
     Parameters
     ----------
     path : Path
-        Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``text`` and ``vector``). A file of that name is
-        replaced once the new one is whole.
+        Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``text`` and ``vector``). An existing file is replaced
+        when the new one is complete.
     encoder : Encoder
     texts : iterable of str
     progress : callable, optional
@@ -42,7 +42,7 @@ def write_vectors(
     Returns
     -------
     rows, empty : int
-        How many rows there are, and how many of them are zero because their text has no words.
+        The number of rows, and the number of zero rows (texts without words).
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _write_parquet(path: Path, dimension: int, encoded: Iterator[_Block]) -> Non
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "parquet") from error
     schema = pa.schema([("text", pa.string()), ("vector", pa.list_(pa.float32(), dimension))])
-    # vectors and texts hardly repeat: looking for values that do takes nine tenths of the time
+    # few vectors and texts repeat, and looking for repeated values takes nine tenths of the time
     with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
         for texts, vectors in encoded:
             column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class HomeCollections:
-    """What a :class:`~gem_index.Home` does with its collections.
+    """The collections of a :class:`~gem_index.Home`.
 
     Parameters
     ----------
@@ -78,16 +78,16 @@ class HomeCollections:
             fields change that one. ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
             for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
         prior : float, optional
-            Pseudo-sentences of background mixed into the fit. By default the configuration's where it was given one, else
-            10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
+            How many pseudo-sentences of the background a fit adds. By default that of the configuration if it names one,
+            else 10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
         chunking : Chunking, optional
-            How long texts are cut into pieces, each with a vector of its own; see :class:`~gem_index.Chunking`.
+            How long texts are divided into pieces, each with its own vector; see :class:`~gem_index.Chunking`.
         language : str
-            How texts become terms for word search: ``auto`` (the default) detects the language from the first documents that
-            are stored; a code of ISO 639-1 such as ``de``; ``mul`` for several languages; ``none`` matches words as they are
+            How texts become terms for word search: ``auto`` (the default) detects the language from the first stored
+            documents; a code of ISO 639-1 such as ``de``; ``mul`` for several languages; ``none`` leaves words as they are
             written. See :class:`~gem_index.text.analyser.Analyser`.
 
         Raises
@@ -124,18 +124,18 @@ class HomeCollections:
         chunking: Chunking | None = None,
         language: str | None = None,
     ) -> Collection:
-        """Return the collection of a name, or make an empty one; so the same lines can be run again.
+        """Return the collection of a name, or make an empty one, so that the same lines can run again.
 
         Parameters
         ----------
         name, vectors, config, prior, index, chunking, language
-            As for :meth:`create_collection`. Vectors, configuration, chunking and language have to agree with an existing
-            collection where they are given; its index is not changed.
+            As for :meth:`create_collection`. If the collection exists, vectors, configuration, chunking and language must
+            agree with it where they are given; its index is not changed.
 
         Raises
         ------
         FingerprintMismatchError, ConfigError
-            If the collection exists with other vectors, another configuration, or other pieces, than those given.
+            If the collection exists with other vectors, another configuration or another chunking.
         """
         from gem_index.collection.write.choice import (
             CollectionChoice,
@@ -198,7 +198,7 @@ class HomeCollections:
         return self._of_each(Collection.status)
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
-        """Ask every collection; one that is dropped in the meantime is left out."""
+        """Call a function with every collection; one that is dropped meanwhile is left out."""
         with self.workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
@@ -227,19 +227,22 @@ class HomeCollections:
         prune: bool = False,
         progress: ProgressOption = None,
     ) -> UpsertReport:
-        """Build a collection from documents and fit it on them; an existing one is updated and refitted.
+        """Build a collection from documents and fit it on them, or update an existing collection.
 
-        On error a new collection is removed and an existing one unchanged, except after :class:`NotIndexedError`: then the
-        documents are stored.
+        An existing collection is refitted if any document has changed since the last fit, or if another index kind,
+        chunking or language is given; else its model stays.
+
+        After an error a new collection is removed, and an existing one is unchanged. One exception: after
+        :class:`NotIndexedError` the documents are stored.
 
         Parameters
         ----------
         name, vectors, config, prior, index, chunking, language
-            As for :meth:`create_collection`. For an existing collection vectors and configuration have to agree with its
-            own where they are given; another index kind, other pieces, or another language, are taken from now on.
+            As for :meth:`create_collection`. If the collection exists, vectors and configuration must agree with it where
+            they are given. Another index kind, chunking or language applies from now on.
         documents, id, text, metadata, prune
-            As for :meth:`Collection.upsert`. Named fields, and the choices of a
-            :class:`~gem_index.readers.DocumentReader`, are kept for what is added later (:attr:`Collection.reading`).
+            As for :meth:`Collection.upsert`. The collection remembers named fields, and the options of a
+            :class:`~gem_index.readers.DocumentReader`, for later documents (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -250,8 +253,8 @@ class HomeCollections:
         ConfigError
             If the existing collection has another configuration.
         NotIndexedError
-            If the documents are stored and searched, but fitting or indexing them failed; :meth:`Collection.refit` does
-            what is missing.
+            If the documents are stored and searches find them, but fitting or indexing them failed; :meth:`Collection.refit`
+            completes it.
         """
         from gem_index.collection.write.building import build_again, build_new
         from gem_index.collection.write.choice import CollectionChoice
@@ -311,11 +314,11 @@ class HomeCollections:
         NameTakenError
             If a collection of that name exists.
         FingerprintMismatchError
-            If this home's word vectors of the model's name are others.
+            If this home has other word vectors with the name of the model's.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError
-            If the documents are stored and searched, but indexing them failed.
+            If the documents are stored and searches find them, but indexing them failed.
         """
         from gem_index.collection.write.building import as_not_indexed
         from gem_index.collection.write.imports import import_documents, read_export
@@ -336,7 +339,7 @@ class HomeCollections:
 
     def _find(self, name: str) -> CollectionRecord | None:
         if not is_name(name):
-            return None  # also what no database takes, such as bytes that are not UTF-8
+            return None  # also a name that no database accepts, such as bytes that are not UTF-8
         with self.workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
 
@@ -344,7 +347,7 @@ class HomeCollections:
 def _reading_to_keep(
     documents: Documents, id: str | None, text: str | Sequence[str] | None
 ) -> DocumentReader | None:
-    """Return the reader whose choices later files are read by: the last one given, or one with the fields named."""
+    """Return the reader whose options apply to later files: the last one given, or one with the named fields."""
     from gem_index.readers import DocumentReader
     from gem_index.readers.fields import LINE
     from gem_index.readers.inputs import Inputs

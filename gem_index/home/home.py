@@ -24,21 +24,21 @@ __all__ = ["Home"]
 
 
 class Home(HomeCollections):
-    """The folder that holds a database, word vectors and indexes.
+    """The folder with the database, the word vectors and the collections.
 
     Parameters
     ----------
     root : str or Path, optional
         By default the environment variable ``GEM_INDEX_HOME``, else the platform's folder for application data.
     upgrade : bool
-        Bring an older database up to date on opening.
+        Migrate an older database when it is opened.
     create : bool
-        Make the folder where there is none.
+        Make the folder if it does not exist.
 
     Raises
     ------
     InputError
-        If the folder's name is empty, or it holds no home and ``create`` is False.
+        If the folder's name is empty, or if it is not a home and ``create`` is False.
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
@@ -101,7 +101,7 @@ class Home(HomeCollections):
 
     @property
     def replaced(self) -> bool:
-        """Whether the folder was removed or replaced since it was opened: what holds it open is to be started again."""
+        """Whether the folder was removed or replaced since it was opened; then processes that have it open must restart."""
         return self.workspace.database.replaced
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
@@ -121,7 +121,7 @@ class Home(HomeCollections):
             self.workspace.database.vacuum()
 
     def backup(self, target: str | Path, progress: ProgressOption = None) -> None:
-        """Copy the home to a new folder, which is then a home itself; it may be in use.
+        """Copy the home to a new folder that can be used as a home; the original may be in use.
 
         Writers wait, readers do not.
 
@@ -139,7 +139,7 @@ class Home(HomeCollections):
         Returns
         -------
         list of Problem
-            Empty when all is well. What a killed process left behind is removed and reported as fixed.
+            Empty if all is well. Leftovers of a killed process are removed and reported as fixed.
         """
         if name is not None:
             return self._leftovers() + self.collection(name).verify(fix)
@@ -165,6 +165,10 @@ class Home(HomeCollections):
         except HomeBusyError:
             return []
         return [
-            Problem("leftover", f"{path.relative_to(self.root)} belonged to nothing", True)
+            Problem(
+                "leftover",
+                f"{path.relative_to(self.root)} is named by no row of the database",
+                True,
+            )
             for path in removed
         ]

@@ -22,7 +22,7 @@ _PREFIX = "gem-"
 
 
 def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key: of 256 random bits, so that a slow hash would gain nothing."""
+    """Return the SHA-256 of a key; it has 256 random bits, so a slow hash would add no security."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -52,7 +52,7 @@ class ModelLibrary:
         return open_encoder(self._workspace, self._record(name))
 
     def describe(self, name: str) -> ModelInfo:
-        """Return what is known of the model of that name.
+        """Return the description of the model of that name.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class ModelLibrary:
         config: ConfigLike | None = None,
         overwrite: bool = False,
     ) -> Encoder:
-        """Fit an encoder on a corpus and keep it under a name.
+        """Fit an encoder on a corpus and store it under a name.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ModelLibrary:
         corpus : iterable of str
             Read once.
         vectors, config
-            As for :meth:`gem_index.Home.create_collection`; no prior is mixed in unless the configuration has one.
+            As for :meth:`gem_index.Home.create_collection`; the prior is 0 unless the configuration has one.
         overwrite : bool
             Replace a model of that name.
 
@@ -105,13 +105,13 @@ class ModelLibrary:
         config: ConfigLike | None = None,
         overwrite: bool = False,
     ) -> Encoder:
-        """Fit an encoder by a function, such as one that fits it on a cluster, and keep it under a name.
+        """Fit an encoder with a function, for example on a cluster, and store it under a name.
 
         Parameters
         ----------
         name : str
         fit : callable
-            Called with an encoder that was not fitted, which it fits.
+            Called with an unfitted encoder, which it fits.
         vectors, config, overwrite
             As for :meth:`fit`.
 

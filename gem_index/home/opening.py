@@ -36,14 +36,14 @@ MODEL_FILE = ".safetensors"
 class EncoderChoice:
     """The choice of an encoder: word vectors with a configuration, a fitted model, or the model of a collection.
 
-    What contradicts itself is refused when it is constructed; names are looked up by :meth:`open`. The fields are the
-    arguments of :func:`open_provider`.
+    Contradictory fields are refused on construction; :meth:`open` looks up the names. The fields are the arguments of
+    :func:`open_provider`.
 
     Raises
     ------
     ConfigError
-        If both a model and a collection are named, a configuration beside one of them, or the configuration or the vectors
-        are malformed.
+        If both a model and a collection are named, if one of them is named with a configuration, or if the configuration or
+        the vectors are malformed.
     InputError
         If a field has another type or is empty.
     """
@@ -108,7 +108,7 @@ class EncoderChoice:
             chosen = replace(self, **_settled(encoder, specs))
         if self.fingerprint is not None and self.fingerprint != encoder.fingerprint:
             raise FingerprintMismatchError(
-                f"what was saved with {chosen}",
+                f"the encoder that was saved with {chosen}",
                 self.fingerprint,
                 encoder.fingerprint,
                 "open it with the word vectors, configuration and fit it was saved with, or embed everything again",
@@ -204,8 +204,8 @@ class NamedProvider(GemProvider):
     ----------
     encoder : GemEncoder or CombinedEncoder
     choice : EncoderChoice
-        What opens it again. It carries the fingerprint, so that other vectors, another fit or another configuration under
-        the same names are refused.
+        The choice that opens it again. The choice has the fingerprint, so that opening other vectors, another fit or another
+        configuration with the same names is an error.
     """
 
     def __init__(self, encoder: Encoder, choice: EncoderChoice) -> None:
@@ -219,12 +219,13 @@ class NamedProvider(GemProvider):
         Raises
         ------
         ConfigError
-            If the encoder was fitted after it was opened: no name stands for that fit.
+            If the encoder was fitted after it was opened: that fit has no name.
         """
         if self._choice.fingerprint != self.fingerprint:
             raise ConfigError(
-                "this provider's encoder was fitted after it was opened, and no name stands for the fit; expected a saved "
-                "one: encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
+                "this provider's encoder was fitted after it was opened, and that fit has no name; expected a saved "
+                "encoder: "
+                "encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
             )
         return copy.deepcopy(self._choice.to_dict())
 
@@ -255,37 +256,38 @@ def open_provider(
     home: Home | str | Path | None = None,
     fingerprint: str | None = None,
 ) -> NamedProvider:
-    """Open an embedding provider by name: what every adapter wraps.
+    """Open an embedding provider by name; every adapter wraps one.
 
     Parameters
     ----------
     vectors : str or Path, optional
-        Word vectors with their background components, as :func:`open_vectors` takes them; the bundled ones where nothing is
-        named. Beside a model or a collection: what it has to have been fitted on.
+        Word vectors with their background components, as for :func:`open_vectors`; the bundled ones if nothing is named.
+        With a model or a collection: the vectors that it must have been fitted on.
     model : str or Path, optional
-        A model that ``gem-index fit`` keeps in the home, or a file that :meth:`GemEncoder.save` wrote, whose name ends in
-        ``.safetensors`` (it holds no word vectors: name them where they are not the bundled ones, those of several encoders
-        in order with a comma and a space between).
+        The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
+        ``.safetensors``. Such a file has no word vectors: name them in ``vectors`` if they are not the bundled ones; for
+        several encoders in order, with a comma and a space between.
     collection : str, optional
         The model of a collection in the home.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        For ``vectors`` alone; by default what suits them (:func:`~gem_index.gem.recommended.recommended_config`).
+        Only with ``vectors``; by default the one that suits them (:func:`~gem_index.gem.recommended.recommended_config`).
         ``{"encoders": [...]}``, instead of ``vectors``, for several encoders (:class:`~gem_index.CombinedEncoder`).
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given. Not touched for bundled vectors and files, and never made.
+        Where names are looked up; the default home unless given. A model or collection by name creates the default home if
+        it does not exist; bundled vectors and files need no home.
     fingerprint : str, optional
-        What the provider's fingerprint has to be.
+        The fingerprint that the provider must have.
 
     Raises
     ------
     FingerprintMismatchError
-        If the provider's fingerprint, or the vectors of its model, are others than those asked for.
+        If the provider has another fingerprint, or its model other vectors, than the arguments say.
     ConfigError
-        If both a model and a collection are named, or a configuration beside one of them.
+        If both a model and a collection are named, or a configuration with one of them.
     UnknownNameError
         If there is nothing of that name.
     InputError
-        If an argument has another type, or the named folder holds no home.
+        If an argument has another type, or the named folder is not a home.
 
     Examples
     --------
@@ -317,7 +319,7 @@ def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -
     found = [source.fingerprint for source in named]
     if len(own) != len(found):
         raise ConfigError(
-            f"{name} has {len(own)} encoders, found the vectors of {len(found)}; expected one for each, or none"
+            f"{name} has {len(own)} encoders, found {len(found)} names of vectors; expected one for each encoder, or none"
         )
     for expected, other in zip(own, found, strict=True):
         if expected != other:
@@ -335,19 +337,21 @@ def _open_model(model: str, vectors: str | Path | None, home: Home | str | Path 
 
 
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
-    """Open the encoder with a fingerprint, such as a vector database records: of a collection or model, or the bundled one.
+    """Open the encoder that has this fingerprint, for example one recorded in a vector database.
+
+    The encoders of all collections and models of the home are compared, then the default one.
 
     Parameters
     ----------
     fingerprint : str
-        Of the encoder, whole.
+        The complete fingerprint of the encoder.
     home : Home, str or Path, optional
         Where collections and models are looked for. By default the default home, if there is one.
 
     Raises
     ------
     ConfigError
-        If there is none; those of the home are named.
+        If there is no such encoder; the message names those of the home.
     """
     choices: list[tuple[str, dict[str, Any]]] = []
     where = "without a home"

@@ -27,7 +27,7 @@ def pull(
     config: ConfigLike | None = None,
     progress: ProgressOption = None,
 ) -> UpsertReport:
-    """Build a collection from the texts and metadata that a target holds; an existing one is updated.
+    """Build a collection from the texts and metadata in a target, or update an existing one.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def pull(
     Raises
     ------
     ConfigError
-        If there is no such table, or it holds no texts.
+        If there is no such table, or it has no texts.
     """
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     target = open_target(parsed)
@@ -50,7 +50,7 @@ def pull(
             raise ConfigError(f"there is no table at {parsed}; expected one that push filled")
         if not table.schema.texts:
             raise ConfigError(
-                f"the target {parsed} holds no texts; expected a push that stores them"
+                f"the target {parsed} has no texts; expected a table of a push that stores texts"
             )
         return home.build(
             name, _documents(table), vectors=vectors, config=config, progress=progress
@@ -60,7 +60,7 @@ def pull(
 
 
 def _documents(table: TargetTable) -> Iterator[Document]:
-    """Iterate over the documents of a table; those that are in pieces come last, each as one again."""
+    """Iterate over the documents of a table; documents in pieces come last, joined again."""
     pieces: dict[str, list[TargetDocument]] = {}
     for document in table.documents():
         piece = piece_of(document.id, document.metadata)
@@ -75,7 +75,7 @@ def _documents(table: TargetTable) -> Iterator[Document]:
 
 
 def _joined(name: str, parts: list[TargetDocument]) -> Document:
-    """Return the document of some pieces; what stood between them becomes line ends, and a form feed for each new page."""
+    """Join pieces to a document: with line ends between them, and a form feed at each new page."""
     parts.sort(key=lambda part: int(part.metadata["start"]))
     in_pages = len({part.metadata.get("page") for part in parts}) > 1
     text = ""

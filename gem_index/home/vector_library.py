@@ -1,4 +1,4 @@
-"""The word vectors that a home keeps: adding, listing and removing them."""
+"""The word vectors of a home: adding, listing and removing them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["VectorInfo", "VectorLibrary"]
 class VectorInfo:
     """Registered, bundled or installed word vectors; ``words`` is None for a source that composes any word.
 
-    ``findings`` says what reading the file tolerated and what storing it in fewer bits lost.
+    ``findings`` lists what was unusual in the file, and how much precision fewer bits cost.
     """
 
     name: str
@@ -90,7 +90,7 @@ class VectorLibrary:
         return open_vectors(self._workspace, spec)
 
     def describe(self, name: str) -> VectorInfo:
-        """Return what is known of bundled, registered or installed word vectors.
+        """Return the description of bundled, registered or installed word vectors.
 
         Raises
         ------
@@ -126,17 +126,17 @@ class VectorLibrary:
         ----------
         name : str
         source : str, Path or gensim KeyedVectors, optional
-            A file or folder of any format that is read, a web address, the name of registered, bundled or well-known
-            vectors, of an installed spaCy pipeline, or ``owner/name`` of a model on the hub. By default the well-known
+            A file or folder of any known format, a URL, the name of registered, bundled or well-known vectors, the name of
+            an installed spaCy pipeline, or ``owner/name`` of a model on the Hugging Face hub. By default the well-known
             vectors of that name.
         options : SourceOptions, optional
             How the vectors are used and stored.
         format : str, optional
-            The file's format, instead of recognising it.
+            The format of the file; detected by default.
         mirror : str, optional
-            A file, folder or address to read well-known vectors from, instead of where they are published.
+            A file, folder or URL from which to read well-known vectors, instead of downloading them.
         origin, licence : str, optional
-            Where they come from and what their licence is, for the record; by default what is known of the source.
+            Their origin and licence, for the record; by default those of the source, if known.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total (0: not known).
 
@@ -145,9 +145,9 @@ class VectorLibrary:
         NameTakenError
             If the name is in use.
         VectorFormatError
-            If the source is of none of the formats or is damaged; nothing is kept.
+            If the source has no known format or is damaged; nothing is stored.
         DownloadError
-            If a download fails; the received part is kept, and the next call resumes from it.
+            If a download fails; the next call continues it.
         """
         from gem_index.vectors.sources import find_source
 
@@ -184,9 +184,9 @@ class VectorLibrary:
         texts : iterable of str
             The corpus, read once.
         vectors : str
-            What to cut down: any specification, also several joined by ``+``.
+            The word vectors to reduce: any specification, also several joined by ``+``.
         frequent : int
-            Number of the most frequent words that are kept beside the corpus' words.
+            Number of the most frequent words to keep in addition to the corpus' words.
         options, progress
             As for :meth:`add`.
         """
@@ -209,7 +209,7 @@ class VectorLibrary:
             return self._store(name, found, options, show)
 
     def export(self, name: str, path: str | Path, format: str | None = None) -> int:
-        """Write registered or bundled vectors to a file or folder, and return how many words or pieces it holds.
+        """Write registered or bundled vectors to a file or folder, and return how many words or subwords it has.
 
         Raises
         ------
@@ -300,7 +300,7 @@ class VectorLibrary:
                 WordVectorRepository(connection).remove(name)
 
     def verify(self) -> builtins.list[Problem]:
-        """Compare every stored file with the hash of what was written; return what differs."""
+        """Compare every stored file with its recorded hash; return the files that differ."""
         problems = []
         for source in registered_sources(self._workspace).values():
             damaged = damaged_files(self._folder(source))

@@ -25,7 +25,7 @@ def open_home(home: Home | str | Path | None) -> Home:
 
 
 def open_named(named: str | VectorSpec, home: Home | str | Path | None) -> VectorSource:
-    """Open word vectors; a home is opened where it exists or is needed."""
+    """Open word vectors; open the home only if it exists or is needed."""
     vectors = VectorSpec.parse(named)
     if isinstance(home, str | Path):
         needed = has_database(Path(home)) or not _without_home(vectors)
@@ -34,12 +34,12 @@ def open_named(named: str | VectorSpec, home: Home | str | Path | None) -> Vecto
 
 
 def _without_home(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification is looked up in a home: bundled names and paths that exist."""
+    """Tell whether a specification needs no home: all its parts are bundled names or existing paths."""
     return all(name in BUNDLED or is_path(name) for name in spec.names)
 
 
 def _unregistered(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification can be a registered name, which holds no slash."""
+    """Tell whether no part of a specification can be a registered name (which has no slash)."""
     return all(name in BUNDLED or "/" in name for name in spec.names)
 
 
@@ -49,11 +49,12 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     Parameters
     ----------
     spec : str or gensim KeyedVectors
-        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any format that is
-        read, or several of these joined by ``+``, each with an optional weight (``a*0.7+b``); or an object.
+        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any known format, or
+        several of these joined by ``+``, each with an optional weight (``a*0.7+b``); or an object.
     home : Home, optional
-        Where registered names are looked up; the default home unless given, which is not made. A registered name comes
-        before a bundled one, and that before a path: a file in the working directory does not change what a name means.
+        Where registered names are looked up. By default the default home, if it exists; it is not created. Registered names
+        come before bundled names, and these before paths, so that a file in the working directory does not change the
+        meaning of a name.
 
     Raises
     ------

@@ -184,7 +184,7 @@ class DocumentReader:
                     continue
                 yield number, document
             if empty and self.part.whole:
-                raise InputError(f"{name} holds no documents; expected at least one")
+                raise InputError(f"{name} has no documents; expected at least one")
 
     def _last_records(self) -> dict[str, int]:
         """Return the number of the last record of each id."""

@@ -16,12 +16,12 @@ __all__ = ["RerankRequest", "read_rerank_requests"]
 
 @dataclass(frozen=True)
 class RerankRequest:
-    """A query with its candidates, as :func:`gem_index.rerank` takes them.
+    """A query with its candidates, for :func:`gem_index.rerank`.
 
     Attributes
     ----------
     line : int
-        Where it begins in its file.
+        The line of its file on which it begins.
     query : str
     candidates : list
     id : dict
@@ -40,15 +40,15 @@ def read_rerank_requests(source: str, query: str | None = None) -> Iterator[Rera
     Parameters
     ----------
     source : str
-        A line is ``{"query": …, "candidates": […], "id": …}``, or search results: a list of hits, or one hit, each with its
-        ``text`` and ``query``. Consecutive hits of one query are one request.
+        A line is ``{"query": …, "candidates": […], "id": …}``, or search results: a list of results, or one result, each
+        with its ``text`` and ``query``. Consecutive results of one query are one request.
     query : str, optional
-        The query of records that hold none.
+        The query for records without one.
 
     Raises
     ------
     RecordError
-        If a line is of neither form.
+        If a line has neither form.
     InputError
         If the file cannot be read.
     """

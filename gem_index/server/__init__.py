@@ -1,1 +1,1 @@
-"""An HTTP server that existing clients speak to (extra ``server``)."""
+"""An HTTP server for existing clients (extra ``server``)."""

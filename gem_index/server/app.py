@@ -1,4 +1,4 @@
-"""The application: its routes, its errors, what every request passes."""
+"""The application: its routes, its errors, its middleware."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ __all__ = ["create_app"]
 
 _ABOUT = """Sentence vectors (GEM), re-ranking and search without a GPU or a model.
 
-Errors are JSON in the shape of the interface that a route belongs to. Where the server has keys, each request brings one:
+Errors are JSON in the form of the interface that a route belongs to. If the server has keys, each request needs one:
 `Authorization: Bearer KEY`."""
 
 
@@ -74,13 +74,13 @@ def create_app(
     home : Home
     limits : Limits, optional
     keys : mapping of bytes to Permission, optional
-        What keys allow by their SHA-256, beside those of the home. Without any key at all, requests need none,
+        Permissions of keys by their SHA-256, in addition to those of the home.
     key_required : bool
-        unless this is True.
+        Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
     hosts : frozenset of str, optional
-        What the header Host may name; anything by default.
+        Host names that the header Host may have; by default any.
     aliases : mapping of str to str, optional
-        Further names of models, for clients that ask for one of another server.
+        Other names of models, for clients with fixed model names.
     targets : mapping of str to str, optional
         Vector databases that requests may push to: their URLs by name.
     """
@@ -102,7 +102,7 @@ def create_app(
         version=version("gem-index"),
         description=_ABOUT,
         lifespan=lifespan,
-        redirect_slashes=False,  # it would send clients to whatever address the header Host names
+        redirect_slashes=False,  # a redirect would send clients to the address in the header Host
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -128,7 +128,7 @@ def create_app(
         "/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}}
     )
     async def ready() -> JsonResponse:
-        """Tell whether requests are answered: the word vectors are read, and the home is there."""
+        """Tell whether the server can answer requests: the word vectors are loaded, and the home exists."""
         if home.replaced:
             return JsonResponse({"status": "the home was removed or replaced"}, 503)
         done = bool(app.state.ready)
@@ -153,14 +153,14 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Tell the other processes each second what waits here: any of them may be asked for metrics."""
+    """Tell the other processes each second how much waits here, because any of them may get a request for metrics."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)
 
 
 def _handle_errors(app: FastAPI) -> None:
-    """Answer errors in the shape of the interface that was asked."""
+    """Answer errors in the form of the requested interface."""
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
@@ -173,11 +173,11 @@ def _handle_errors(app: FastAPI) -> None:
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
-        if isinstance(first.get("input"), bytes):  # it was not even read
+        if isinstance(first.get("input"), bytes):  # the body was not parsed
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
             return error_response(request.url.path, 400, problem)
-        # OpenAI says 400 of whatever is wrong with a body, the others 422
+        # OpenAI uses 400 for every wrong body, the others use 422
         status = 400 if request.url.path.startswith("/v1/embeddings") else 422
         return error_response(request.url.path, status, problem_of(error.errors()))
 

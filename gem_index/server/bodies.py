@@ -1,4 +1,4 @@
-"""Bodies of requests, and what is wrong with one."""
+"""Bodies of requests, and their errors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gem_index.quoting import quoted
 __all__ = ["Several", "StrictBody", "problem_of"]
 
 _ALTERNATIVE = re.compile(r"str|bool|float|(list|dict)\[.*|[A-Z]\w*Request")
-"""What pydantic puts into a place for each type that a value could have had."""
+"""The names that pydantic adds to a location for each type that a value could have."""
 
 
 _Item = TypeVar("_Item")
 
 Several: TypeAlias = Annotated[list[_Item], Field(fail_fast=True)]
-"""A list of a request: pydantic would describe every wrong item, in a thousand times the memory of the body."""
+"""A list of a request; pydantic would describe every wrong item, with a thousand times the memory of the body."""
 
 
 class StrictBody(BaseModel):
-    """A body that may hold only the documented fields: a misspelled one would change what a request does.
+    """A body with only the documented fields: a misspelled field would change the meaning of a request.
 
-    The imitated interfaces take others too, as their clients send more than is used here.
+    The imitated interfaces also accept other fields, because their clients send fields that gem-index does not use.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -34,7 +34,7 @@ class StrictBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _leave_out_all_but_one_that_is_wrong(cls, found: Any) -> Any:
-        """Spare pydantic describing each of a million fields."""
+        """Stop early, so that pydantic does not describe each of a million fields."""
         if not isinstance(found, dict):
             return found
         known = {each.alias or name for name, each in cls.model_fields.items()} | {
@@ -45,9 +45,9 @@ class StrictBody(BaseModel):
 
 
 def problem_of(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is wrong with a request, on a line, from what pydantic says."""
+    """Return an error of one line from the errors of pydantic."""
     first = errors[0]
-    # of a list that may be of several types, the item that is wrong rather than the list
+    # if a list may be of several types: the wrong item, not the list
     first = next((each for each in errors if _is_deeper(each, first)), first)
     place = ".".join(
         str(part) for part in first["loc"][1:] if not _ALTERNATIVE.fullmatch(str(part))

@@ -1,4 +1,4 @@
-"""Collections: list, create, drop; their state, and what keeps them in order."""
+"""Collections: list, create, drop, status, refit, drift, near-duplicates, push."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PushBody(StrictBody):
 
 
 class DuplicatesBody(StrictBody):
-    """The body of a request for groups of documents that say nearly the same."""
+    """The body of a request for groups of near-duplicates."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"threshold": 0.95}]})
 
@@ -88,7 +88,7 @@ async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
 
 
 def _check_names(vectors: str, context: ServerContext) -> None:
-    """Refuse word vectors that are not registered: a path or an address is not for requests to choose."""
+    """Refuse word vectors that are not registered: a request may not name a path or a URL."""
     known = {each.name for each in context.home.vectors.list()}
     for part in VectorSpec.parse(vectors).parts:
         if part.name not in known:
@@ -115,13 +115,13 @@ async def drop(name: str, context: Context) -> dict[str, str]:
 
 @router.get("/{name}/drift", dependencies=READ)
 async def drift(name: str, context: Context) -> dict[str, Any]:
-    """Return how far the texts have moved from those that the model was fitted on."""
+    """Return how much a refit would change the cosines."""
     return asdict(await context.examine(name, Collection.drift))
 
 
 @router.post("/{name}/duplicates", dependencies=READ)
 async def duplicates(asked: DuplicatesBody, name: str, context: Context) -> JsonResponse:
-    """Return groups of documents that say nearly the same, the largest first."""
+    """Return groups of near-duplicates, the largest first."""
     groups = await context.examine(name, lambda c: c.duplicates(asked.threshold, where=asked.where))
     return JsonResponse({"groups": [asdict(group) for group in groups]})
 
@@ -139,7 +139,7 @@ async def refit(request: Request, name: str, context: Context) -> Response:
 
 @router.post("/{name}/push", dependencies=ADMIN, responses=EVENTS)
 async def push(request: Request, asked: PushBody, name: str, context: Context) -> Response:
-    """Push the collection into a vector database, or bring the database into step with it."""
+    """Push the collection into a vector database; later pushes send only what has changed."""
     if asked.target not in context.targets:
         advice = "start the server with that target"
         raise UnknownNameError("target", asked.target, context.targets, advice)

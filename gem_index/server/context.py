@@ -1,4 +1,4 @@
-"""What the routes share: the home, the models, the queue of texts, the threads, the limits."""
+"""The state that all routes share: the home, the models, the queue of texts, the threads, the limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gem_index.text.tokens import check_text
 __all__ = ["UPLOADS", "ServerContext"]
 
 UPLOADS = 4
-"""Files that may arrive, or wait to be stored, at once: each may fill a part of the disk."""
+"""Number of files that may arrive, or wait to be stored, at once: each takes space on the disk."""
 
 _Result = TypeVar("_Result")
 
@@ -38,11 +38,11 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        That search and read; more than there are processors would get in one another's way.
+        Number of threads that search and read; more than processors would slow each other down.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str
-        Vector databases that requests may push to, by name: a request holds no address.
+        Vector databases that requests may push to, by name, because a request may not contain a URL.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class ServerContext:
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait for a thread or have one."""
+        """The number of requests that wait for a thread or use one."""
         return self._waiting
 
     async def read(self, work: Callable[[], _Result]) -> _Result:
-        """Run something that reads, off the event loop.
+        """Run a read in a thread, not on the event loop.
 
         Raises
         ------
@@ -83,19 +83,19 @@ class ServerContext:
         return await self._run(self._readers, work)
 
     async def write(self, work: Callable[[], _Result]) -> _Result:
-        """Run something that writes, off the event loop, one after the other; it is finished even if its client goes."""
+        """Run a write in the writing thread; it is finished even if its client disconnects."""
         return await asyncio.shield(asyncio.ensure_future(self._run(self._writer, work)))
 
     async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function reads of a collection."""
+        """Return the result of a function that reads a collection."""
         return await self.read(lambda: self.collections.ask(name, question))
 
     async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function finds that reads all of a collection, one after the other: searches do not wait for it."""
+        """Return the result of a function that reads a whole collection; only one runs at a time, beside searches."""
         return await self._run(self._examiner, lambda: self.collections.ask(name, question))
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function that writes to a collection returns."""
+        """Return the result of a function that writes to a collection."""
         return await self.write(lambda: self.collections.ask(name, work))
 
     async def model(self, name: str) -> Encoder:
@@ -142,7 +142,7 @@ class ServerContext:
         return check_text(text, f"text {place}")
 
     async def close(self) -> None:
-        """Finish what was accepted."""
+        """Finish the accepted requests."""
         await self.encoding.close()
         while self._running:
             await asyncio.wait(self._running)
@@ -157,13 +157,13 @@ class ServerContext:
         running = asyncio.get_running_loop().run_in_executor(pool, work)
         self._running.add(running)
         running.add_done_callback(self._ended)
-        return await asyncio.shield(running)  # a client that goes does not free the thread
+        return await asyncio.shield(running)  # the thread goes on even if the client disconnects
 
     def _ended(self, running: asyncio.Future[Any]) -> None:
         self._waiting -= 1
         self._running.discard(running)
         if not running.cancelled():
-            running.exception()  # whoever waited has it; if nobody did, that is no news
+            running.exception()  # a waiting client has the error already
 
     def _encoder_of(self, name: str) -> Encoder:
         return self.collections.ask(name, lambda collection: collection.encoder)

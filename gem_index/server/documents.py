@@ -33,7 +33,7 @@ __all__ = ["is_stream", "router"]
 router = APIRouter(
     prefix="/collections/{name}/documents", tags=["Documents"], route_class=KeyedRoute
 )
-_BATCH = 1000  # documents of a stream that are stored at once
+_BATCH = 1000  # documents of a stream per transaction
 _NAMED = ("id", "text", "metadata")  # fields of a line; any others are metadata
 _COUNTED = ("added", "updated", "unchanged")
 
@@ -68,13 +68,13 @@ class DeleteBody(StrictBody):
 
 
 def is_stream(path: str) -> bool:
-    """Tell whether a path is the one that takes documents without a bound on their number."""
+    """Tell whether a path is that of streams of documents."""
     return path.endswith("/documents/stream")
 
 
 @router.put("", dependencies=WRITE)
 async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str, Any]:
-    """Store documents by id, in one transaction; they are on the disk when this answers."""
+    """Store documents by id, in one transaction; when the answer arrives, they are on the disk."""
     context.check_texts([document.text for document in asked.documents])
     documents = [Document(id=d.id, text=d.text, metadata=d.metadata) for d in asked.documents]
     return asdict(await context.change(name, lambda collection: collection.upsert(documents)))
@@ -129,9 +129,9 @@ async def _upsert(batch: list[Document], name: str, context: ServerContext) -> d
 
 
 async def _lines(request: Request, most: int, share: Share) -> AsyncIterator[tuple[int, bytes]]:
-    """Iterate over the numbers and lines of a body that are not blank; no line may be longer than ``most`` bytes.
+    """Yield the lines of a body that are not blank, with their numbers; a line has at most ``most`` bytes.
 
-    What is read is held; who takes a line releases it.
+    The bytes of a line are counted as held; the consumer of the line releases them.
     """
     held, number = bytearray(), 0
     async for chunk in request.stream():
@@ -155,7 +155,7 @@ async def _lines(request: Request, most: int, share: Share) -> AsyncIterator[tup
 
 
 def _document(number: int, line: bytes, context: ServerContext) -> Document:
-    """Return the document of a line: its metadata are an object, or, as in files, all other fields.
+    """Return the document of a line; its metadata are the field ``metadata`` or, as in files, all other fields.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def _document(number: int, line: bytes, context: ServerContext) -> Document:
     metadata = fields.get("metadata")
     if metadata is not None and others:
         raise InputError(
-            f"line {number} has the field {quoted(next(iter(others)))} beside metadata; expected it in there"
+            f"line {number} has the field {quoted(next(iter(others)))} beside metadata; expected it inside metadata"
         )
     try:
         context.check_texts([fields["text"]])

@@ -1,4 +1,4 @@
-"""Texts of requests that arrive together are encoded together, off the event loop and in bounded number."""
+"""Encode texts of requests that arrive together in one batch, in a thread; the number of waiting texts is limited."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class _Request:
 class EncodingQueue:
     """Encodes texts for coroutines of one event loop.
 
-    While texts are encoded, requests that arrive wait; then all that wait for the same encoder go at once. A vector depends
-    on its text alone, so it is the same in whatever company.
+    While texts are encoded, new requests wait. Then all waiting texts for the same encoder are encoded together. A vector
+    depends only on its text, so the other texts of a batch do not change it.
 
     Parameters
     ----------
     most_waiting : int
-        Texts that may wait; a request that would bring more is refused, unless none waits.
+        Number of texts that may wait; a request with more is refused, unless no text waits.
     """
 
     def __init__(self, most_waiting: int) -> None:
@@ -47,7 +47,7 @@ class EncodingQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of texts that wait."""
+        """The number of waiting texts."""
         return self._texts
 
     async def encode(self, encoder: Encoder, texts: Sequence[str]) -> F32:
@@ -69,7 +69,7 @@ class EncodingQueue:
         return await answer
 
     async def close(self) -> None:
-        """Finish what waits."""
+        """Encode all waiting texts."""
         if self._running is not None:
             await self._running
         self._pool.shutdown()
@@ -83,7 +83,7 @@ class EncodingQueue:
             self._texts -= sum(len(request.texts) for request in batch)
 
     def _next_batch(self) -> list[_Request]:
-        """Take the oldest encoder's requests, at least one; what is left of them waits behind the other encoders'."""
+        """Take requests of the longest waiting encoder, at least one; its others wait behind the other encoders."""
         key, requests = self._waiting.popitem(last=False)
         batch = [requests.popleft()]
         count = len(batch[0].texts)
@@ -100,7 +100,7 @@ class EncodingQueue:
         try:
             vectors = await loop.run_in_executor(self._pool, batch[0].encoder.encode, texts)
         except Exception as error:  # noqa: BLE001 - each waiting request is told
-            if len(batch) > 1:  # one of them is at fault
+            if len(batch) > 1:  # one of them caused the error
                 for request in batch:
                     await self._answer([request])
             elif not batch[0].answer.done():

@@ -1,4 +1,4 @@
-"""Errors of requests: their HTTP status, and the shape in which each imitated interface says them."""
+"""Errors of requests: their HTTP status, and their form in each imitated interface."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 
 
 class OverloadedError(errors.GemIndexError):
-    """Too much waits already."""
+    """Too many requests wait."""
 
     def __init__(self, waiting: int, what: str) -> None:
         super().__init__(f"{waiting} {what} wait already; try again in a second")
 
 
 class MemoryFullError(errors.GemIndexError):
-    """The bodies of other requests fill the memory that they may have."""
+    """The bodies of other requests use all of the allowed memory."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -46,11 +46,11 @@ class MemoryFullError(errors.GemIndexError):
 
 
 class TooLargeError(errors.InputError):
-    """A request holds more than the server takes."""
+    """A request is larger than the server accepts."""
 
 
 class MissingDocumentError(errors.InputError):
-    """A collection has no document of the id that a path names."""
+    """A collection has no document with the id in a path."""
 
     def __init__(self, collection: str, document: str) -> None:
         super().__init__(
@@ -73,11 +73,11 @@ class UnauthorizedError(errors.InputError):
 
 
 class ForbiddenError(errors.InputError):
-    """A key does not give the right that a request needs."""
+    """A key does not have the permission for a request."""
 
 
 class OpenAIProblem(BaseModel):
-    """What is wrong, in one line, and of what kind it is."""
+    """The message of an error, in one line, and its kind."""
 
     message: str
     type: str
@@ -86,20 +86,20 @@ class OpenAIProblem(BaseModel):
 
 
 class OpenAIError(BaseModel):
-    """An error as OpenAI says it."""
+    """An error in the form of OpenAI."""
 
     error: OpenAIProblem
 
 
 class RerankError(BaseModel):
-    """An error as Cohere says it, in ``message``, and as Jina does, in ``detail``."""
+    """An error in the form of Cohere (``message``) and of Jina (``detail``)."""
 
     message: str
     detail: str
 
 
 class TeiError(BaseModel):
-    """An error as Text Embeddings Inference says it."""
+    """An error in the form of Text Embeddings Inference."""
 
     error: str
     error_type: str
@@ -112,8 +112,8 @@ _DESCRIPTIONS = {
     404: "There is nothing of that name.",
     409: "It exists already, or was made with another model.",
     413: "The body, a text or the number of texts is too large.",
-    422: "The body is not of the documented form, or a query holds no word.",
-    429: "Too many wait already; Retry-After says when to try again.",
+    422: "The body is not of the documented form, or a query has no word.",
+    429: "Too many requests or texts wait; Retry-After says when to try again.",
     503: "Another process writes, or the server's memory is full; Retry-After says when to try again.",
 }
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
@@ -157,7 +157,7 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
     (errors.CorruptionError, "a file of the home is damaged; the server's log says which"),
     (errors.DatabaseVersionError, "the home is of another version; the server's log says more"),
 )
-"""What clients are told where an error names files and processes of the server's machine."""
+"""Messages for clients, instead of errors that name files and processes of the server's machine."""
 
 
 _ROUTES = {
@@ -167,21 +167,21 @@ _ROUTES = {
     Action.FETCH_VECTORS: "add them to the server's home",
     Action.FIT_MODEL: "fit one in the server's home",
     Action.IMPORT_EXPORT: "import it into the server's home",
-    Action.LEAVE_OUT_VECTORS: "leave out the vectors, or name those that GET /collections says",
+    Action.LEAVE_OUT_VECTORS: "leave out the vectors, or name those that GET /collections shows",
     Action.LIST_VECTORS: "the server's home lists them",
     Action.MAKE_COLLECTION: "make one with POST /collections",
     Action.NAME_ENCODING: "name the file's encoding, as encoding={encoding}",
-    Action.NAME_FIELD: "name the field that holds the {field} in {field}_field",
+    Action.NAME_FIELD: "name the field of the {field} in {field}_field",
     Action.OPEN_AGAIN: "send the request again for the new one",
     Action.READ_AS_TSV: "if it is separated by tabs and quotes nothing, give it a name that ends with .tsv",
     Action.REFIT: "POST /collections/{collection}/refit",
     Action.REGISTER_VECTORS: "add them to the server's home",
 }
-"""What clients can do about an error, by the routes and parameters of the server."""
+"""The advice of errors, with the routes and parameters of the server."""
 
 
 def message_for(error: Exception) -> str:
-    """Return what a client is told of an error."""
+    """Return the message of an error for a client."""
     untold = next((told for kind, told in _UNTOLD if isinstance(error, kind)), None)
     if untold is not None or not isinstance(error, errors.GemIndexError):
         return untold or str(error)
@@ -189,12 +189,12 @@ def message_for(error: Exception) -> str:
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status of an error; 500 for what is no fault of a request."""
+    """Return the HTTP status of an error; 500 if the request is not the cause."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
 def error_descriptions(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """Return what the OpenAPI document says of errors with a body."""
+    """Return the part of the OpenAPI document about errors with a body."""
     return {
         status: {"model": body, "description": description}
         for status, description in _DESCRIPTIONS.items()
@@ -202,10 +202,10 @@ def error_descriptions(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]
 
 
 def error_response(path: str, status: int, problem: str, **further: Any) -> JsonResponse:
-    """Return an error in the shape of the interface that a path belongs to, with further fields."""
+    """Return an error in the form of the interface that a path belongs to, with additional fields."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     body: dict[str, Any]
-    if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads the one, Jina the other
+    if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads message, Jina reads detail
         body = {"message": problem, "detail": problem}
     elif path in _TEI:
         body = {

@@ -21,14 +21,14 @@ __all__ = ["EVENTS", "answer_with_events"]
 
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "What was done; or, to a client that accepts `text/event-stream`, events: `progress` with "
-        "stage, done and total, and at last `done` with this answer, or `error`.",
+        "description": "The result. A client that accepts `text/event-stream` gets events instead: `progress` with stage, "
+        "done and total, and at the end `done` with the result, or `error`.",
         "content": {"application/json": {}, "text/event-stream": {}},
     }
 }
-"""What the OpenAPI document says of such answers."""
+"""The part of the OpenAPI document about such answers."""
 
-_EVERY = 10.0  # seconds after which a silent stream says that it is alive
+_EVERY = 10.0  # seconds without an event, after which a stream sends a comment
 
 Work = Callable[[Collection, Progress], Mapping[str, Any]]
 Run = Callable[
@@ -39,9 +39,9 @@ Run = Callable[
 async def answer_with_events(
     request: Request, context: ServerContext, name: str, work: Work, run: Run | None = None
 ) -> Response:
-    """Run something that takes long with a collection; it goes on if the client does not wait for its end.
+    """Run a long operation on a collection; it continues if the client disconnects.
 
-    ``run`` is a method of the context, by default the one for what writes.
+    ``run`` is a method of the context, by default the one for writes.
     """
     run = run or context.change
     if "text/event-stream" not in request.headers.get("accept", ""):
@@ -57,7 +57,7 @@ async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIter
     loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
 
     def put(event: dict[str, Any]) -> None:
-        if newest.full():  # a slow reader gets the newest, not all of them
+        if newest.full():  # a slow reader gets only the newest event
             newest.get_nowait()
         newest.put_nowait(event)
 
@@ -67,7 +67,7 @@ async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIter
 
     def end(ended: asyncio.Future[Mapping[str, Any]]) -> None:
         if not ended.cancelled():
-            ended.exception()  # asyncio would log it, with what it quotes, if the client has gone
+            ended.exception()  # otherwise asyncio would log it, with its quotes of texts, if the client has disconnected
         put({})
 
     running = asyncio.ensure_future(run(name, lambda c: work(c, note)))
@@ -97,4 +97,4 @@ def _event(kind: str, values: Mapping[str, Any]) -> bytes:
 
 
 def _unheard(stage: str, done: int, total: int) -> None:
-    """Take the progress of work whose client waits for its end."""
+    """Ignore progress: this client waits for the result."""

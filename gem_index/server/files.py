@@ -1,4 +1,4 @@
-"""Fill a collection from a file that a request brings, as the commands build and add do."""
+"""Fill a collection from an uploaded file, like the commands build and add."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 _DOCUMENTS = tuple(
     ending for ending, kind in KINDS.items() if kind != "text" and kind not in ARCHIVES
 )
-_NAME = re.compile(r"[^\W_][\w .,()+&'-]*")  # no folder, nothing that is hidden
+_NAME = re.compile(r"[^\W_][\w .,()+&'-]*")  # no folder, no hidden file
 _LONGEST_NAME = 200  # bytes
 
 
 def is_upload(path: str) -> bool:
-    """Tell whether a path is the one that takes files."""
+    """Tell whether a path is that of file uploads."""
     return path.startswith("/collections/") and path.endswith("/files")
 
 
@@ -69,7 +69,9 @@ async def upload(
     context: Context,
     file: Annotated[
         str,
-        Query(description="The file's name; its ending tells the format.", examples=["faq.jsonl"]),
+        Query(
+            description="The name of the file; its ending gives the format.", examples=["faq.jsonl"]
+        ),
     ],
     id_field: Annotated[
         str | None, Query(description="The field of the id, by default id.")
@@ -87,7 +89,7 @@ async def upload(
 ) -> Response:
     """Store the documents of a file: JSON lines, CSV, TSV, lines of text, Markdown, HTML, PDF, Word and others.
 
-    All of them are stored, or none. An empty collection is fitted on them, as `gem-index build` does.
+    All of them are stored, or none. If the collection was empty, its model is fitted on them, as by `gem-index build`.
     """
     _check_name(file)
     await context.ask(name, lambda collection: collection.name)
@@ -119,13 +121,13 @@ def _check_name(name: str) -> None:
 
 
 class _Upload:
-    """A file in a temporary folder; it has one of the few places until it is removed, or nothing refers to it any more.
+    """An uploaded file in a temporary folder; it uses one of the few slots until it is removed or garbage collected.
 
     Parameters
     ----------
     name : str
     places : BoundedSemaphore
-        It has taken one.
+        The slots; the file has taken one.
 
     Attributes
     ----------
@@ -137,7 +139,7 @@ class _Upload:
     def __init__(self, name: str, places: BoundedSemaphore) -> None:
         folder = TemporaryDirectory(prefix="gem-index-")
         self.path = Path(folder.name) / name
-        # a client may go before the work on the file is begun
+        # a client may disconnect before the work on the file begins
         self.remove = weakref.finalize(self, _remove, folder, places)
 
 
@@ -149,12 +151,12 @@ def _remove(folder: TemporaryDirectory[str], places: BoundedSemaphore) -> None:
 
 
 async def _received(request: Request, name: str, context: ServerContext) -> _Upload:
-    """Return the file that a request brings.
+    """Return the uploaded file of a request.
 
     Raises
     ------
     OverloadedError
-        If others bring files, or theirs are not stored yet.
+        If too many other files are being uploaded or stored.
     TooLargeError
         If the file is too large.
     DiskError
@@ -192,7 +194,7 @@ async def _write(request: Request, path: Path, most: int) -> None:
 
 @contextmanager
 def _without(folder: str) -> Iterator[None]:
-    """Leave a folder out of the messages of errors: clients know only the file."""
+    """Remove the folder from messages of errors: clients know only the name of the file."""
     try:
         yield
     except InputError as error:
@@ -218,7 +220,7 @@ def _store(
         raise InputError(
             f"found id_field or text_field and {quoted(path.name)}; expected them with a file of records"
         )
-    # taken one by one: the collection does not remember a folder that is gone tomorrow
+    # read as single files, because the collection must not remember a temporary folder
     documents = counted(_documents(path, choices.get("encoding")), "read", progress)
     if new:
         return home.build(collection.name, documents, progress=progress)
@@ -244,4 +246,4 @@ def _documents(path: Path, encoding: str | None) -> Iterator[Document]:
         found = True
         yield document
     if not found:
-        raise InputError(f"{quoted(path.name)} holds no text; expected a document with text")
+        raise InputError(f"{quoted(path.name)} has no text; expected a document with text")

@@ -1,4 +1,4 @@
-"""What is done with every request: host, size and time of the body, headers, an id, a line of the log, the metrics."""
+"""Middleware for every request: host, size and time of the body, headers, id, log line, metrics."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = logging.getLogger("gem_index.server.access")
-"""A record a request, whose fields are in the attribute ``fields``; never a text or a key."""
+"""The log: one record per request, with its fields in the attribute ``fields``; never a text or a key."""
 
 REQUEST_ID = "gem_index.request"
-"""Where the scope of a request has its id."""
+"""The key of a request's id in its scope."""
 
 _LOG = logging.getLogger("gem_index.server")
 _HEADERS = (
@@ -43,12 +43,12 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_GONE = 499  # as nginx says it: the client left before its body was here
+_GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class _RefusedError(HTTPException):
-    """A refusal; FastAPI, which reads bodies, takes other errors of reading for bodies that are not JSON."""
+    """A refusal; FastAPI would report another error while it reads a body as a body that is not JSON."""
 
 
 class Guard:
@@ -59,13 +59,13 @@ class Guard:
     app : callable
     limits : Limits
     hosts : frozenset of str, optional
-        Names that the header Host may hold, so that a page of another site cannot reach a local server under its own name
-        (DNS rebinding); None for any.
+        Names that the header Host may have, so that a page of another site cannot reach a local server through a host name
+        that it controls (DNS rebinding); None for any.
     metrics : Metrics
     memory : Memory
         For the bodies of all requests.
     streams : callable
-        Tells of a path whether its body is a stream, which is bounded line by line instead, by the route.
+        Tells whether the body of a path is a stream; the route then limits it line by line.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Guard:
         self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; no error leaves here, so that none is logged with what it quotes."""
+        """Answer a request; no exception leaves this method, so that none is logged with its quotes of texts."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -100,8 +100,9 @@ class Guard:
                 await exchange.refuse(error.status_code, error.detail)
             except ClientDisconnect:
                 exchange.status = _GONE
-            except asyncio.CancelledError:  # the time that requests have at shutdown is over
-                problem = "the server is ending before this is done; what was begun is finished, look at it when it is back"
+            except asyncio.CancelledError:  # the time for requests at shutdown is over
+                problem = "the server is shutting down before this is finished; a write that has begun is finished: check "
+                "it later"
                 await exchange.refuse(503, problem)
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
@@ -114,7 +115,7 @@ class Guard:
     def _note(self, exchange: _Exchange) -> None:
         scope, seconds = exchange.scope, time.perf_counter() - exchange.started
         route = getattr(scope.get("route"), "path", None)
-        # what a client makes up is not a label: there would be no end of them
+        # unknown paths are not labels, because clients could invent any number of them
         method, route = ("any", "other") if route is None else (scope["method"], route)
         self._metrics.note(method, route, exchange.status, seconds)
         if ACCESS.isEnabledFor(logging.INFO):
@@ -128,10 +129,10 @@ class Guard:
             ACCESS.info("request", extra={"fields": fields})
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse names that are not of this server, and requests of pages from elsewhere.
+        """Refuse other host names, and requests from pages of other sites.
 
-        Without the latter any page could have its reader's browser store documents: it could not read the answer, but that
-        would be too late.
+        Otherwise any page could make its reader's browser store documents: the page could not read the answer, but the
+        documents would be stored.
         """
         host = headers.get(b"host", b"").decode("latin-1")
         if self._hosts is not None and _name_in(host) not in self._hosts:
@@ -158,7 +159,7 @@ def _name_in(host: str) -> str:
 
 
 class _Exchange:
-    """A request with the answer to it: its body is bounded in size and time, its answer gets further headers."""
+    """A request and its answer: limits the size and time of the body, and adds headers to the answer."""
 
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, limits: Limits, share: Share
@@ -180,7 +181,7 @@ class _Exchange:
         self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
 
     def check_length(self, *, stream: bool) -> None:
-        """Refuse a body that is too large by what its header says; one that is a stream is bounded line by line."""
+        """Refuse a body whose header declares too many bytes; a stream is limited line by line instead."""
         self._stream = stream
         if (coding := self.headers.get(b"content-encoding")) not in (None, b"", b"identity"):
             problem = (
@@ -195,7 +196,7 @@ class _Exchange:
 
     async def take(self) -> Message:
         """Return a part of the body."""
-        if self._whole:  # it is here, or there is none: this waits for the client to go
+        if self._whole:  # the whole body has arrived: this waits until the client disconnects
             return await self._receive()
         seconds = self._limits.seconds
         try:
@@ -217,10 +218,10 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status, self._begun = message["status"], True
             given = list(message.get("headers", ()))
-            own = {name for name, _ in given}  # the page brings its own rules
+            own = {name for name, _ in given}  # the page has its own rules
             added = [pair for pair in _HEADERS if pair[0] not in own]
             added.append((b"x-request-id", self.request_id))
-            if not self._whole:  # nobody reads the rest of the body
+            if not self._whole:  # the rest of the body is not read
                 added.append((b"connection", b"close"))
             message["headers"] = [*given, *added]
         await self._send(message)
@@ -243,7 +244,10 @@ class _Exchange:
 
 
 def log_server_error(error: GemIndexError, request_id: str) -> None:
-    """Log an error that is no fault of a request, with what clients are not told; not one of load, which they are."""
+    """Log a server error (status ≥ 500) with details the client does not get.
+
+    MemoryFullError is not logged: clients are told of it.
+    """
     if status_of(error) < 500 or isinstance(error, MemoryFullError):
         return
     fields = {"request": request_id, "error": type(error).__name__, "detail": str(error)}
@@ -251,7 +255,7 @@ def log_server_error(error: GemIndexError, request_id: str) -> None:
 
 
 def note_failure(error: BaseException, request_id: str) -> None:
-    """Log where an error was raised, without its message, which may quote a text."""
+    """Log where an error was raised, but not its message, which may quote a text."""
     places = [
         f"{frame.filename}:{frame.lineno} {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""Maps of collections: made once for each fit, and answered in few bytes a document."""
+"""Maps of collections: made once per fit, and sent with few bytes per document."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/collections/{name}/map", tags=["Collections"], route
 
 @router.post("", dependencies=WRITE, responses=EVENTS)
 async def make(request: Request, name: str, context: Context) -> Response:
-    """Give documents places in the plane, near those of documents that say the like; kept until the next refit."""
+    """Place the documents on a plane, similar ones near each other; the map is stored until the next refit."""
 
     def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
         made = collection.make_map(progress)
@@ -36,10 +36,10 @@ async def make(request: Request, name: str, context: Context) -> Response:
 
 @router.get("", dependencies=READ)
 async def read(name: str, context: Context) -> JsonResponse:
-    """Return the map that was made since the last refit.
+    """Return the map of the present fit.
 
-    `places` holds x and y of each document, from 0 to 1, as Base64 of float32 (little-endian); `topics` the place of its
-    topic in `words`, as Base64 of bytes, 255 for none.
+    `places` has x and y of each document, from 0 to 1, as Base64 of float32 (little-endian). `topics` has the position of
+    its topic in `words`, as Base64 of bytes, 255 for none.
     """
 
     def work(collection: Collection) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ async def colours(
 ) -> JsonResponse:
     """Return the groups of the map's documents by a metadata field: its most frequent values, or ranges of numbers.
 
-    `codes` holds the place of each document's group in `names`, as Base64 of bytes.
+    `codes` has the position of each document's group in `names`, as Base64 of bytes.
     """
 
     def work(collection: Collection) -> Mapping[str, Any]:

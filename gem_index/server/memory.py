@@ -1,4 +1,4 @@
-"""A bound on the bytes that all requests together hold."""
+"""A limit on the memory of all request bodies together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Memory", "Share"]
 
 
 class Memory:
-    """Bytes of bodies that are held, of all requests.
+    """The bytes of all request bodies in memory.
 
     Parameters
     ----------
     most : int
-        A request that would hold more is refused.
+        A request that would exceed the limit is refused.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class Memory:
 
 
 class Share:
-    """The bytes that one request holds; they are released at the end of the block.
+    """The bytes of one request; they are released at the end of the block.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class Share:
         self.release(self.held)
 
     def hold(self, size: int) -> None:
-        """Hold further bytes.
+        """Count more bytes.
 
         Raises
         ------
         MemoryFullError
-            If all requests would hold more than they may.
+            If all requests together would exceed the limit.
         """
         if self._memory.held + size > self._memory.most:
             raise MemoryFullError
@@ -55,7 +55,7 @@ class Share:
         self.held += size
 
     def release(self, size: int) -> None:
-        """Hold fewer bytes, at least none."""
+        """Release bytes, at most those of this request."""
         released = min(size, self.held)
         self._memory.held -= released
         self.held -= released

@@ -17,16 +17,16 @@ from prometheus_client import (
 __all__ = ["MULTIPROCESS", "Metrics"]
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that names the folder in which several processes share their metrics."""
+"""The environment variable for the folder in which several processes share their metrics."""
 
 
 class Metrics:
-    """The metrics of a server; of all its processes, if they share a folder.
+    """The metrics of a server, including all processes that share a folder.
 
     Attributes
     ----------
     shared : bool
-        Whether they do.
+        Whether processes share a folder.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Metrics:
         found[1].observe(seconds)
 
     def note_waiting(self, texts: int, requests: int) -> None:
-        """Set what waits."""
+        """Set the numbers of waiting texts and requests."""
         self._texts.set(texts)
         self._waiting.set(requests)
 
@@ -67,7 +67,7 @@ class Metrics:
         shared = CollectorRegistry()
         for path in Path(os.environ[MULTIPROCESS]).glob("gauge_live*_*.db"):
             process = int(path.stem.rpartition("_")[2])
-            if not _is_running(process):  # it was killed: nothing waits there
+            if not _is_running(process):  # it was killed, so nothing waits there
                 multiprocess.mark_process_dead(process)  # type: ignore[no-untyped-call]
         multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
         return generate_latest(shared)

@@ -16,17 +16,17 @@ from gem_index.quoting import quoted
 __all__ = ["COLLECTION", "DEFAULT", "ModelCard", "ServedModels"]
 
 DEFAULT = "gem-index"
-"""The name of the default word vectors with background components."""
+"""The name of the default model: the default word vectors with background components."""
 
 COLLECTION = "collection:"
-"""What the name of a collection's model begins with."""
+"""The prefix of the names of collections' models."""
 
-_FRESH = 1.0  # seconds that a name is believed to mean the same model
+_FRESH = 1.0  # seconds until a name is looked up again
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """A model at a glance, of a collection without the dimension: its word vectors would have to be opened."""
+    """A description of a model; without the dimension for a collection, whose word vectors would have to be opened."""
 
     name: str
     fingerprint: str
@@ -42,7 +42,7 @@ class ServedModels:
     of_collection : callable
         Returns the encoder of a collection.
     aliases : mapping of str to str
-        Further names, for clients that ask for a model of another server.
+        Other names of models, for clients with fixed model names.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ServedModels:
         self._lock = Lock()
 
     def check_aliases(self) -> None:
-        """Refuse an alias of a model that is not there.
+        """Refuse an alias of a missing model.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class ServedModels:
             return self._default
 
     def known(self, name: str) -> Encoder | None:
-        """Return the encoder that a name meant within the last second, without looking it up."""
+        """Return the encoder of a name that was looked up within the last second, without looking it up again."""
         found = self._named.get(name)
         if found is None or time.monotonic() - found[0] > _FRESH:
             return None

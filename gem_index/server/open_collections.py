@@ -14,11 +14,11 @@ from gem_index.home import Home
 __all__ = ["OpenCollections"]
 
 _Result = TypeVar("_Result")
-_MOST = 64  # each maps its index and may hold vectors of its newest documents
+_MOST = 64  # each maps its index, and may have vectors of its newest documents in memory
 
 
 class OpenCollections:
-    """Keeps collections open, so that a search finds its index mapped; those that were not asked for longest are closed.
+    """Keeps collections open, so that their indexes stay mapped; the least recently used are closed.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class OpenCollections:
         self._lock = Lock()
 
     def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function returns of a collection.
+        """Return the result of a function of a collection.
 
         Raises
         ------
@@ -45,7 +45,7 @@ class OpenCollections:
             except UnknownNameError as error:
                 if error.kind != "collection":
                     raise
-                self._forget(held)  # it was dropped; there may be another of its name
+                self._forget(held)  # it was dropped; another collection may have its name now
         return question(self._open_again(name))
 
     def _find(self, name: str) -> Collection | None:

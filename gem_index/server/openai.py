@@ -52,7 +52,7 @@ class Embedding(BaseModel):
 
 
 class Usage(BaseModel):
-    """How many words there were, divided by white space."""
+    """The number of words, separated by white space."""
 
     prompt_tokens: int
     total_tokens: int
@@ -68,7 +68,7 @@ class Embeddings(BaseModel):
 
 
 class Model(BaseModel):
-    """A model; the dimension of a collection's is told when it is asked for alone."""
+    """A model; the dimension of a collection's model is only in the answer for this one model."""
 
     id: str
     object: Literal["model"] = "model"
@@ -128,7 +128,7 @@ async def check_dimensions(context: ServerContext, model: str, dimensions: int |
     if dimensions != encoder.dimension:
         raise InputError(
             f"dimensions is {quoted(dimensions)}; expected {encoder.dimension}, which the model {quoted(model)} has: "
-            "its vectors cannot be cut"
+            "its vectors cannot be shortened"
         )
 
 

@@ -1,4 +1,4 @@
-"""Answers as JSON: made in one step from dataclasses and numpy rows."""
+"""Answers as JSON, written in one step from dataclasses and numpy rows."""
 
 from __future__ import annotations
 

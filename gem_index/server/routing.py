@@ -1,4 +1,4 @@
-"""What routes have in common: their dependencies, and a quick way for those that are asked thousands of times a second."""
+"""Dependencies that routes share, and a fast path for routes with thousands of requests per second."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ADMIN = [Depends(needs("admin"))]
 
 
 async def context_of(request: Request) -> ServerContext:
-    """Return what the routes share."""
+    """Return the shared context of the routes."""
     context: ServerContext = request.app.state.context
     return context
 
@@ -54,10 +54,10 @@ class _DirectRoute(APIRoute):
 
 
 class KeyedRoute(APIRoute):
-    """A route that checks the key before it reads the body, which FastAPI does first: nobody else's is parsed."""
+    """A route that checks the key before it parses the body (FastAPI would parse the body first)."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of requests."""
         answer = super().get_route_handler()
         checks = [each.dependency for each in self.dependencies if each.dependency is not None]
 
@@ -71,15 +71,15 @@ class KeyedRoute(APIRoute):
 
 @dataclass(frozen=True)
 class Direct:
-    """A POST route that is asked thousands of times a second; it is documented as others are, and takes half their time.
+    """A POST route for thousands of requests per second; it is documented like the others and takes half their time.
 
     Attributes
     ----------
     path : str
     endpoint : callable
-        Takes the request, checks its key and reads its body itself, and returns the response.
+        Gets the request, checks the key, reads the body, and returns the response.
     body, answer : type
-        What the OpenAPI document says of both.
+        The description of request and answer in the OpenAPI document.
     tag : str
     """
 
@@ -90,7 +90,7 @@ class Direct:
     tag: str
 
     def add_to(self, app: FastAPI, responses: dict[int | str, dict[str, Any]]) -> None:
-        """Add the route and the errors it may answer to an application itself: an included router would wrap it."""
+        """Add the route and its errors to the application directly, because an included router would wrap it."""
         schema = self.body.model_json_schema(ref_template="#/components/schemas/{model}")
         content = {"application/json": {"schema": schema}}
         app.router.add_api_route(

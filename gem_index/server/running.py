@@ -1,4 +1,4 @@
-"""Run a server: its processes, what they share, their logs."""
+"""Run a server: its processes, their shared state, their logs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from gem_index.targets.registry import check_target
 
 __all__ = ["ServeOptions", "application", "serve"]
 
-_OPTIONS = "_GEM_INDEX_SERVE"  # how the processes of a server learn what it serves
+_OPTIONS = "_GEM_INDEX_SERVE"  # passes the options to the processes of a server
 _LONGEST_HEAD = 1 << 16
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """What to serve, and to whom.
+    """The options of a server.
 
     Attributes
     ----------
@@ -49,17 +49,18 @@ class ServeOptions:
     host : str
         The address to listen at.
     port : int
-        0 for any that is free.
+        The port; 0 for any free port.
     workers : int
-        Processes.
+        Number of processes.
     keys : mapping of str to Permission
-        Beside those of the home: what the keys with these SHA-256, in hexadecimal digits, allow.
+        Permissions of keys by their SHA-256 in hexadecimal digits, in addition to those of the home.
     insecure : bool
-        Listen at other addresses than this machine's own, or under a name, without a key; without names answer to any.
+        Allow a start without a key at an address that other machines can reach, or with a name; without names accept any
+        host.
     names : tuple of str
-        By which clients reach the server, beside the address.
+        Host names by which clients reach the server, in addition to the address.
     aliases, targets : mapping of str to str
-        Further names of models; vector databases by name.
+        Other names of models; vector databases by name.
     """
 
     home: str
@@ -74,7 +75,7 @@ class ServeOptions:
 
     @property
     def local(self) -> bool:
-        """Whether only this machine reaches the address."""
+        """Whether only this machine can reach the address."""
         try:
             return ipaddress.ip_address(self.host.strip("[]")).is_loopback
         except ValueError:
@@ -82,22 +83,23 @@ class ServeOptions:
 
     @property
     def key_required(self) -> bool:
-        """Whether requests need a key also where there is none yet.
+        """Whether requests need a key even if there is none yet.
 
-        A name is that of a proxy that other machines reach, though the server itself listens at this one's address.
+        With a name, other machines may reach the server through a proxy, even if it listens at this machine's own address.
         """
         return (not self.local or bool(self.names)) and not self.insecure
 
     @property
     def permissions(self) -> dict[bytes, Permission]:
-        """What the keys allow by their SHA-256."""
+        """The permissions of the keys by their SHA-256."""
         return {bytes.fromhex(digest): allowed for digest, allowed in self.keys.items()}
 
     @property
     def hosts(self) -> frozenset[str] | None:
-        """What the header Host may name; None for anything.
+        """The host names that the header Host may have; None for any.
 
-        Without names that is where keys protect what a page could reach by a name of its own, or where nothing is to be.
+        Any host is accepted without names if keys protect the server from pages with their own host name, or if it is
+        insecure.
         """
         if not self.names and (self.insecure or not self.local):
             return None
@@ -110,20 +112,20 @@ def serve(
     announce: Callable[[str], None],
     build: Callable[[ServeOptions, Home], Any] | None = None,
 ) -> None:
-    """Serve until a signal ends it; what was accepted is finished.
+    """Serve until a signal, then finish the accepted requests.
 
     Parameters
     ----------
     options : ServeOptions
     announce : callable
-        Told the address when requests can come.
+        Called with the address when the server accepts requests.
     build : callable, optional
         Returns another application than that of :func:`~gem_index.server.app.create_app`, for one process.
 
     Raises
     ------
     ConfigError
-        If it would be open to other machines, or cannot listen at the address.
+        If other machines could reach it without a key, or if it cannot listen at the address.
     """
     home, limits = Home(options.home), Limits.of_environment()
     if options.key_required and not options.keys and not home.keys.list():
@@ -132,7 +134,7 @@ def serve(
             f"{quoted(reached)} is reached from other machines, and there is no key; expected one",
             Advice(Action.MAKE_KEY_OR_NONE),
         )
-    # what is wrong with the options is said here, once
+    # reports wrong options here, once
     built = (build or application_of)(options, home)
     config = uvicorn.Config(
         built if build else "gem_index.server.running:application",
@@ -145,7 +147,7 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing here depends on the client's address
+        proxy_headers=False,  # the client's address is not used
         timeout_keep_alive=75,
         timeout_graceful_shutdown=round(limits.seconds),
     )
@@ -169,7 +171,7 @@ def open_listener(host: str, port: int) -> socket.socket:
     Raises
     ------
     ConfigError
-        If the address is not one of this machine, or the port is taken.
+        If this machine does not have the address, or the port is in use.
     """
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
@@ -192,12 +194,12 @@ def application() -> FastAPI:
 
 
 def application_of(options: ServeOptions, home: Home) -> FastAPI:
-    """Return the application that options describe.
+    """Return the application for options.
 
     Raises
     ------
     ConfigError
-        If an alias is of no model, or a target's URL is malformed.
+        If an alias names no model, or a target's URL is malformed.
     UnknownNameError, MissingTargetError
         If no installed engine has a target's scheme.
     """
@@ -217,13 +219,13 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
-    """Speaks HTTP, and closes a connection on which the head of a request is too slow or too long."""
+    """HTTP that closes a connection if the head of a request is too slow or too long."""
 
     _timer: asyncio.TimerHandle | None = None
     _head = 0  # bytes
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for a request."""
+        """Start the timer for a request."""
         super().connection_made(transport)
         self._wait()
 
@@ -241,7 +243,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
@@ -269,7 +271,7 @@ def _patience() -> float:
 
 
 class JsonFormatter(logging.Formatter):
-    """A record a line: time, level, logger, message, and its ``fields``."""
+    """One line of JSON per record: time, level, logger, message, and its ``fields``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -285,7 +287,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Send what the server logs to standard error, a line of JSON each; errors of uvicorn without what they quote."""
+    """Log to standard error, one line of JSON per record; errors of uvicorn without quotes of requests."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     levels = {"gem_index.server": logging.INFO, "uvicorn": logging.WARNING, "mcp": logging.WARNING}

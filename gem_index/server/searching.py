@@ -19,12 +19,10 @@ from gem_index.server.routing import READ, Context, KeyedRoute
 
 __all__ = ["router"]
 
-_EXPLAINED = 10_000  # characters of a text whose words are paired with those of another
-_EXPLAINED_QUERY = (
-    1000  # and of a query, whose words are paired with those of documents of any length
-)
+_EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with those of another text
+_EXPLAINED_QUERY = 1000  # and of a query, because documents can have any length
 _MOST_EXPLAINED = 100  # hits
-_MOST_HITS = 10_000  # of all queries of a request
+_MOST_HITS = 10_000  # results of all queries of a request together
 
 router = APIRouter(prefix="/collections/{name}", tags=["Search"], route_class=KeyedRoute)
 
@@ -49,8 +47,7 @@ class SearchBody(StrictBody):
     why: bool = False
     pairs: Annotated[int, Field(ge=0)] | None = Field(
         default=None,
-        description="With why: the largest number of word pairs to return for a hit, strongest first. By default all are "
-        "returned.",
+        description="With why: the largest number of word pairs to return for a result, strongest first. By default all.",
     )
     collapse: bool | float = False
     pieces: bool = False
@@ -73,7 +70,7 @@ class RerankBody(StrictBody):
 
 
 class ExplainBody(StrictBody):
-    """The body of a request that explains a text, or why two match."""
+    """The body of a request that explains a text, or why two texts match."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"text": "a new passport", "with": "renew a passport"}]},
@@ -102,7 +99,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         raise InputError(f"found {found}; expected one of them")
     if asked.why and asked.k > _MOST_EXPLAINED:
         raise InputError(
-            f"k is {asked.k} with why; expected at most {_MOST_EXPLAINED} hits that are explained"
+            f"k is {asked.k} with why; expected at most {_MOST_EXPLAINED} results with an explanation"
         )
     several = asked.queries is not None
     queries = context.check_texts(asked.queries if asked.queries is not None else [asked.query])
@@ -110,7 +107,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         _check_lengths(queries, _EXPLAINED_QUERY, "query")
     if len(queries) * asked.k > _MOST_HITS:
         raise TooLargeError(
-            f"found {len(queries)} queries with k {asked.k}; expected at most {_MOST_HITS} hits of a request"
+            f"found {len(queries)} queries with k {asked.k}; expected at most {_MOST_HITS} results per request"
         )
     options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
 
@@ -139,7 +136,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
 
 
 def _shortened(hit: SearchResult, pairs: int | None) -> SearchResult:
-    """Return a hit that is explained by its strongest pairs of words alone."""
+    """Return a result with only its strongest pairs of words."""
     if hit.why is None or pairs is None:
         return hit
     return replace(hit, why=replace(hit.why, pairs=hit.why.pairs[:pairs]))
@@ -148,7 +145,7 @@ def _shortened(hit: SearchResult, pairs: int | None) -> SearchResult:
 @router.post("/similar", dependencies=READ)
 @router.post("/neighbours", dependencies=READ, include_in_schema=False)
 async def similar(asked: SimilarBody, name: str, context: Context) -> JsonResponse:
-    """Return the documents nearest in meaning to one, without itself."""
+    """Return the documents that are nearest in meaning to a document, without itself."""
 
     def work(collection: Collection) -> SearchResults:
         if not collection.get([asked.id]):
@@ -170,7 +167,7 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
 
 @router.post("/explain", dependencies=READ)
 async def explain(asked: ExplainBody, name: str, context: Context) -> JsonResponse:
-    """Return the weights of a text's words, or what pairs of words add to the cosine of two texts."""
+    """Return the weights of a text's words, or how much each pair of words adds to the cosine of two texts."""
     texts = context.check_texts([asked.text] if asked.other is None else [asked.text, asked.other])
     _check_lengths(texts, _EXPLAINED, "text")
 

@@ -1,4 +1,4 @@
-"""Who may do what: keys with permissions, which a server knows by their hashes."""
+"""Keys with permissions; a server knows only their hashes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gem_index.server.errors import ForbiddenError, UnauthorizedError
 
 __all__ = ["KeyRing", "needs"]
 
-_FRESH = 1.0  # seconds that the stored keys are believed
+_FRESH = 1.0  # seconds until the stored keys are read again
 _ORDER: tuple[Permission, ...] = get_args(Permission)
 
 
 class KeyRing:
-    """The keys that a server accepts: those of its home, read again each second, and those it was started with.
+    """The keys of a server: those of its home, read again each second, and those it was started with.
 
     Parameters
     ----------
     home : Home
     given : mapping of bytes to Permission
-        What the keys with these hashes allow.
+        Permissions of keys by their hashes.
     required : bool
-        False lets a request without a key do everything while there is no key at all.
+        False allows everything to requests without a key as long as there is no key.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class KeyRing:
         self._read_at = -_FRESH
 
     def permission_of(self, key: str | None) -> Permission:
-        """Return what a key allows; it is compared with all keys, with each in constant time.
+        """Return the permission of a key; it is compared with every key, in constant time.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class KeyRing:
         now = time.monotonic()
         if now - self._read_at >= _FRESH:
             stored = {each.digest: _checked(each.permission) for each in self._home.keys.list()}
-            # A key that was removed last leaves a server that asks for one, not an open one.
+            # after the last key was removed, the server still asks for a key
             self._required = self._required or bool(stored)
             self._known = self._given | stored
             self._read_at = now
@@ -71,11 +71,11 @@ class KeyRing:
 
 
 def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
-    """Return a check that refuses requests whose key does not allow something."""
+    """Return a check that refuses requests without a permission."""
     wanted = _ORDER.index(permission)
 
     async def check(request: Request) -> None:
-        """Refuse a request whose key does not allow it."""
+        """Refuse a request if its key does not have the permission."""
         ring: KeyRing = request.app.state.keys
         allowed = ring.permission_of(_key_in(request))
         if _ORDER.index(allowed) < wanted:

@@ -1,4 +1,4 @@
-"""Settings of a server: where it listens, and the limits that keep one request from costing the others."""
+"""Limits of a server, so that one request cannot take everything from the others."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _PREFIX = "GEM_INDEX_SERVER_"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on requests, each read from the environment variable ``GEM_INDEX_SERVER_<NAME>``.
+    """Limits on requests; each is read from the environment variable ``GEM_INDEX_SERVER_<NAME>``.
 
     Attributes
     ----------
     body : int
-        Bytes of a body; of a stream of documents, of one line.
+        Bytes of a body, or of one line in a stream of documents.
     texts : int
         Texts of one request.
     characters : int
-        Of one text.
+        Characters of one text.
     waiting : int
-        Texts that may wait to be encoded, of all requests; a request that brings more is answered 429.
+        Texts of all requests that may wait to be encoded; a request with more is answered with 429.
     requests : int
-        Requests that may wait for one of the threads that search, read and write; further ones are answered 429.
+        Requests that may wait for a thread; more are answered with 429.
     memory : int
-        Bytes of the bodies of all requests that are being answered; further ones are answered 503.
+        Bytes of the bodies of all present requests; more are answered with 503.
     file : int
         Bytes of a file that is uploaded.
     seconds : float
-        That a body, or a part of a stream, may take to arrive, and that requests are given to end at shutdown.
+        Seconds for a body, or a part of a stream, to arrive, and for requests to end at shutdown.
     """
 
     body: int = 16 << 20
@@ -62,7 +62,7 @@ class Limits:
         Raises
         ------
         ConfigError
-            If a variable holds no positive number.
+            If a variable is not a positive number.
         """
         found: dict[str, float] = {}
         for field in fields(cls):

@@ -85,7 +85,7 @@ class SimilarityRequest(BaseModel):
 
 
 class Info(BaseModel):
-    """What the server is, and what it takes."""
+    """The description of the server and its limits."""
 
     model_id: str
     model_sha: str
@@ -119,7 +119,7 @@ async def similarity(asked: SimilarityRequest, context: Context) -> JsonResponse
 async def at_root(
     asked: EmbedRequest | TextRerankRequest | SimilarityRequest, context: Context
 ) -> JsonResponse:
-    """Do what the body is for: /embed, /rerank or /similarity."""
+    """Answer like /embed, /rerank or /similarity, depending on the body."""
     if isinstance(asked, EmbedRequest):
         return await _embed(context, asked)
     if isinstance(asked, TextRerankRequest):
@@ -129,7 +129,7 @@ async def at_root(
 
 @router.get("/info", dependencies=READ, response_model=Info)
 async def info(context: Context) -> JsonResponse:
-    """Return what the server is, and what it takes."""
+    """Return the description of the server and its limits."""
     encoder = await context.model(DEFAULT)
     found = Info(
         model_id=DEFAULT,

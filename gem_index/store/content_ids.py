@@ -1,4 +1,4 @@
-"""Which stored document a record without an id is: the one of the same content."""
+"""Find the stored document of a record without an id: the document with the same content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STORED = (documents.c.seq, documents.c.content_hash, documents.c.source_id)
 
 @dataclass(frozen=True)
 class Stored:
-    """What an upsert has to know of a stored document."""
+    """The facts about a stored document that an upsert needs."""
 
     seq: int
     content_hash: bytes
@@ -26,12 +26,12 @@ class Stored:
 
 
 class ContentIds:
-    """The ids that documents of an upsert are stored by.
+    """The ids under which an upsert stores documents.
 
-    A record without an id has that of its content. Where the same content comes again in one upsert, the second is stored
-    as ``<id>-2``, the third as ``<id>-3``: nothing is left out, and the same input again finds them all. So is one whose id
-    another content was given by hand. Earlier versions named records by place, as ``<file name>:<line>``, or by their text
-    alone; a record that such a document holds already is that document.
+    A record without an id gets the hash of its content. If the same content occurs again in one upsert, the second is stored
+    as ``<id>-2``, the third as ``<id>-3``, so that nothing is left out and the same input finds all of them again. The same
+    happens if a user gave this id to another content. Earlier versions named records by place, as ``<file name>:<line>``, or
+    by their text; if such a document has the content of a record, the record is that document.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class ContentIds:
         self._connection = connection
         self._collection_id = collection_id
         self._written = written
-        self._repeats: dict[str, int] = {}  # how often a content came that came more than once
+        self._repeats: dict[str, int] = {}  # how often each repeated content has occurred
         self._of_files: dict[str, dict[bytes, list[Stored]]] = {}
 
     def resolve(self, batch: Sequence[Document]) -> tuple[list[str], dict[str, Stored]]:
-        """Return the id of each document of a batch, and what is stored of them by these ids."""
+        """Return the id of each document of a batch, and the stored documents with these ids."""
         ids = [document.id for document in batch]
         present = self._find(ids)
         again: list[str] = []
@@ -70,7 +70,7 @@ class ContentIds:
         return ids, present
 
     def _taken(self, stored: Stored, document: Document) -> bool:
-        """Tell whether a stored document was met already, or holds what a record without an id does not replace."""
+        """Tell whether this upsert has met a stored document, or whether a record without an id must not replace it."""
         if self._written(stored.seq):
             return True
         return document.former_id is not None and stored.content_hash != document.content_hash

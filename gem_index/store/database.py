@@ -104,7 +104,7 @@ class Database:
         return self._identity() != self._file
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return what tells the file from another one at its path; None if there is none."""
+        """Return the identity of the file, to notice another file at its path; None if there is no file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -181,7 +181,8 @@ class Database:
         Raises
         ------
         HomeNotWritableError
-            If the file was removed or replaced since it was opened: SQLite would go on with one that nobody else finds.
+            If the file was removed or replaced since it was opened: SQLite would write to a file that no other process can
+            find.
         """
         if self.replaced:
             raise HomeNotWritableError(

@@ -76,7 +76,7 @@ class DocumentRepository:
     def upserting(
         self, on_existing: OnExisting = "replace", chunking: Chunking | None = None
     ) -> Upsert:
-        """Return an upsert that takes documents from several sources, and counts the pieces that they are cut into."""
+        """Return an upsert that takes documents from several sources, and counts their pieces."""
         return Upsert(self._connection, self._collection_id, on_existing, chunking or Chunking())
 
     def next_seq(self) -> int:
@@ -94,7 +94,7 @@ class DocumentRepository:
         return upsert.counts
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete documents by id; return the ids that the collection does not hold."""
+        """Delete documents by id; return the ids that the collection does not have."""
         wanted = list(dict.fromkeys(ids))
         missing = []
         for begin in range(0, len(wanted), _BATCH):
@@ -125,7 +125,7 @@ class DocumentRepository:
         return [seq for seq, _ in rows], rows[-1].change if rows else change
 
     def forget_tombstones(self, up_to_change: int) -> None:
-        """Remove tombstones up to a change number, whose documents the current snapshot no longer holds."""
+        """Remove tombstones up to a change number, whose documents the current snapshot no longer contains."""
         self._connection.execute(
             delete(tombstones).where(
                 tombstones.c.collection_id == self._collection_id,
@@ -202,8 +202,8 @@ class DocumentRepository:
             if not any(limit in str(error.orig) for limit in _LIMITS):
                 raise
             raise FilterError(
-                f"the filter is more than SQLite takes: {error.orig}; expected fewer conditions, or shorter ones: "
-                "many values of one field go into $in"
+                f"the filter is too large for SQLite: {error.orig}; expected fewer or shorter conditions: use $in for many "
+                "values of one field"
             ) from error
 
     def accepted_mask(
@@ -238,8 +238,8 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If there are none, and no document has one of the fields; if no value of a field is of the kind that it is
-            compared with.
+            If no document is accepted, and no document has one of the fields, or no value of a field is of the kind that it
+            is compared with.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)
@@ -282,8 +282,8 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If no document has one of the fields, in which case near names are named; or if no value of one is of the kind
-            that it is compared with.
+            If no document has one of the fields (the message has near names), or no value of a field is of the kind that it
+            is compared with.
         """
         matching = matching or self.matching
         for name in fields_of(where):
@@ -296,10 +296,10 @@ class DocumentRepository:
                     if near
                     else f"the fields are {', '.join(map(quoted, outer))}"
                     if outer
-                    else "there is none"
+                    else "these documents have no metadata"
                 )
                 raise FilterError(
-                    f"no document has the field {quoted(name)} of the filter; expected one that is there: {there}"
+                    f"no document has the field {quoted(name)} of the filter; expected a field of the metadata: {there}"
                 )
         check_equalities(where, kinds or self.kinds)
 
@@ -352,7 +352,7 @@ class DocumentRepository:
         values: list[Any] = [json.dumps(wanted)]
         if wanted and wanted[-1] - wanted[0] < len(wanted):
             condition, values = "seq BETWEEN ? AND ?", [wanted[0], wanted[-1]]
-        # the driver's tuples, without an object of SQLAlchemy's for each row
+        # the driver's tuples, because SQLAlchemy would make an object for each row
         cursor: Any = self._connection.exec_driver_sql(
             "SELECT seq, document_id, text, metadata, weights FROM documents "  # noqa: S608 - parameters
             f"WHERE collection_id = ? AND {condition} ORDER BY seq",

@@ -44,14 +44,15 @@ def read_only_address(path: Path) -> str:
     Raises
     ------
     HomeNotWritableError
-        If its log holds changes, which only a process that can write the database can read.
+        If its log has changes, which only a process that can write the database can read.
     """
     if has_shared_memory(path):
         return f"{path.absolute().as_uri()}?mode=ro"
     if _log(path).is_file() and _log(path).stat().st_size:
         raise HomeNotWritableError(
-            f"{_log(path)} holds changes that are not in the database yet, and cannot be written; expected a writable "
-            "home: open it once where it can be written, or copy it"
+            f"{_log(path)} has changes that are not in the database yet, and cannot be written; expected a writable home: "
+            "open it "
+            "once where it can be written, or copy it"
         )
     return f"{path.absolute().as_uri()}?immutable=1"
 

@@ -14,13 +14,13 @@ __all__ = ["KeyRecord", "KeyRepository"]
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """A key as it is stored.
+    """A stored key.
 
     Attributes
     ----------
     name : str
     digest : bytes
-        SHA-256 of the key, which itself is not stored.
+        SHA-256 of the key; the key is not stored.
     permission : str
         ``read``, ``write`` or ``admin``.
     created_at : str
@@ -45,7 +45,7 @@ class KeyRepository:
         return [KeyRecord(**row) for row in rows.mappings()]
 
     def add(self, name: str, digest: bytes, permission: str) -> None:
-        """Store a key; its name is free."""
+        """Store a key; its name must be free."""
         values = {"name": name, "digest": digest, "permission": permission, "created_at": now()}
         self._connection.execute(insert(api_keys).values(values))
 

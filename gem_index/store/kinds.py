@@ -1,8 +1,8 @@
-"""Kinds of the values of a metadata field, and whether a filter compares them with one of another kind.
+"""Kinds of the values of a metadata field, and checks that a filter compares values of one kind.
 
-Texts of three forms are kinds of their own, because among one another their order is not that of their characters: ISO
-dates (``2025-01-14``, also with a time), dates that are written in another way (``14.01.2025``), and other texts. A missing
-value, null and an empty text have no kind.
+There are three kinds of texts, because the order of their characters is not their order in time: ISO dates (``2025-01-14``,
+with or without a time), dates in another form (``14.01.2025``), and other texts. A missing value, null and an empty text
+have no kind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gem_index.store.where import COMPARISONS, field_value
 __all__ = ["Kinds", "check_equalities", "check_orderings", "kind_of_value", "merged"]
 
 Kinds: TypeAlias = Mapping[str, Any]
-"""The kinds of a field's values, each with one of them."""
+"""The kinds of a field's values, each with an example."""
 
 NUMBER, DATE, OTHER_DATE, TEXT = "number", "ISO date", "date that is not ISO", "text"
 _TEXTS = (DATE, OTHER_DATE, TEXT)
@@ -44,7 +44,7 @@ _LONGEST_DATE = 40  # characters
 def kind_of_value(
     key: str, metadata: ColumnElement[str]
 ) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    """Return the kind of a field's value as SQL, NULL where it has none, and the value."""
+    """Return the kind of a field's value as SQL (NULL if it has none), and the value."""
     value, json_type = field_value(key, metadata)
     of_text = case(
         (value == "", None),
@@ -103,7 +103,7 @@ def check_orderings(where: Mapping[str, Any], kinds_of: Callable[[str], Kinds]) 
 
 
 def check_equalities(where: Mapping[str, Any], kinds_of: Callable[[str], Kinds]) -> None:
-    """Check that each equality in a filter that accepts nothing compares values of one kind; as :func:`check_orderings`."""
+    """Check that each equality of a filter that accepts nothing compares values of one kind, as :func:`check_orderings`."""
     for name, operator, operand in _conditions(where):
         values = operand if operator == "$in" else [operand] if operator == "$eq" else []
         wanted = {_kind(value) for value in values}

@@ -176,13 +176,13 @@ class CollectionRepository:
         )
 
     def use_reading(self, collection_id: int, reading: str) -> None:
-        """Set how files are read when they are added to the collection."""
+        """Set how later files are read."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
 
     def use_chunking(self, collection_id: int, chunking: str) -> None:
-        """Set how long texts are cut."""
+        """Set the chunking of the collection."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
         )

@@ -28,7 +28,7 @@ def now() -> str:
 class SourceRecord:
     """Registered word vectors.
 
-    ``words`` is None if words are composed of pieces; ``options`` and ``findings`` are JSON; ``location`` is the folder
+    ``words`` is None if words are composed of subwords; ``options`` and ``findings`` are JSON; ``location`` is the folder
     below the home's ``vectors``.
     """
 
@@ -76,12 +76,12 @@ class ModelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionRecord:
-    """A named set of documents and the model that embeds them.
+    """A collection: a named set of documents with one model.
 
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
-    the newest tombstone. ``reading`` is JSON: the arguments for reading files into the collection;
-    ``cutting`` and ``analysis`` too: how long texts are cut into pieces, and how texts become terms.
+    the newest tombstone. ``reading``, ``cutting`` and ``analysis`` are JSON: the arguments for reading files, the chunking,
+    and how texts become terms.
     """
 
     id: int
@@ -105,7 +105,7 @@ class CollectionRecord:
 
     @property
     def chunking(self) -> Chunking:
-        """How long texts are cut."""
+        """The chunking of the collection."""
         return Chunking.of(json.loads(self.cutting))
 
     @property

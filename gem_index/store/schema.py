@@ -154,7 +154,7 @@ documents = Table(
     Column("metadata", Text, nullable=False),  # JSON
     Column("content_hash", LargeBinary, nullable=False),
     Column("weights", Text),  # JSON: lengths and weights of its fields; NULL for a plain text
-    Column("source_id", Integer),  # the row of sources that it came from; NULL if from none of them
+    Column("source_id", Integer),  # the row in sources of its document source; NULL without one
     UniqueConstraint("collection_id", "document_id"),
     Index(None, "collection_id", "seq"),
     sqlite_autoincrement=True,
@@ -176,7 +176,7 @@ tombstones = Table(
 targets = Table(
     "targets",
     metadata,
-    # a vector database that a collection is pushed into; a staged row is a replacement that is not finished yet
+    # the target of a push; a staged row is an unfinished replacement
     Column("id", Integer, primary_key=True),
     Column(
         "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
@@ -186,7 +186,7 @@ targets = Table(
     Column("token", Text, nullable=False),  # recorded in the database's table too
     Column("fingerprint", Text, nullable=False),
     Column("texts", Boolean, nullable=False),
-    Column("complete", Boolean, nullable=False),  # False while a push is at work, or was killed
+    Column("complete", Boolean, nullable=False),  # False during a push, and after one was killed
     Column("created_at", Text, nullable=False),
     UniqueConstraint("collection_id", "url", "staged"),
 )
@@ -194,17 +194,19 @@ targets = Table(
 target_documents = Table(
     "target_documents",
     metadata,
-    # what the target has acknowledged: the id, and which content it was
+    # acknowledged documents of a target: the id and the content
     Column("target_id", Integer, ForeignKey("targets.id", ondelete="CASCADE"), primary_key=True),
     Column("document_id", Text, primary_key=True),
     Column("seq", Integer, nullable=False),
-    Column("pieces", Integer, nullable=False, server_default="1"),  # rows of the target that are it
+    Column(
+        "pieces", Integer, nullable=False, server_default="1"
+    ),  # number of its rows in the target
 )
 
 sources = Table(
     "sources",
     metadata,
-    # a folder or a query that a collection is filled from, and what is remembered to read only what has changed
+    # a document source (folder or query), with the state that is needed to read only changes
     Column("id", Integer, primary_key=True),
     Column(
         "collection_id", Integer, ForeignKey("collections.id", ondelete="CASCADE"), nullable=False
@@ -213,7 +215,7 @@ sources = Table(
     Column("options", Text, nullable=False),  # JSON: how it is read
     Column("since", Text),  # JSON: the highest value of a query's column; NULL if there is none
     UniqueConstraint("collection_id", "location"),
-    sqlite_autoincrement=True,  # documents refer to it, also to one that is gone
+    sqlite_autoincrement=True,  # documents may refer to a source that was removed
 )
 
 files = Table(

@@ -1,4 +1,4 @@
-"""Repository of the folders and queries that a collection is filled from."""
+"""Repository of the document sources of a collection: folders and queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH = 500  # in one statement
 
 @dataclass(frozen=True)
 class StoredSource:
-    """A source; ``options`` is how it is read, ``since`` the highest value of a query's column so far."""
+    """A document source; ``options`` says how to read it, ``since`` is the highest value of a query's column so far."""
 
     id: int
     location: str
@@ -39,7 +39,7 @@ class FileRecord:
 
 
 class SourceRepository:
-    """The sources of one collection."""
+    """The document sources of one collection."""
 
     def __init__(self, connection: Connection, collection_id: int) -> None:
         self._connection = connection
@@ -74,7 +74,7 @@ class SourceRepository:
         return found
 
     def keep(self, source_id: int, options: Mapping[str, Any], since: Any = None) -> None:
-        """Set how a source is read, and the highest value of its column."""
+        """Set how to read a source, and the highest value of its column."""
         values = {
             "options": json.dumps(options, sort_keys=True),
             "since": None if since is None else json.dumps(since),
@@ -88,14 +88,14 @@ class SourceRepository:
         return {row.path: FileRecord(*row) for row in rows}
 
     def keep_files(self, source_id: int, records: Iterable[FileRecord]) -> None:
-        """Store what is known of files, in place of what was."""
+        """Store the records of files, instead of earlier ones."""
         rows = [asdict(record) | {"source_id": source_id} for record in records]
         self.forget_files(source_id, (row["path"] for row in rows))
         if rows:
             self._connection.execute(insert(files), rows)
 
     def forget_files(self, source_id: int, paths: Iterable[str]) -> None:
-        """Remove what is known of files."""
+        """Remove the records of files."""
         wanted = list(paths)
         for begin in range(0, len(wanted), _BATCH):
             batch = files.c.path.in_(wanted[begin : begin + _BATCH])

@@ -1,4 +1,4 @@
-"""Repository of what was pushed into vector databases."""
+"""Repository of the documents that were pushed into vector databases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gem_index.store.schema import documents, target_documents, targets
 __all__ = ["TargetRecord", "TargetRepository"]
 
 _SENT = 0
-"""The seq, which no document has, of a document that was sent and is not acknowledged: the target may hold it."""
+"""The seq (of no document) for a document that was sent and is not acknowledged: the target may have it."""
 
 _IDS = 500  # in one statement
 _NOTES = 1000  # in one statement
@@ -25,18 +25,18 @@ _NOTES = 1000  # in one statement
 
 @dataclass(frozen=True)
 class TargetRecord:
-    """What is known of a target, or of its staged replacement.
+    """The record of a target, or of its staged replacement.
 
     Attributes
     ----------
     token : str
-        Recorded in the database's table as well.
+        It is also recorded in the table of the database.
     fingerprint : str
-        Of the encoder that made its vectors.
+        The fingerprint of the encoder of its vectors.
     texts : bool
-        Whether texts are stored.
+        Whether the table has texts.
     complete : bool
-        False while a push is at work, and after one was killed.
+        False during a push, and after one was killed.
     """
 
     id: int
@@ -54,7 +54,7 @@ class TargetRepository:
         self._collection_id = collection_id
 
     def find(self, url: str, *, staged: bool = False) -> TargetRecord | None:
-        """Return what is known of a target."""
+        """Return the record of a target."""
         row = (
             self._connection.execute(
                 select(
@@ -73,7 +73,7 @@ class TargetRepository:
     def add(
         self, url: str, token: str, fingerprint: str, *, texts: bool, staged: bool
     ) -> TargetRecord:
-        """Store a new, incomplete target in place of an earlier one."""
+        """Store a new, incomplete target instead of an earlier one."""
         self.remove(url, staged=staged)
         self._connection.execute(
             insert(targets).values(
@@ -96,28 +96,28 @@ class TargetRepository:
         self._connection.execute(delete(targets).where(*self._place(url, staged)))
 
     def promote(self, url: str) -> None:
-        """Let the staged target be the live one."""
+        """Make the staged target the live one."""
         self.remove(url, staged=False)
         self._connection.execute(
             update(targets).where(*self._place(url, True)).values(staged=False, complete=True)
         )
 
     def mark(self, target_id: int, *, complete: bool) -> None:
-        """Note that a push begins, or that it is finished."""
+        """Record that a push begins, or that it is finished."""
         self._connection.execute(
             update(targets).where(targets.c.id == target_id).values(complete=complete)
         )
 
     def changed(self, target_id: int) -> tuple[npt.NDArray[np.int64], ...]:
-        """Return the seqs of the documents that the target does not hold as they are, ascending.
+        """Return the seqs of the documents whose present content the target does not have, ascending.
 
         Returns
         -------
         seqs : int64 array (n,)
         held : int64 array (n,)
-            1 if the target holds an earlier content of the document, else 0.
+            1 if the target has an earlier content of the document, else 0.
         pieces : int64 array (n,)
-            How many rows of the target may be of the document.
+            At most how many rows of the target belong to the document.
         """
         if not self.noted(target_id):
             seqs = DocumentRepository(self._connection, self._collection_id).seqs()
@@ -147,7 +147,7 @@ class TargetRepository:
         return tuple(column[order] for column in columns)
 
     def stale(self, target_id: int) -> list[tuple[str, int]]:
-        """Return the ids that the target holds and the collection no longer does, and how many pieces each has."""
+        """Return the ids that the target has and the collection no longer has, and the number of pieces of each."""
         rows = self._connection.execute(
             select(target_documents.c.document_id, target_documents.c.pieces)
             .select_from(
@@ -162,11 +162,11 @@ class TargetRepository:
         return [(row.document_id, row.pieces) for row in rows]
 
     def count(self, target_id: int) -> int:
-        """Return how many documents the target has acknowledged."""
+        """Return the number of documents that the target has acknowledged."""
         return self._sum(func.count(), target_id)
 
     def rows(self, target_id: int) -> int:
-        """Return how many rows the documents are that the target has acknowledged: one for each piece."""
+        """Return the number of rows that the target has acknowledged: one per piece."""
         return self._sum(func.coalesce(func.sum(target_documents.c.pieces), 0), target_id)
 
     def _sum(self, what: ColumnElement[int], target_id: int) -> int:
@@ -179,9 +179,9 @@ class TargetRepository:
         )
 
     def announce(self, target_id: int, ids: Sequence[str], pieces: Sequence[int]) -> None:
-        """Note documents that are about to be sent.
+        """Record documents about to be sent.
 
-        If a push is killed before their acknowledgement is noted and they are then deleted, they are :meth:`stale`.
+        If a push is killed before their acknowledgement is recorded, and they are then deleted, they are :meth:`stale`.
         """
         notes = [(each, _SENT, count) for each, count in zip(ids, pieces, strict=True)]
         self._note(target_id, notes, "pieces = max(pieces, excluded.pieces)")
@@ -189,7 +189,7 @@ class TargetRepository:
     def record(
         self, target_id: int, ids: Sequence[str], seqs: Sequence[int], pieces: Sequence[int]
     ) -> None:
-        """Note which contents of documents the target has acknowledged, and in how many pieces."""
+        """Record which contents of documents the target has acknowledged, and in how many pieces."""
         notes = list(zip(ids, seqs, pieces, strict=True))
         self._note(target_id, notes, "seq = excluded.seq, pieces = excluded.pieces")
 
@@ -199,7 +199,7 @@ class TargetRepository:
         return self._connection.execute(query.limit(1)).first() is not None
 
     def _note(self, target_id: int, notes: Sequence[tuple[str, int, int]], conflict: str) -> None:
-        """Insert notes, many in a statement: SQLite's driver waits for other threads before each statement."""
+        """Insert many records per statement, because SQLite's driver waits for other threads before each statement."""
         for begin in range(0, len(notes), _NOTES):
             part = notes[begin : begin + _NOTES]
             values = ", ".join(["(?, ?, ?, ?)"] * len(part))
@@ -210,7 +210,7 @@ class TargetRepository:
             )
 
     def forget(self, target_id: int, ids: Iterable[str]) -> None:
-        """Note that the target has deleted documents."""
+        """Record that the target has deleted documents."""
         wanted = list(ids)
         for begin in range(0, len(wanted), _IDS):
             self._connection.execute(

@@ -21,7 +21,7 @@ __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury
 OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
 """How to treat a document whose id is already stored."""
 
-# as the driver takes it: what SQLAlchemy does for the parameters of a row takes as long as SQLite does
+# in the driver's own form, because SQLAlchemy needs as long for the parameters of a row as SQLite for the row
 _INSERT = (
     "INSERT INTO documents (collection_id, document_id, text, metadata, content_hash, weights, source_id) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -46,7 +46,7 @@ class UpsertCounts:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    pieces: int = 0  # of those added and updated
+    pieces: int = 0  # of the added and updated documents
 
 
 class Upsert:
@@ -58,7 +58,7 @@ class Upsert:
     collection_id : int
     on_existing : {"replace", "keep", "refuse"}
     chunking : Chunking
-        How the texts are cut, to count the pieces.
+        The chunking, to count the pieces.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Upsert:
         ----------
         items : iterable of Document
         source_id : int, optional
-            The source they come from.
+            The document source they come from.
         replaceable : iterable of int
             Other sources whose documents they may replace.
 

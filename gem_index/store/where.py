@@ -51,14 +51,14 @@ def compile_where(
     Parameters
     ----------
     where : mapping
-        ``{"lang": "en", "year": {"$gte": 2020}}``: every entry must hold. A field compares with a JSON value of the same
-        kind; a field that is missing equals None and nothing else, and a list equals each of its members. ``author.name``
-        is the field ``name`` of the object ``author``, unless a document has a field of that whole name. No filter accepts
-        a document whose metadata holds a zero byte.
+        ``{"lang": "en", "year": {"$gte": 2020}}``: every entry must be true. A field is compared with a JSON value of the
+        same kind. A missing field equals only None, and a list equals each of its members. ``author.name`` is the field
+        ``name`` of the object ``author``, unless a document has a field of that full name. No filter accepts a document with
+        a zero byte in its metadata.
 
         Operators: ``$eq``, ``$ne``, ``$in``, ``$nin``, ``$gt``, ``$gte``, ``$lt``, ``$lte``; ``$exists`` (True or False);
-        ``$contains``, a member of a list or a part of a string; ``$like``, a whole string, ASCII letters in either case, in
-        which ``%`` stands for any characters, ``_`` for one, and a backslash takes this meaning from the next.
+        ``$contains``, a member of a list or a part of a string; ``$like``, a complete string, with ASCII letters in either
+        case: ``%`` stands for any characters, ``_`` for one character, and a backslash before them removes this meaning.
         ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
     metadata : ColumnElement
         The column with the JSON text.
@@ -83,7 +83,7 @@ def compile_where(
         raise FilterError(f"the filter is nested deeper than {_DEEPEST}; expected a simpler one")
     if depth == 0 and _count_parts(where, 0) > _MOST_PARTS:
         raise FilterError(
-            f"the filter holds more than {_MOST_PARTS} conditions; expected fewer: many values of one field go into $in"
+            f"the filter has more than {_MOST_PARTS} conditions; expected fewer: use $in for many values of one field"
         )
     found = and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
     if depth:
@@ -117,9 +117,9 @@ def _entry(key: str, value: Any, metadata: ColumnElement[str], depth: int) -> Co
 
 
 def fields_of(where: Mapping[str, Any]) -> list[str]:
-    """Return the names of the fields in a filter that :func:`compile_where` takes, each once, in order.
+    """Return the names of the fields in a filter of :func:`compile_where`, each once, in order.
 
-    Those that are only asked whether they exist are left out.
+    Fields that the filter only tests with ``$exists`` are left out.
     """
     found: dict[str, None] = {}
     for key, value in where.items():
@@ -135,7 +135,7 @@ def fields_of(where: Mapping[str, Any]) -> list[str]:
 def field_value(
     key: str, metadata: ColumnElement[str]
 ) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    """Return the value of a field in a column of metadata, and its JSON type; NULL where it is missing."""
+    """Return the value of a field in a column of metadata, and its JSON type; NULL if it is missing."""
     field = _Field(key, metadata)
     return field.value, field.held
 
@@ -297,13 +297,13 @@ class _Field:
 def _first(
     function: Callable[..., ColumnElement[Any]], metadata: ColumnElement[str], paths: Sequence[str]
 ) -> ColumnElement[Any]:
-    """Return what a function of JSON finds under the first path that there is."""
+    """Return the result of a function of JSON for the first path that exists."""
     found = [function(metadata, path) for path in paths]
     return found[0] if len(found) == 1 else func.coalesce(*found)
 
 
 def _kinds(value: float | str) -> tuple[str, ...]:
-    """Return SQLite's names of the JSON types that compare with a value."""
+    """Return SQLite's names of the JSON types that can be compared with a value."""
     return ("text",) if isinstance(value, str) else ("integer", "real")
 
 

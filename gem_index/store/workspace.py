@@ -183,7 +183,7 @@ class Workspace:
 
     @contextmanager
     def _write_note(self, outermost: bool) -> Iterator[None]:
-        """Write a note that tells waiting processes who holds the lock."""
+        """Write a file that tells waiting processes which process has the lock."""
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
@@ -201,7 +201,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return who holds the write lock, according to its note."""
+        """Return the process that has the write lock, according to its file."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"

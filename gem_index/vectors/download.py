@@ -209,7 +209,7 @@ def _fetch(file: RemoteFile, partial: _PartialFile, progress: ByteProgress | Non
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise
-        # the server has no more bytes: the file is complete, or it is another file
+        # the server has no more bytes: the file is complete, or it has changed
         if file.size == have or error.headers.get("Content-Range") == f"bytes */{have}":
             return
         partial.forget()

@@ -24,7 +24,7 @@ UNKNOWN_WORDS = ("hash", "zero", "subword")
 _DEFAULT_OOV = "hash"
 
 _STORED_NAMES = {"contractions": "tails"}
-"""What some options are called in homes and fingerprints: as they were when these were made."""
+"""The names of some options in homes and fingerprints, which keep their first spelling."""
 
 _CONTRACTION_ENDINGS = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
@@ -103,7 +103,7 @@ class SourceOptions:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what :meth:`to_json` wrote."""
+        """Return the options in a text of :meth:`to_json`."""
         return cls.of_stored(json.loads(text))
 
     @classmethod

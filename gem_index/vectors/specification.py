@@ -52,8 +52,8 @@ class VectorSpec:
     def parse(cls, text: str | Self) -> Self:
         """Parse ``a*0.7+b``.
 
-        An existing path that is written with a slash, or with the ending of a file of word vectors, may itself hold a ``+``
-        or ``*``. Other text that holds one consists of names, also if there is a file of that name.
+        An existing path with a slash, or with the ending of a file of word vectors, may contain a ``+`` or ``*``. Any other
+        text with one of these consists of names, even if a file has that name.
 
         Raises
         ------

@@ -109,7 +109,7 @@ def test_more_topics_than_texts(gem, tickets, state):
 def test_no_topics_without_words(gem, tmp_path):
     (tmp_path / "marks.txt").write_text("!!!\n???\n")
     assert gem("build", "marks", tmp_path / "marks.txt").status == 0
-    assert gem("topics", "marks").out == "marks holds no documents with words.\n"
+    assert gem("topics", "marks").out == "marks has no documents with words.\n"
     assert gem("topics", "marks", "--json").json == []
     assert {row["topic"] for row in gem("topics", "marks", "--documents", "--json").json} == {None}
 

@@ -53,7 +53,7 @@ def test_add_cuts_as_build_did(gem, records):
     other = gem("add", "faq", records, "--chunk", "30")
     assert other.status == 2
     assert (
-        "the collection faq is cut with {'chunk': 20}, found {'chunk': 30}; expected the same"
+        "the collection faq has the chunking {'chunk': 20}, found {'chunk': 30}; expected the same"
         in other.err
     )
 

@@ -351,7 +351,7 @@ class TestAdopting:
         found = home.create_collection("faq", vectors="wordllama")
         found.upsert([Document(id="1", text="a cup of tea")])
         encoder = found.encoder.unfitted().fit(["two ducks"])
-        with pytest.raises(InputError, match="holds 1 documents; expected an empty one"):
+        with pytest.raises(InputError, match="has 1 documents; expected an empty one"):
             ingest_shards(found.access, encoder, [], lambda _: fail())
 
     def test_an_encoder_of_another_kind(self, home, small_vectors):

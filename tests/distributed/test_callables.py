@@ -64,7 +64,7 @@ def test_it_pickles_as_a_choice_with_its_fingerprint(table):
         table.batch({"body": ["tea"]})
     fitted = open_provider("wordllama")
     fitted.encoder.fit(["two ducks", "a cup of tea"])
-    with pytest.raises(ConfigError, match="no name stands for the fit"):
+    with pytest.raises(ConfigError, match="that fit has no name"):
         TableEncoder(fitted)
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 
 from gem_index import errors as errors_module
@@ -15,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def named():
     """Every name that the pages of the reference document."""
     pages = sorted((DOCS / "reference" / "api").glob("*.md"))
-    return [name for page in pages for name in re.findall(r"^::: (\S+)$", page.read_text(), re.M)]
+    return [name for page in pages for name in re.findall(r"<!-- ::: (\S+) -->", page.read_text())]
 
 
 def test_the_reference_has_every_public_name_once():
@@ -30,6 +31,40 @@ def test_every_pytest_plugin_stands_in_the_reference():
         assert f"`{name}`" in page
 
 
+def tool(name):
+    """A module of docs/tools."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_says_what_commands_and_docstrings_say():
+    """``python docs/tools/reference.py`` writes the pages."""
+    for page, text in tool("reference").pages().items():
+        assert page.read_text(encoding="utf-8") == text, page
+
+
+def test_the_reference_links_to_what_it_has():
+    reference = tool("reference")
+    anchors = {
+        page.name: {
+            reference.anchor(heading)
+            for heading in re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+        }
+        for page in (DOCS / "reference" / "api").glob("*.md")
+    }
+    links = [
+        (page, target or page, place)
+        for page in anchors
+        for target, place in re.findall(
+            r"\]\(([\w-]*\.md)?#([\w-]+)\)", (DOCS / "reference" / "api" / page).read_text()
+        )
+    ]
+    assert len(links) > 100
+    assert [link for link in links if link[2] not in anchors[link[1]]] == []
+
+
 def words(svg):
     """The text of a picture, a line for each line of the terminal."""
     lines = {}
@@ -39,9 +74,7 @@ def words(svg):
 
 
 def test_the_pictures_show_what_the_commands_print(tmp_path):
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "tools" / "pictures.py")
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
+    pictures = tool("pictures")
     pictures.draw(tmp_path)
     assert {path.stem for path in (DOCS / "pictures").iterdir()} == set(pictures.PICTURES)
     for name in pictures.PICTURES:

@@ -181,7 +181,7 @@ class TestStream:
             (b"\xff", "line 1502 is not UTF-8 at byte 1; expected JSON in UTF-8"),
             (
                 b'{"id": "1", "text": "x", "lang": "en", "metadata": {}}',
-                "line 1502 has the field 'lang' beside metadata; expected it in there",
+                "line 1502 has the field 'lang' beside metadata; expected it inside metadata",
             ),
         ],
     )

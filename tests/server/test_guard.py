@@ -182,7 +182,7 @@ class TestFailures:
         asyncio.run(shut_down())
         assert refitted == [True]
         assert sent[0]["status"] == 503
-        assert "the server is ending" in json.loads(sent[1]["body"])["error"]["message"]
+        assert "the server is shutting down" in json.loads(sent[1]["body"])["error"]["message"]
         assert [json.loads(line)["level"] for line in logged] == ["info"]
 
     def test_an_aborted_upload_is_no_fault_of_the_server(self, home, logged):

@@ -165,7 +165,7 @@ class TestIngestAndSearch:
 
     def test_an_empty_collection_finds_nothing(self, faq):
         assert faq.search("bank") == []
-        with pytest.raises(InputError, match="holds no documents"):
+        with pytest.raises(InputError, match="has no documents"):
             faq.refit()
 
     def test_rerank_uses_the_collections_model(self, faq):

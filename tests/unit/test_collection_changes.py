@@ -114,7 +114,7 @@ def test_a_disk_that_refuses_the_kept_model_costs_no_refit(made, monkeypatch, ca
     monkeypatch.setattr(safetensors.numpy, "save_file", full)
     with caplog.at_level("INFO"):
         collection.refit()
-    assert "is not kept for a refit that is killed" in caplog.text
+    assert "no checkpoint of the fitted model was saved" in caplog.text
     assert collection.encoder.fitted
 
 

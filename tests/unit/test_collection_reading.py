@@ -340,7 +340,8 @@ class TestAgreement:
         with pytest.raises(ConfigError, match="expected auto, flat"):
             home.get_or_create_collection("faq", index="nonsense")
         with pytest.raises(
-            ConfigError, match=r"the collection faq is cut with .*, found \{'chunk': 40\}; expected"
+            ConfigError,
+            match=r"the collection faq has the chunking .*, found \{'chunk': 40\}; expected",
         ):
             home.get_or_create_collection("faq", chunking=Chunking(40))
         own = home.collection("faq").chunking

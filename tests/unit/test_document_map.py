@@ -79,7 +79,7 @@ class TestPlaces:
     def test_a_collection_without_words(self, home):
         made = home.create_collection("none")
         made.upsert([Document(id="1", text="?!")])
-        with pytest.raises(InputError, match="holds no text with a word"):
+        with pytest.raises(InputError, match="has no text with a word"):
             made.make_map()
 
     def test_progress(self, things):
@@ -139,7 +139,7 @@ class TestKept:
                 things.delete(["food 0"])
                 things.compact()
 
-        with pytest.raises(InputError, match="deleted and its index written anew meanwhile"):
+        with pytest.raises(InputError, match="deleted and its index rebuilt meanwhile"):
             things.make_map(interfere)
         assert things.document_map() is None
 

@@ -462,9 +462,7 @@ def test_a_log_that_cannot_be_taken_in_is_told(home, faq, tmp_path, closed):
     faq.upsert(documents(30))
     shutil.copytree(home.root, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
     assert (tmp_path / "copy/gem-index.sqlite3-wal").stat().st_size
-    with pytest.raises(
-        HomeNotWritableError, match="-wal holds changes that are not in the database"
-    ):
+    with pytest.raises(HomeNotWritableError, match="-wal has changes that are not in the database"):
         Home(closed(tmp_path / "copy"))
     assert Home(tmp_path / "copy").collection("faq").count() == 30
 

@@ -275,7 +275,7 @@ class TestVerify:
         ours = built.collection("c").encoder.fingerprint[:12]
         execute(built, "UPDATE snapshots SET model_fingerprint = ?", "ab" * 32)
         self.assert_found_and_fixed(
-            built, f"the index was made by abababababab, the model is {ours}"
+            built, f"the index is of the encoder abababababab, the model is {ours}"
         )
 
     def test_an_index_without_some_documents(self, built):
@@ -283,12 +283,12 @@ class TestVerify:
         held = io.BytesIO()
         np.save(held, np.append(ids[:-2], [10**6, 10**6 + 1]))
         self.forge(built, "ids.npy", held.getvalue())
-        self.assert_found_and_fixed(built, "the index holds 50 documents, the database 50")
+        self.assert_found_and_fixed(built, "the index has 50 documents, the database 50")
 
     def test_an_index_with_documents_that_are_gone(self, built):
         execute(built, "DELETE FROM documents WHERE text = ?", TEXTS[0])
         (problem,) = built.verify()
-        assert problem.detail == "c: the index holds 50 documents, the database 49"
+        assert problem.detail == "c: the index has 50 documents, the database 49"
         built.verify(fix=True)
         assert built.verify() == []
 
@@ -412,7 +412,7 @@ class TestDrift:
         assert collection.drift().refit_recommended
 
     def test_of_nothing(self, home):
-        with pytest.raises(InputError, match="holds no documents"):
+        with pytest.raises(InputError, match="has no documents"):
             home.create_collection("c").drift()
 
 

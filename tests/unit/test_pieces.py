@@ -346,7 +346,7 @@ class TestCollection:
         execute(home, "UPDATE collections SET cutting = ?", '{"chunk": 20}')
         [problem] = cut.verify()
         assert (
-            'the index was made of texts cut and analysed with {"chunk": 40, "version": 3}'
+            'the chunking and analysis of the index are {"chunk": 40, "version": 3}'
             in problem.detail
         )
         assert [hit.id for hit in cut.search("renew a visa", 1)] in (["visa"], ["guide"])
@@ -520,7 +520,7 @@ class TestEmbed:
         embed(corpus, Chunking())
         assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
         assert embed(corpus).unchanged == 0
-        with pytest.raises(ConfigError, match=r"are cut with none, found \{'chunk': 'auto'\}"):
+        with pytest.raises(ConfigError, match=r"has the chunking none, found \{'chunk': 'auto'\}"):
             embed(corpus, Chunking("auto"))
         assert set(rows_in(folder)) == {"guide", "other", "visa", "bank"}
 

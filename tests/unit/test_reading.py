@@ -354,7 +354,7 @@ class TestBadRecords:
     @pytest.mark.parametrize("content", ["", "\n\n", "\r\n"])
     @pytest.mark.parametrize("name", ["x.jsonl", "x.txt"])
     def test_empty_files(self, tmp_path, name, content):
-        with pytest.raises(InputError, match="holds no documents; expected at least one"):
+        with pytest.raises(InputError, match="has no documents; expected at least one"):
             read(write(tmp_path / name, content))
 
     def test_missing_file_and_folder(self, tmp_path):

@@ -203,7 +203,7 @@ class TestCollection:
     @pytest.mark.parametrize(
         ("config", "problem"),
         [
-            ({"encoders": TWO["encoders"] * 51}, "holds 102 encoders; expected at most 100"),
+            ({"encoders": TWO["encoders"] * 51}, "has 102 encoders; expected at most 100"),
             ({**TWO, "removed": 2}, "holds 'removed' beside encoders"),
             ({"encoders": []}, "holds no configuration"),
             ({"encoders": [{"vectors": "tiny", "config": {"share": object()}}]}, "share is"),
@@ -247,13 +247,13 @@ class TestProvider:
         found = open_provider(vectors="tiny, tiny", model=path, home=home)
         assert found.fingerprint == provider.fingerprint
         assert open_provider(**found.settings).fingerprint == provider.fingerprint
-        with pytest.raises(ConfigError, match="has 2 encoders, found the vectors of 1"):
+        with pytest.raises(ConfigError, match="has 2 encoders, found 1 names of vectors"):
             open_provider(vectors="tiny", collection="two", home=home)
-        with pytest.raises(ConfigError, match="holds 2 encoders, found 1 word vectors"):
+        with pytest.raises(ConfigError, match="has 2 encoders, found 1 word vectors"):
             open_provider(vectors="tiny", model=path, home=home)
         with pytest.raises(FingerprintMismatchError):
             open_provider(vectors="tiny, wordllama", model=path, home=home)
-        with pytest.raises(ConfigError, match="holds 2 encoders; expected one"):
+        with pytest.raises(ConfigError, match="has 2 encoders; expected one"):
             GemEncoder.load(path, home.vectors.open("tiny"))
         path.write_bytes(path.read_bytes().replace(b"weight", b"wEight"))
         with pytest.raises(CorruptionError, match="is not a gem-index model"):

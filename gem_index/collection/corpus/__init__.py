@@ -1,1 +1,1 @@
-"""What all texts of a collection say: duplicates, topics, maps, drift."""
+"""Operations on all texts of a collection: duplicates, topics, maps, drift."""

@@ -1,4 +1,4 @@
-"""The distinct texts and vectors of a collection, for what looks at all of them: duplicates and topics."""
+"""The distinct texts and vectors of a collection, for duplicates and topics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HASH_BYTES = 16  # the chance that two of a billion texts share one is 1e-21
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents of one moment; those that are deleted later are still counted here.
+    """The documents at one moment, including documents that are deleted later.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Corpus:
     texts : int32 array (n,)
         For each document the number of its text.
     vectors : float32 array (t, d)
-        Of the distinct texts, in the order of their first documents; mapped from a temporary file, so that the memory it
-        takes can be reclaimed.
+        The vectors of the distinct texts, in the order of their first documents. They are mapped from a temporary file, so
+        that the system can reclaim the memory.
     """
 
     seqs: Ids

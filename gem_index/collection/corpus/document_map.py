@@ -1,4 +1,4 @@
-"""A map of a collection: a place for each document, near those of documents that say the like."""
+"""A map of a collection: documents on a plane, similar ones near each other."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ __all__ = ["colors_of", "kept_map", "make_map"]
 
 _LOG = logging.getLogger(__name__)
 
-_MOST = 100_000  # texts with a place
+_MOST = 100_000  # texts on the map, at most
 _PERPLEXITY = 30
 _EARLY, _LATE = 250, 500  # iterations, as van der Maaten's and the library's defaults
 _INTERPOLATED = 10_000  # points from which forces are interpolated on a grid (FIt-SNE)
 _STEP = 10  # iterations between two reports
-_FEWEST = 8  # texts that have neighbourhoods
-_NAMES_READ = 2_000  # documents that fields are looked for in
-_COLORS = 10  # values of a field that have a colour of their own
+_FEWEST = 8  # texts; with fewer, neighbourhoods have no meaning
+_NAMES_READ = 2_000  # documents that are read to find the names of fields
+_COLORS = 10  # values of a field with their own colour
 _BLOCK = 4096
-_PATIENCE = 3600.0  # seconds to wait for a writer: places that took minutes are not thrown away for its sake
-_LARGEST = 1e300  # number that has a place among others; larger whole ones are values
+_PATIENCE = 3600.0  # seconds to wait for a writer, because a map takes minutes to compute
+_LARGEST = 1e300  # the largest number for ranges; larger integers are treated as values
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
-    """Return the map that was made since the last refit, without documents that were deleted; None if there is none."""
+    """Return the map of the present fit, without deleted documents; None if there is none."""
     with access.reading() as rows:
         try:
             arrays = read_arrays(access.map_folder(rows.record) / "map.npz")
@@ -56,9 +56,7 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, BadZipFile) as error:
-            _LOG.warning(
-                "the map of %s cannot be read and is to be made again: %s", access.name, error
-            )
+            _LOG.warning("the map of %s cannot be read; make it again: %s", access.name, error)
             return None
         here = np.isin(seqs, rows.documents.seqs())
         return DocumentMap(
@@ -73,7 +71,7 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
 
 
 def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
-    """Make and keep a map; see :meth:`gem_index.Collection.make_map`."""
+    """Make and store a map; see :meth:`gem_index.Collection.make_map`."""
     _library()  # before minutes of encoding
     with access.reading() as rows:
         before = rows.record
@@ -82,7 +80,7 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     known = spread(rows_with_words(corpus.vectors), _MOST)
     if not len(known):
         raise InputError(
-            f"the collection {access.name} holds no text with a word; expected some to draw a map of: add them first"
+            f"the collection {access.name} has no text with a word; expected texts for a map: add some first"
         )
     numbers = np.full(len(corpus.vectors), -1, np.int32)
     numbers[known] = np.arange(len(known))
@@ -123,7 +121,7 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
 def _check_unchanged(
     before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
 ) -> None:
-    """Check that the map is of the present model, and keeps no words of documents that were erased since it was begun.
+    """Check that the map is of the present model, and has no words of documents that were erased meanwhile.
 
     Raises
     ------
@@ -136,8 +134,8 @@ def _check_unchanged(
         )
     if some_deleted and now.directory != before.directory:
         raise InputError(
-            f"documents of the collection {now.name} were deleted and its index written anew meanwhile; expected the "
-            "documents that were read: make the map again"
+            f"documents of the collection {now.name} were deleted and its index rebuilt meanwhile; expected the same "
+            "documents: make the map again"
         )
 
 
@@ -149,7 +147,7 @@ def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColo
     access : CollectionAccess
     made : DocumentMap
     name : str
-        A field; a text that no document has gives one group.
+        The name of a field; if no document has it, there is one group.
     """
     values: list[Any] = [None] * len(made.seqs)
     with access.reading() as rows:
@@ -167,7 +165,7 @@ def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColo
 
 
 def _frequent(values: Sequence[Any]) -> MapColors:
-    """Return a group for each of the most frequent values, one for the others, and one for documents without any."""
+    """Return a group for each of the most frequent values, one for other values, and one for documents without a value."""
     labels = [None if value is None else _label(value) for value in values]
     counts = Counter(label for label in labels if label is not None)
     most = counts.most_common(_COLORS if len(counts) <= _COLORS else _COLORS - 1)
@@ -186,7 +184,7 @@ def _frequent(values: Sequence[Any]) -> MapColors:
 
 
 def _ranges(values: Sequence[Any]) -> MapColors:
-    """Return groups of about as many documents each, by their number, and one for documents without any."""
+    """Return groups of similar size by ranges of numbers, and one for documents without a number."""
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     known = ~np.isnan(numbers)
     bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLORS - 1)[1:-1]))
@@ -206,7 +204,7 @@ def _ranges(values: Sequence[Any]) -> MapColors:
 
 
 def _range(values: Sequence[Any]) -> str:
-    """Return a name of the range of some numbers: whole ones with all their digits."""
+    """Return a name for a range of numbers; integers have all their digits."""
     if not values:
         return "none"
     first, last = min(values), max(values)
@@ -237,9 +235,9 @@ def _library() -> Any:
 
 
 def _placed(vectors: F32, show: Progress | None) -> F64:
-    """Return the place (n, 2) of each of some distinct texts, from 0 to 1: t-SNE on their nearest neighbours."""
+    """Return the position (n, 2) of each distinct text, from 0 to 1: t-SNE on their nearest neighbours."""
     count = len(vectors)
-    if count < _FEWEST:  # too few for neighbourhoods: on a line
+    if count < _FEWEST:  # too few for neighbourhoods: they are placed on a line
         return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
     found = _embedded(vectors, show)
     low, high = found.min(axis=0), found.max(axis=0)
@@ -266,7 +264,7 @@ def _embedded(vectors: F32, show: Progress | None) -> F64:
             show("place", done + iteration, _EARLY + _LATE)
 
     embedding = library.TSNEEmbedding(
-        _principal(vectors) * 1e-4,  # from the principal components: nothing is random
+        _principal(vectors) * 1e-4,  # from the principal components, without random numbers
         affinities,
         negative_gradient_method="bh" if len(vectors) < _INTERPOLATED else "fft",
         n_jobs=threads,
@@ -281,7 +279,7 @@ def _embedded(vectors: F32, show: Progress | None) -> F64:
 
 
 def _principal(vectors: F32) -> F64:
-    """Return the first two principal components (n, 2), with a standard deviation of 1 of the first."""
+    """Return the first two principal components (n, 2); the first has a standard deviation of 1."""
     centred: F32 = vectors - vectors.mean(axis=0)
     directions: F32 = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(2)])

@@ -1,4 +1,4 @@
-"""Measure how far a collection's texts have moved from those its model was fitted on."""
+"""Measure how much a refit would change a collection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gem_index.progress import ProgressOption, reporting
 __all__ = ["Drift", "drift_of", "measure_drift"]
 
 _CHANGE = 0.02
-"""Mean change of a cosine from which a refit is recommended (docs/operating.md)."""
+"""From this mean change of a cosine on, a refit is recommended (docs/operating.md)."""
 
 _PAIRS = 2000
 
@@ -29,10 +29,10 @@ class Drift:
     Attributes
     ----------
     documents, since_fit : int
-        All documents, and those added after the fit.
+        Number of all documents, and of those added after the fit.
     angles : tuple of float
-        Principal angles between the model's directions and those of the present texts, of all its encoders, in degrees,
-        ascending.
+        Principal angles between the components of the model and those of the present texts, for all its encoders, in
+        degrees, ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
     refit_recommended : bool
@@ -47,13 +47,13 @@ class Drift:
 
 
 def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:
-    """Measure how far a collection's texts have moved; see :meth:`gem_index.Collection.drift`."""
+    """Measure how much a refit would change a collection; see :meth:`gem_index.Collection.drift`."""
     with access.reading() as rows:
         texts = CollectionTexts(rows.documents)
         encoder = fresh = access.encoder(rows)
         if not len(texts):
             raise InputError(
-                f"the collection {access.name} holds no documents; expected some to compare"
+                f"the collection {access.name} has no documents; expected some to compare"
             )
         pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
         parts, _ = pieces.parts(texts.sample(sample))
@@ -62,7 +62,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
         if rows.changed_since_fit():
             fresh = encoder.unfitted()
             with reporting(progress, "fit") as show:
-                fresh.fit(pieces.of_all(texts.all(show)))  # as a refit would
+                fresh.fit(pieces.of_all(texts.all(show)))  # as a refit does
     return measure_drift(encoder, fresh, compared, len(texts), since)
 
 
@@ -74,7 +74,7 @@ def measure_drift(
     for old, new in zip(encoder.encoders, fresh.encoders, strict=True):
         ours, theirs = old.components.directions, new.components.directions
         if len(ours) and len(theirs):
-            # imported here: few commands need it
+            # imported here, because few commands need it
             import scipy.linalg
 
             angles += np.degrees(scipy.linalg.subspace_angles(ours.T, theirs.T)).tolist()

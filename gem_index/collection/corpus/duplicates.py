@@ -1,4 +1,4 @@
-"""Groups of documents that say nearly the same."""
+"""Groups of near-duplicates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # a text without a word, whose vector is zero, is near to none
+_LEAST = 1e-12  # the zero vector of a text without words is near to no other
 
 
 def duplicates_of(
@@ -43,7 +43,7 @@ def duplicates_of(
         for begin in range(0, len(every), _BLOCK):
             seqs, ids, _, _ = documents.columns(every[begin : begin + _BLOCK].tolist())
             names.update(zip(seqs, ids, strict=True))
-        # what was deleted since the vectors were read is no duplicate
+        # documents that were deleted since the vectors were read are left out
         present = [part[[seq in names for seq in corpus.seqs[part].tolist()]] for part in groups]
         kept = [part for part in present if len(part) > 1]
         texts = documents.texts([int(corpus.seqs[part[0]]) for part in kept])
@@ -58,7 +58,7 @@ def duplicates_of(
 
 
 def _grouped(firsts: I32) -> list[I64]:
-    """Return the positions of each value that comes more than once, the most frequent first, then by position."""
+    """Return the positions of each value that occurs more than once, the most frequent first, then by position."""
     order = np.argsort(firsts, kind="stable")
     bounds = np.flatnonzero(np.diff(firsts[order])) + 1
     groups = [part for part in np.split(order, bounds) if len(part) > 1]

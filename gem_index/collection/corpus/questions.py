@@ -1,4 +1,4 @@
-"""The questions about all texts of a collection, as methods of :class:`~gem_index.Collection`."""
+"""Methods of :class:`~gem_index.Collection` that read all its texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CorpusQuestions"]
 class CorpusQuestions:
     """Duplicates, topics, drift and maps of a collection.
 
-    Their modules are imported when they are asked for, because a process that searches asks for none of them.
+    Their modules are imported on use, because a process that only searches needs none of them.
 
     Attributes
     ----------
@@ -34,17 +34,17 @@ class CorpusQuestions:
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> DuplicateGroups:
-        """Return the groups of documents that say nearly the same.
+        """Return the groups of near-duplicates.
 
-        Documents of equal text, and pairs whose cosine reaches the threshold, are in one group: all pairs are tested, and
-        near pairs form chains, whose ends may be less near than the threshold.
+        Two documents are in one group if their texts are equal or their cosine is at least the threshold; all pairs are
+        tested. A group can be a chain (A near B, B near C), whose ends have a lower cosine.
 
         Parameters
         ----------
         threshold : float
-            Above 0, at most 1; cosines are compared up to rounding, 1e-6.
+            Near-duplicate threshold, above 0 and at most 1; cosines are compared up to rounding, 1e-6.
         where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are compared.
+            A filter as for :meth:`search`; only accepted documents are compared.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -72,16 +72,16 @@ class CorpusQuestions:
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> Topics:
-        """Return what the documents are about: clusters of their vectors, each named by its words.
+        """Return the topics of the documents: groups of their vectors by k-means, each named by its words.
 
-        The same documents give the same topics. Equal texts count once for the clusters, and each for itself in the numbers.
+        The same documents give the same topics. Equal texts count once for k-means, but the numbers count every document.
 
         Parameters
         ----------
         n : int, optional
-            How many topics; by default the root of an eighth of the number of different texts, 24 at most.
+            Number of topics; by default √(distinct texts / 8), at most 24.
         where : mapping, optional
-            A filter as for :meth:`search`: only documents that it accepts are looked at.
+            A filter as for :meth:`search`; only accepted documents are read.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -93,7 +93,7 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If n is below 1, or there are fewer different texts with words.
+            If n is below 1, or larger than the number of distinct texts with words.
         FilterError
             If the filter is not of the documented form.
         MissingExtraError
@@ -105,7 +105,7 @@ class CorpusQuestions:
             return topics_of(self.access, n, where, show)
 
     def document_map(self) -> DocumentMap | None:
-        """Return the map that was made since the last refit, None if there is none; see :meth:`make_map`."""
+        """Return the map of the present fit, None if there is none; see :meth:`make_map`."""
         from gem_index.collection.corpus.document_map import kept_map
 
         return kept_map(self.access)
@@ -117,18 +117,18 @@ class CorpusQuestions:
         ----------
         made : DocumentMap
         name : str
-            A field; one that no document has gives a single group.
+            The name of a field; if no document has it, there is one group.
         """
         from gem_index.collection.corpus.document_map import colors_of
 
         return colors_of(self.access, made, name)
 
     def make_map(self, progress: ProgressOption = None) -> DocumentMap:
-        """Give documents places in the plane, near those of documents that say the like, and keep them until the next refit.
+        """Place the documents on a plane, similar ones near each other, and store the map until the next refit.
 
         The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. Of a collection with more than 100,000
-        different texts that many have a place, at even intervals.
+        components; the same documents give the same places on one machine. If a collection has more than 100,000 distinct
+        texts, 100,000 of them, at even intervals, get a place.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If no document holds a word, or the collection is refitted meanwhile.
+            If no document has a word, or the collection is refitted meanwhile.
         MissingExtraError
             If openTSNE is not installed.
         """
@@ -148,15 +148,15 @@ class CorpusQuestions:
             return make_map(self.access, show)
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
-        """Measure how far the texts have moved from those that the model was fitted on.
+        """Measure how much a refit would change the cosines of the documents.
 
-        The model is compared with one fitted on all present texts, which is what a refit would give: a fit on a sample
-        would differ by its size alone. It takes as long as the fit, not as a refit, which encodes and indexes as well.
+        The model is compared with one that is fitted on all present texts, as by a refit (a fit on a sample would differ
+        because of its size). This takes as long as a fit; a refit also encodes and indexes.
 
         Parameters
         ----------
         sample : int
-            Upper bound on the documents whose pairwise cosines are compared, taken at even intervals.
+            At most so many documents, at even intervals, are compared in pairs.
         progress : callable, optional
             Called with stage, done and total.
 

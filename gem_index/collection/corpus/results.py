@@ -1,4 +1,4 @@
-"""The results of looking at all documents of a collection together."""
+"""The results of operations on all documents of a collection."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """Documents that say nearly the same.
+    """A group of near-duplicates.
 
     Attributes
     ----------
     ids : tuple of str
-        The one that was stored first, which represents the group, then the others as they were stored.
+        The id of the document stored first, which represents the group, then the others in the order in which they were
+        stored.
     scores : tuple of float
-        The cosine of each with the first, 1 for the first itself and equal texts.
+        The cosine of each document with the first, 1 for the first itself and for equal texts.
     text : str
-        The first one's.
+        The text of the first document.
     """
 
     ids: tuple[str, ...]
@@ -38,7 +39,7 @@ class DuplicateGroup:
 
     @property
     def score(self) -> float:
-        """The least cosine with the first; in a chain of near pairs it may be below the threshold."""
+        """The lowest cosine with the first document; in a chain it can be below the threshold."""
         return min(self.scores)
 
 
@@ -70,11 +71,11 @@ class Topic:
     Attributes
     ----------
     words : tuple of str
-        Those that tell it best from the other topics, the best first.
+        The words that distinguish it best from the other topics, the best first.
     documents : int
-        How many belong to it.
+        Number of its documents.
     examples : tuple of TopicExample
-        Those nearest to its centre, the nearest first.
+        The documents nearest to its centre, the nearest first.
     """
 
     words: tuple[str, ...]
@@ -84,7 +85,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class TopicMapPoint:
-    """A document on a map of topics; ``topic`` is the place of its topic in the list."""
+    """A document on a map of topics; ``topic`` is the position of its topic in the list."""
 
     id: str
     text: str
@@ -94,22 +95,23 @@ class TopicMapPoint:
 
 @dataclass(frozen=True)
 class DocumentMap:
-    """The places of documents; shown by the page of the server.
+    """The places of documents on a plane, for the page of the server.
 
     Attributes
     ----------
     ids : tuple of str
-        The documents that have a place.
+        The ids of the documents that have a place.
     places : float32 array (n, 2)
         From 0 to 1; the longer side is filled.
     topics : int32 array (n,)
-        For each the place of its topic in ``words``.
+        For each document the position of its topic in ``words``.
     words : tuple of tuple of str
         Words of each topic, the largest topic first.
     fields : tuple of str
         Names of metadata fields, the most frequent first.
     documents : int
-        How many the collection has now: some were added later, hold no word, or are beyond the 100,000 that have a place.
+        Number of documents in the collection now, including those without a place: added later, without words, or beyond
+        100,000.
     """
 
     ids: tuple[str, ...]
@@ -128,7 +130,7 @@ class MapColors:
     Attributes
     ----------
     codes : int32 array (n,)
-        The place of each document's group in ``names``.
+        The position of each document's group in ``names``.
     names : tuple of str
     counts : tuple of int
     ordered : bool

@@ -19,8 +19,8 @@ class Topics(list[Topic]):
     points : tuple of TopicMapPoint
         Documents at even intervals, 2,000 at most, for a map.
     assigned : dict
-        For the id of each document, in the order they were stored, the place of its topic in the list; None for one without
-        words.
+        For the id of each document, in the order in which they were stored, the position of its topic in the list; None for
+        a document without words.
     """
 
     def __init__(
@@ -34,20 +34,20 @@ class Topics(list[Topic]):
         self.assigned = dict(assigned or {})
 
     def plot(self, path: str | Path) -> None:
-        """Draw a map on which near texts are near: t-SNE of the points, a colour for each topic.
+        """Draw a map with similar texts near each other: t-SNE of the points, one colour per topic.
 
         Parameters
         ----------
         path : str or Path
-            A page (``.html``) that needs no other files and shows texts under the pointer, or a picture (``.png``, ``.svg``,
-            ``.pdf``).
+            A page (``.html``), which needs no other files and shows the text under the pointer, or a picture (``.png``,
+            ``.svg``, ``.pdf``).
 
         Raises
         ------
         InputError
-            If the name ends otherwise, or the file cannot be written.
+            If the name has another ending, or the file cannot be written.
         MissingExtraError
-            If matplotlib, for a picture, is not installed.
+            If matplotlib is not installed, and the map is a picture.
         """
         from gem_index.collection.corpus.topic_map import draw_map
 

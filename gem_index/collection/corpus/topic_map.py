@@ -1,4 +1,4 @@
-"""Maps of topics: a point for each document, near where the texts are near."""
+"""Maps of topics: one point per document, similar texts near each other."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _COLORS = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#d37295", "#499894",
     "#b6992d", "#79706e", "#6b6ecf", "#8cb369",
 )  # fmt: skip
-"""Seen on white and on black; topics beyond them begin again."""
+"""Colours that are visible on white and on black; with more topics they repeat."""
 
 _SIZE = 1000  # the side of a page's map
 _LABEL_WORDS = 2
 _LABEL_LETTERS = 40
 _LINE = 0.028  # height of a label, as a share of the map's
-_LETTER = 0.006  # half of the width of one
+_LETTER = 0.006  # half of the width of a letter
 _TEXT = 300  # characters shown under the pointer
 _COMPONENTS = 50  # principal components that t-SNE starts from
 _PERPLEXITY = 30
@@ -41,7 +41,7 @@ def _map_path(path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If the name ends otherwise than a page or a picture.
+        If the name has neither the ending of a page nor of a picture.
     """
     found = user_path(path)
     if found.suffix.lower() not in (".html", *_PICTURES):
@@ -67,20 +67,20 @@ def draw_map(topics: Sequence[Topic], points: Sequence[TopicMapPoint], path: str
 
 
 def _layout(points: Sequence[TopicMapPoint]) -> F64:
-    """Return the place (n, 2) of each point, from 0 to 1: t-SNE of the first principal components."""
+    """Return the position (n, 2) of each point, from 0 to 1: t-SNE of the first principal components."""
     try:
         from sklearn.decomposition import PCA  # type: ignore[import-untyped, unused-ignore]
         from sklearn.manifold import TSNE  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise MissingExtraError("maps of topics", "topics") from error
     count = len(points)
-    if count < 4:  # too few for neighbourhoods: on a line
+    if count < 4:  # too few for neighbourhoods: they are placed on a line
         return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
     vectors = np.array([point.vector for point in points], dtype=np.float64)
     size = min(_COMPONENTS, *vectors.shape)
     parts = PCA(size, svd_solver="full").fit_transform(vectors)
     perplexity = min(_PERPLEXITY, (count - 1) / 3)
-    # from the principal components: nothing is random
+    # from the principal components, without random numbers
     start = parts[:, :2] / max(float(parts[:, 0].std()), 1e-12) * 1e-4
     places = TSNE(perplexity=perplexity, init=start, random_state=0).fit_transform(parts)
     low, high = places.min(axis=0), places.max(axis=0)
@@ -90,7 +90,7 @@ def _layout(points: Sequence[TopicMapPoint]) -> F64:
 def _labels(
     topics: Sequence[Topic], points: Sequence[TopicMapPoint], places: F64
 ) -> list[tuple[str, float, float]]:
-    """Return the words of each topic and where they stand: on its point nearest to the others'."""
+    """Return the label of each topic and its position: the topic's point that is nearest to its other points."""
     of = np.array([point.topic for point in points], dtype=np.int64)
     found = []
     for number, topic in enumerate(topics):
@@ -129,7 +129,7 @@ def _draw_picture(
         axes.scatter(places[:, 0], places[:, 1], s=16, c=colours, alpha=0.75, linewidths=0)
         outline = [patheffects.withStroke(linewidth=3, foreground="white")]
         for text, x, y in _labels(topics, points, places):
-            # plain text: a dollar sign begins no formula
+            # as text: a dollar sign does not begin a formula
             axes.text(
                 x, y, text, ha="center", va="center", fontsize=11, weight="bold",
                 color="#222222", path_effects=outline, parse_math=False,
@@ -159,5 +159,5 @@ def _page(topics: Sequence[Topic], points: Sequence[TopicMapPoint], places: F64)
 
 
 def _upright(places: F64) -> F64:
-    """Return places whose second number counts from the top, as a page does."""
+    """Return positions whose second number counts from the top, as on a page."""
     return np.column_stack([places[:, 0], 1 - places[:, 1]])

@@ -1,4 +1,4 @@
-"""Topics of a collection: clusters of its vectors, each named by its words."""
+"""Topics of a collection: groups of its vectors by k-means, each named by its words."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from gem_index.text.tokens import frequent_english, tokenize
 
 __all__ = ["rows_with_words", "topics_in", "topics_of"]
 
-_FITTED = 10_000  # texts that the clusters are found with; all are then assigned to them
-_READ = 50_000  # texts that the words are counted in
+_FITTED = 10_000  # texts for k-means; then all texts are assigned to the centres
+_READ = 50_000  # texts whose words are counted
 _DRAWN = 2_000  # points of a map
-_MOST_TOPICS = 24  # unless more are asked for: a list that one reads
+_MOST_TOPICS = 24  # by default: a list that a person can read
 _RESTARTS = 3
 _WORDS = 5
 _EXAMPLES = 3
-_FUNCTION_WORDS = 150  # of the frequent words of English, which name nothing
+_FUNCTION_WORDS = 150  # the most frequent words of English, which describe no topic
 _BLOCK = 4096
 
 
@@ -51,7 +51,7 @@ def topics_of(
 def topics_in(
     access: CollectionAccess, corpus: Corpus, n: int | None, show: Progress | None
 ) -> Topics:
-    """Return the topics of documents that were read."""
+    """Return the topics of the documents of a corpus."""
     known = rows_with_words(corpus.vectors)
     if n is not None and n > len(known):
         raise InputError(
@@ -110,7 +110,7 @@ def _described(
     """Return the topics with their words and examples, and the points of a map."""
     sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # documents, equal texts too
     order = [int(t) for t in np.argsort(-sizes, kind="stable") if sizes[t]]
-    firsts = np.unique(corpus.texts, return_index=True)[1]  # of each text the first document
+    firsts = np.unique(corpus.texts, return_index=True)[1]  # the first document of each text
     examples = [
         np.flatnonzero(topics == t)[np.argsort(-nearness[topics == t], kind="stable")][:_EXAMPLES]
         for t in order
@@ -169,7 +169,7 @@ def _described(
 def _assignment(
     documents: DocumentRepository, corpus: Corpus, topics: I32, places: Mapping[int, int]
 ) -> dict[str, int | None]:
-    """Return the place of the topic of each document by its id, without those that were deleted meanwhile."""
+    """Return the position of each document's topic by id, without documents that were deleted meanwhile."""
     here = np.isin(corpus.seqs, documents.seqs())
     numbers = topics[corpus.texts[here]].tolist()
     ids = documents.ids_of(corpus.seqs[here])
@@ -183,7 +183,7 @@ def _count(
     forms: dict[str, Counter[str]],
     stems: dict[str, str],
 ) -> None:
-    """Count the stems of a text, each once, and the words that they come from."""
+    """Count each stem of a text once, and the words that it comes from."""
     found = set()
     for word in set(tokenize(text)):
         if word not in stems:
@@ -194,11 +194,11 @@ def _count(
 
 
 def _telling_words(analyser: Analyser, counts: Sequence[Counter[str]]) -> list[list[str]]:
-    """Return the stems that tell each topic best from the whole.
+    """Return the stems that distinguish each topic best from all texts.
 
-    A stem counts p log(p / q), where p is its share of the topic's stems and q that of all: what it adds to the divergence
-    of the topic's words from all words. Words that all topics share count nothing; function words and bare numbers name
-    nothing.
+    A stem counts p log(p / q), where p is its share of the topic's stems and q its share of all stems. This is its part of
+    the divergence of the topic's words from all words. Words that all topics have in common count nothing. Function words
+    and numbers are left out, because they describe no topic.
     """
     silent = {
         stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in analyser.words(word)

@@ -1,1 +1,1 @@
-"""Fill vector databases from a collection or from texts, and keep them in step."""
+"""Fill vector databases from a collection or from texts, and update them."""

@@ -42,11 +42,11 @@ def embed_into(
     *,
     chunking: Chunking | None = None,
 ) -> PushReport:
-    """Encode documents and upsert them by id; nothing is deleted but pieces of earlier contents.
+    """Encode documents and upsert them by id; only pieces of earlier contents are deleted.
 
-    Running it again with the same documents changes nothing, so an interrupted run is repeated. Long texts are rows
-    ``id#1``, ``id#2``, ..., as a push sends them. A table of texts in pieces is asked which rows the documents of each batch
-    have; nothing else of it is read, so the report does not count the documents of one that had more than 10,000 rows.
+    A second run with the same documents changes nothing, so run it again after an interruption. Long texts become rows
+    ``id#1``, ``id#2``, ..., as in a push. For each batch, a table of pieces is asked for the rows of the batch's documents,
+    and nothing else of it is read. So the report does not count the documents of a table with more than 10,000 rows.
 
     Parameters
     ----------
@@ -59,21 +59,23 @@ def embed_into(
         ``full`` and ``dry_run`` have no meaning here.
     progress : callable, optional
     chunking : Chunking, optional
-        How long texts are cut; by default as those of the table, or as a new collection cuts them.
+        How long texts are divided into pieces; by default as in the table, or as in a new collection.
 
     Raises
     ------
     FingerprintMismatchError
-        If the table holds vectors of another encoder.
+        If the table has vectors of another encoder.
     ConfigError
-        If a collection is pushed into the table, its texts are cut in another way, a document has the id of a piece of
-        another, or metadata cannot be stored.
+        If the table is that of a collection, if it has another chunking, if a document has the id of another's piece, or if
+        metadata cannot be stored.
     """
     check_texts(documents, "documents")
     started = time.monotonic()
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     rows = iter(documents)
-    first = list(islice(rows, options.batch))  # before anything is created: an input may be missing
+    first = list(
+        islice(rows, options.batch)
+    )  # read before anything is created, because an input may be missing
     target = open_target(parsed)
     try:
         ids, _, metadata = _columns(first)
@@ -87,18 +89,18 @@ def embed_into(
 
 @dataclass(frozen=True)
 class OpenTable:
-    """A table that documents are embedded into.
+    """A table for embedded documents.
 
     Attributes
     ----------
     target : Target
     table : TargetTable
     chunking : Chunking
-        How its texts are cut.
+        Its chunking.
     before : int
-        Its rows when it was opened.
+        Number of its rows when it was opened.
     filled : bool
-        Whether it was there before.
+        Whether it existed before.
     """
 
     target: Target
@@ -136,7 +138,7 @@ def fill_table(
     options: PushOptions,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
-    """Encode documents and upsert them, a batch at a time; return how many, and how many of texts in pieces are new."""
+    """Encode documents and upsert them in batches; return how many, and how many documents with pieces are new."""
     table, cut = opened.table, opened.chunking
     rows = iter(documents)
     total = added = 0
@@ -164,12 +166,12 @@ def finish_table(
     held: int | None = count
     if opened.chunking.chunk is None:
         added = count - opened.before
-    elif count <= _COUNTED:  # rows are not documents
+    elif count <= _COUNTED:  # the number of rows is not the number of documents
         held = with_retries(_documents_in, table)
     else:
         held = None if opened.filled else added
     if not opened.filled and held is not None:
-        added = held  # several workers may have written the same document
+        added = held  # because several workers may have written the same document
     return PushReport(
         collection=None,
         target=str(opened.target.url),
@@ -184,37 +186,38 @@ def finish_table(
 
 
 def _documents_in(table: TargetTable) -> int:
-    """Return how many documents the rows of a table are."""
+    """Return the number of documents in a table of rows."""
     pieces = ((row.id, piece_of(row.id, row.metadata)) for row in table.documents())
     return len({name if piece is None else piece[0] for name, piece in pieces})
 
 
 def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:
-    """Return ids, texts and metadata; of documents with the same id those of the last."""
+    """Return ids, texts and metadata; if documents have the same id, those of the last."""
     unique = {document.id: document for document in batch}
     texts = [document.text for document in unique.values()]
     return list(unique), texts, [document.metadata for document in unique.values()]
 
 
 def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
-    """Return how texts are cut for a table with this token, or for a new one."""
+    """Return the chunking of a table with this token, or for a new one."""
     if token is None:
         return asked or NEW_CHUNKING
     marker, _, fields = token.partition(" ")
     if marker != _TOKEN:
         raise ConfigError(
-            f"a collection is pushed into {name}; expected another table, or push the collection"
+            f"{name} is the table of a collection; expected another table, or a push of the collection"
         )
     try:
         found = Chunking.of(json.loads(fields or "{}"))
     except (ValueError, TypeError) as error:
         raise ConfigError(
-            f"the texts of the target {name} are cut with {quoted(fields)}; expected chunk, overlap and headings: "
-            "name another table, or take the version of gem-index that filled it"
+            f"the target {name} has the chunking {quoted(fields)}; expected chunk, overlap and headings: name another "
+            "table, or "
+            "use the version of gem-index that filled it"
         ) from error
     if asked is not None and asked.choices != found.choices:
         raise ConfigError(
-            f"the texts of the target {name} are cut with {found.choices or 'none'}, found {asked.choices or 'none'}; "
+            f"the target {name} has the chunking {found.choices or 'none'}, found {asked.choices or 'none'}; "
             "expected the same: leave it out, or name another table"
         )
     return found

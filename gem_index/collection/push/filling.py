@@ -1,4 +1,4 @@
-"""Fill a table of a target: send what it lacks, delete what the collection lost, and note each acknowledgement."""
+"""Fill a table of a target: send and delete the difference, and record each acknowledgement."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class TableFilling:
-    """Brings one table into step with the collection.
+    """Updates one table from the collection.
 
     Attributes
     ----------
     table : TargetTable
     record : TargetRecord
-        What is known of the table.
+        The record of the table in the home.
     notes : PushNotes
     rows : PushedRows
     progress : callable, optional
@@ -50,12 +50,12 @@ class TableFilling:
     progress: Progress | None
 
     def run(self) -> Counts:
-        """Send and delete what differs, and return how much it was.
+        """Send and delete the difference, and return the counts.
 
         Raises
         ------
         TargetChangedError
-            If the table holds another number of rows afterwards than was sent.
+            If the table has another number of rows after the push than it should have.
         """
         difference = self.notes.difference(self.record)
         if self.record.complete and difference:
@@ -68,7 +68,7 @@ class TableFilling:
         if found != expected:
             raise TargetChangedError(
                 str(self.rows.target.url),
-                f"the table holds {found} documents after {expected} were pushed",
+                f"the table has {found} rows after a push of {expected}",
             )
         self.notes.mark(self.record, complete=True)
         return Counts(added, updated, len(difference.stale))
@@ -96,9 +96,9 @@ class TableFilling:
     def _batches(
         self, assistant: ThreadPoolExecutor, difference: Difference
     ) -> Iterator[tuple[int, SentDocuments, TargetBatch]]:
-        """Iterate over how many documents were asked for, those that were found, and their rows.
+        """Yield the number of requested documents, the documents that exist, and their rows, batch by batch.
 
-        While one batch is written, the assistant notes that the one before was acknowledged, and prepares the next.
+        While one batch is written, a second thread records the previous one as acknowledged, and prepares the next one.
         """
         size, changed = self.rows.options.batch, difference.changed
         parts = [changed[begin : begin + size].tolist() for begin in range(0, len(changed), size)]
@@ -119,13 +119,13 @@ class TableFilling:
         self._note(acknowledged, None)
 
     def _note(self, acknowledged: list[SentDocuments], following: SentDocuments | None) -> None:
-        """Note batches as acknowledged, which leave the list, and documents that are about to be sent."""
+        """Record sent batches as acknowledged and empty the list; record documents about to be sent."""
         done = acknowledged.copy()
         self.notes.announce(self.record, following, done)
         del acknowledged[: len(done)]
 
     def _delete(self, difference: Difference) -> None:
-        """Delete the rows of documents that the collection lost."""
+        """Delete the rows of documents that the collection no longer has."""
         size = self.rows.options.batch
         for begin in range(0, len(difference.stale), size):
             part = difference.stale[begin : begin + size]

@@ -1,4 +1,4 @@
-"""Which rows of a table of texts in pieces belong to some documents, found by asking for these rows alone."""
+"""Find the rows of documents in a table of pieces, by asking for these rows only."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from gem_index.targets.retries import with_retries
 
 __all__ = ["earlier_rows"]
 
-_ASKED = 1000  # rows that a table is asked for at once
+_ASKED = 1000  # rows per request to a table
 
 
 def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dict[str, list[str]]:
-    """Return the rows of documents' earlier contents, of those documents that a table holds.
+    """Return the rows of earlier contents of the documents that a table has.
 
     Parameters
     ----------
     table : TargetTable
     ids : sequence of str (n,)
-        Of the documents.
+        The ids of the documents.
     rows : PieceRows
-        Those that will replace them.
+        The rows that will replace them.
 
     Returns
     -------
     dict of str to list of str
-        By document; of its pieces the last first, so that a deletion that breaks off leaves the first ones, by which the
-        others are found.
+        The rows by document, the last piece first. So an interrupted deletion leaves the first pieces, by which a later call
+        finds the others.
 
     Raises
     ------
     ConfigError
-        If a document has the id of a piece of another one, among these or in the table.
+        If a document has the id of another document's piece, among these or in the table.
     """
     owners = _owners(ids, rows)
     known = dict.fromkeys(ids)
@@ -69,7 +69,7 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
 
 
 def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
-    """Return the document of each row; raise ConfigError if two have the same."""
+    """Return the document of each row; ConfigError if two documents have the same row."""
     owners: dict[str, str] = {}
     of_rows = (
         name for name, count in zip(ids, rows.counts, strict=True) for name in repeat(name, count)
@@ -81,7 +81,7 @@ def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
 
 
 def _held(table: TargetTable, rows: Iterable[str]) -> dict[str, str]:
-    """Return the document of each of the rows that a table holds, in their order."""
+    """Return the document of each row of a table, in the order of the rows."""
     wanted = list(dict.fromkeys(rows))
     held: dict[str, str] = {}
     for begin in range(0, len(wanted), _ASKED):

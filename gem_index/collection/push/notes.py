@@ -1,4 +1,4 @@
-"""What SQLite holds of a target: where the last push left it, and which documents it has acknowledged."""
+"""The records of a target in SQLite: its state after the last push, and its acknowledged documents."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Difference", "PushNotes", "SentDocuments"]
 
 @dataclass(frozen=True)
 class SentDocuments:
-    """Documents that are sent at once.
+    """The documents of one batch.
 
     Attributes
     ----------
     ids : sequence of str (n,)
     seqs : sequence of int (n,)
-        Which contents of them.
+        Their contents.
     pieces : sequence of int (n,)
-        How many rows of the target each is.
+        Number of rows of each in the target.
     """
 
     ids: Sequence[str]
@@ -34,20 +34,20 @@ class SentDocuments:
 
 @dataclass(frozen=True)
 class Difference:
-    """In what a target differs from its collection.
+    """The difference between a target and its collection.
 
     Attributes
     ----------
     changed : int64 array (n,)
-        The documents that it does not hold as they are, by ascending ``seq``.
+        The documents whose present content it does not have, by ascending ``seq``.
     held : int64 array (n,)
-        1 if it holds an earlier content of the document, else 0.
+        1 if it has an earlier content of the document, else 0.
     pieces : int64 array (n,)
-        How many of its rows may be of the document.
+        At most how many of its rows belong to the document.
     stale : sequence of (str, int)
-        The ids of documents that only the target holds, and how many rows each is.
+        The ids of documents that only the target has, and the number of rows of each.
     new : bool
-        Whether nothing was sent to it yet.
+        Whether nothing has been sent to it.
     """
 
     changed: I64
@@ -61,7 +61,7 @@ class Difference:
 
 
 class PushNotes:
-    """The notes of one target of a collection; each method reads or writes in a transaction of its own.
+    """The records of one target of a collection; each method has its own transaction.
 
     Parameters
     ----------
@@ -76,29 +76,29 @@ class PushNotes:
 
     @property
     def live(self) -> TargetRecord | None:
-        """What is known of the live table."""
+        """The record of the live table."""
         with self._reading() as targets:
             return targets.find(self._target, staged=False)
 
     @property
     def staged(self) -> TargetRecord | None:
-        """What is known of the staged table that is to replace it."""
+        """The record of the staged table."""
         with self._reading() as targets:
             return targets.find(self._target, staged=True)
 
     def begin(self, fingerprint: str, *, texts: bool, staged: bool) -> TargetRecord:
-        """Note a new table, without documents, in place of an earlier one."""
+        """Record a new table, without documents, instead of an earlier one."""
         with self._writing() as targets:
             token = secrets.token_hex(16)
             return targets.add(self._target, token, fingerprint, texts=texts, staged=staged)
 
     def promote(self) -> None:
-        """Note that the staged table is the live one now."""
+        """Record that the staged table is now the live table."""
         with self._writing() as targets:
             targets.promote(self._target)
 
     def difference(self, record: TargetRecord) -> Difference:
-        """Return what is to be sent and deleted."""
+        """Return the documents to send and to delete."""
         with self._reading() as targets:
             new = not targets.noted(record.id)
             stale = [] if new else targets.stale(record.id)
@@ -111,7 +111,7 @@ class PushNotes:
         following: SentDocuments | None,
         acknowledged: Sequence[SentDocuments] = (),
     ) -> None:
-        """Note documents that are about to be sent, and others that the target has acknowledged."""
+        """Record documents about to be sent, and documents that the target has acknowledged."""
         with self._writing() as targets:
             for sent in acknowledged:
                 targets.record(record.id, sent.ids, sent.seqs, sent.pieces)
@@ -119,22 +119,22 @@ class PushNotes:
                 targets.announce(record.id, following.ids, following.pieces)
 
     def forget(self, record: TargetRecord, ids: Sequence[str]) -> None:
-        """Note that the target has deleted documents."""
+        """Record that the target has deleted documents."""
         with self._writing() as targets:
             targets.forget(record.id, ids)
 
     def mark(self, record: TargetRecord, *, complete: bool) -> None:
-        """Note that a push begins to write, or that it is finished."""
+        """Record that a push begins to write, or that it is finished."""
         with self._writing() as targets:
             targets.mark(record.id, complete=complete)
 
     def rows(self, record: TargetRecord) -> int:
-        """Return how many rows of the table are acknowledged."""
+        """Return the number of acknowledged rows of the table."""
         with self._reading() as targets:
             return targets.rows(record.id)
 
     def count(self, record: TargetRecord) -> int:
-        """Return how many documents of the table are acknowledged."""
+        """Return the number of acknowledged documents of the table."""
         with self._reading() as targets:
             return targets.count(record.id)
 

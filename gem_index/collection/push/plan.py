@@ -1,4 +1,4 @@
-"""Plan a push: look where the target stands, and decide what is to be done; nothing is changed."""
+"""Plan a push: read the state of the target, and decide what to do; nothing is changed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Step: TypeAlias = Literal["create", "update", "replace"]
 
 @dataclass(frozen=True)
 class PushPlan:
-    """What a push does.
+    """The plan of a push.
 
     Attributes
     ----------
     step : {"create", "update", "replace"}
-        Make the table; send what has changed; or fill a staged table, which then replaces the live one.
+        Create the table; send the changes; or fill a staged table, which then replaces the live table.
     live : TargetTable, optional
     record : TargetRecord, optional
-        What is known of the live table.
+        The record of the live table.
     """
 
     step: Step
@@ -35,28 +35,28 @@ class PushPlan:
 
 
 def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushOptions) -> PushPlan:
-    """Decide what a push of vectors of an encoder does.
+    """Decide what a push with an encoder must do.
 
     Parameters
     ----------
     target : Target
     notes : PushNotes
     fingerprint : str
-        The encoder's.
+        The fingerprint of the encoder.
     options : PushOptions
 
     Raises
     ------
     TargetChangedError
-        If the target is not as the last push left it, and is not to be replaced in full.
+        If the target has changed since the last push, and ``full`` is not set.
     FingerprintMismatchError
-        If its table says another encoder than the notes.
+        If its table names another encoder than the records of the home.
     """
     live, record = target.live(), notes.live
     if live is None:
         if record is not None and record.complete and not options.full:
             raise TargetChangedError(
-                str(target.url), "there is no table, and a push filled it before"
+                str(target.url), "a push filled the table before, but it no longer exists"
             )
         return PushPlan("create", None, record)
     if not options.full:
@@ -70,7 +70,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
 
 
 def _check(name: str, live: TargetTable, record: TargetRecord | None, notes: PushNotes) -> None:
-    """Raise an error if a table is not as the last push left it."""
+    """Raise an error if a table has changed since the last push."""
     if record is None or live.schema.token != record.token:
         raise TargetChangedError(name, "the table was filled by another collection, home or push")
     if record.complete and (found := live.count()) != (expected := notes.rows(record)):

@@ -1,8 +1,8 @@
-"""Push a collection into a vector database, and keep the database in step with it.
+"""Push a collection into a vector database, and later its changes.
 
-SQLite holds what the database has acknowledged (``target_documents``): a push sends the difference, so a push that was
-killed goes on when it is run again, and documents come once because a database upserts by id. A new model is pushed into a
-staged table, which then replaces the live one.
+SQLite records which contents the database has acknowledged (``target_documents``), and a push sends the difference. So the
+next push continues after a kill. No document is stored twice, because databases upsert by id. A new model is pushed into a
+staged table, which then replaces the live table.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def push(
     options: PushOptions,
     progress: Progress | None = None,
 ) -> PushReport:
-    """Bring a target into step with a collection; see :meth:`gem_index.Collection.push`."""
+    """Update a target from a collection; see :meth:`gem_index.Collection.push`."""
     lock = FileLock(
         access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
     )
     try:
         with lock:
-            # Opened here: a database may be a file that the other process has open.
+            # opened after the lock, because a database may be a file that the other process has open
             target = open_target(to) if isinstance(to, str) else to
             try:
                 return _Push(access, target, options, progress).run()
@@ -53,7 +53,7 @@ def push(
 
 
 class _Push:
-    """One push: finishes what was interrupted, plans, and carries the plan out."""
+    """One push: finishes an interrupted switch, makes a plan, and carries it out."""
 
     def __init__(
         self,
@@ -121,14 +121,16 @@ class _Push:
         return Counts(len(changed) - updated, updated, deleted)
 
     def _live_table(self, plan: PushPlan) -> tuple[TargetTable, TargetRecord]:
-        """Return the live table; it is created where there is none.
+        """Return the live table; create it if there is none.
 
-        Its note comes first, so that a push that is killed in between knows the table again.
+        Its record is stored in SQLite first, so that a killed push recognises the table later.
         """
         record = plan.record
         if plan.live is not None and record is not None:
             return plan.live, record
-        self._rows.check_storable(self._rows.seqs(self._options.batch))  # before there is a table
+        self._rows.check_storable(
+            self._rows.seqs(self._options.batch)
+        )  # before the table is created
         if record is None or record.complete or not self._made_by_this(record):
             record = self._begin(staged=False)
         return self._target.create(self._schema(record)), record
@@ -162,7 +164,7 @@ class _Push:
         )
 
     def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this encoder, and texts or not, as this push."""
+        """Tell whether a table has vectors of this encoder, and texts if this push has texts."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,

@@ -1,4 +1,4 @@
-"""Prepare the documents of a collection for a target: read them, cut them into rows, and find or compute the vectors."""
+"""Prepare the documents of a collection for a target: read them, divide them into rows, find or compute vectors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PushedRows:
     ----------
     access : CollectionAccess
     encoder : Encoder
-        That of the push; the collection's may be fitted again meanwhile.
+        The encoder of the push; the collection may be refitted meanwhile.
     target : Target
     options : PushOptions
     """
@@ -54,12 +54,12 @@ class PushedRows:
         storable(self.target, ids, JsonObjects(as_json), self.options.drop_unsupported)
 
     def batch(self, seqs: list[int], *, new: bool) -> tuple[SentDocuments, TargetBatch]:
-        """Read and encode documents; those that were deleted meanwhile are left out.
+        """Read and encode documents, without those that were deleted meanwhile.
 
         Raises
         ------
         ConfigError
-            If metadata cannot be stored, or a document has the id of a piece of another.
+            If metadata cannot be stored, or a document has the id of another document's piece.
         """
         with self.access.reading() as rows:
             found, ids, texts, as_json = rows.documents.columns(seqs)
@@ -78,7 +78,7 @@ class PushedRows:
             raise taken_id(next(iter(taken)), "build the collection without pieces")
 
     def _vectors_of(self, seqs: list[int], cut: PieceRows) -> F32:
-        """Return the vectors of rows: of whole documents those that the collection has, of pieces encoded ones."""
+        """Return the vectors of rows: stored ones for documents without pieces, computed ones for pieces."""
         if len(cut.ids) == len(seqs):
             return self._vectors(seqs, cut.embedded)
         whole = np.array(cut.counts) == 1
@@ -91,10 +91,10 @@ class PushedRows:
         return vectors
 
     def _vectors(self, seqs: Sequence[int], texts: Sequence[str]) -> F32:
-        """Return the vectors of documents: those that the collection keeps as they are, the others encoded."""
+        """Return the vectors of documents: stored ones if they are exact, else computed ones."""
         view: View = self._view
         if view.encoder.fingerprint != self.encoder.fingerprint:
-            return self.encoder.encode(texts)  # the model was fitted again meanwhile
+            return self.encoder.encode(texts)  # the collection was refitted meanwhile
         held = HeldTexts(zip(seqs, texts, strict=True))
         return view.vectors(np.array(seqs, np.int64), held)
 

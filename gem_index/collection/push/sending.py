@@ -1,4 +1,4 @@
-"""What a push of a collection and an embedding of files share: their options, and how documents reach a table."""
+"""The options of a push or of embedding files, and how documents reach a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PushOptions", "batch_of", "send", "storable"]
 
 @dataclass(frozen=True, kw_only=True)
 class PushOptions:
-    """How a collection is pushed; see :meth:`gem_index.Collection.push`."""
+    """The options of a push; see :meth:`gem_index.Collection.push`."""
 
     full: bool = False
     dry_run: bool = False
@@ -40,12 +40,12 @@ def storable(
     metadata: Sequence[Mapping[str, Any]],
     drop_unsupported: bool,
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the metadata of documents as far as a target can store it: the same object if it can store all.
+    """Return the metadata that a target can store: the same object if it can store all.
 
     Raises
     ------
     ConfigError
-        If a field cannot be stored and is not to be left out.
+        If a field cannot be stored, and ``drop_unsupported`` is not set.
     """
     as_json = metadata.texts if isinstance(metadata, JsonObjects) else None
     if as_json is not None and isinstance(target, JsonTarget) and target.stores_json(as_json):
@@ -79,7 +79,7 @@ def batch_of(
     Raises
     ------
     ConfigError
-        If a field cannot be stored and is not to be left out.
+        If a field cannot be stored, and ``drop_unsupported`` is not set.
     """
     kept = storable(target, rows.ids, rows.metadata, options.drop_unsupported)
     texts = rows.texts if options.texts else None
@@ -87,14 +87,14 @@ def batch_of(
 
 
 def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:
-    """Upsert documents, then delete rows that they left; again if the database is unavailable: some may have arrived.
+    """Upsert documents, then delete the rows that they no longer use; repeat both if the database is unavailable.
 
     Parameters
     ----------
     table : TargetTable
     batch : TargetBatch
     left : sequence of str, optional
-        Ids of rows of earlier contents; those that the batch itself holds stay.
+        Ids of rows of earlier contents; those that the batch has too are not deleted.
     """
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))

@@ -63,7 +63,7 @@ class CollectionRows:
 
     @property
     def sources(self) -> SourceRepository:
-        """The folders and queries that it is filled from."""
+        """The document sources of the collection."""
         return SourceRepository(self.connection, self.record.id)
 
     def model(self) -> ModelRecord:
@@ -88,7 +88,7 @@ class CollectionRows:
 
 
 class CollectionAccess:
-    """The shared state of a collection's use cases; thread-safe.
+    """The state that all operations of a collection share; thread-safe.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class CollectionAccess:
         return self.workspace.collection_folder(self.id)
 
     def map_folder(self, record: CollectionRecord) -> Path:
-        """Return the folder of the map of the collection's present fit; it may be missing."""
+        """Return the folder for the map of the collection's present fit; it may not exist."""
         return self.folder / record.map_directory
 
     @contextmanager
@@ -133,7 +133,7 @@ class CollectionAccess:
 
     @contextmanager
     def writing_rows(self) -> Iterator[CollectionRows]:
-        """Yield the rows in a transaction for what concerns no files: without the home's lock and the sweep after it."""
+        """Yield the rows in a transaction that changes only rows, so it takes no write lock and does not sweep."""
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
 
@@ -169,7 +169,7 @@ class CollectionAccess:
         return self.views.encoder(rows.connection, rows.record)
 
     def status(self) -> CollectionStatus:
-        """Return the collection at a glance, read in one transaction, without opening model or index."""
+        """Return the status of the collection, read in one transaction, without opening model or index."""
         with self.reading() as rows:
             model, counts = rows.model(), rows.counts()
             snapshot = rows.names.snapshot(self.id)

@@ -1,4 +1,4 @@
-"""Requests of concurrent callers, answered together: a caller that has to wait is answered with the others that wait."""
+"""Batches of concurrent requests: callers that have to wait are answered together."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _Pending(Generic[Request, Answer]):
     batch : list of _Pending
         The requests that this caller answers, its own first; empty while it waits and after another one answered it.
     answer : Answer or None
-        What another caller found for this one.
+        The answer that another caller found for this one.
     ready : Lock
-        Held until the caller gets a batch, or an answer, or has to ask alone.
+        Locked until the caller gets a batch or an answer, or must run its request alone.
     """
 
     def __init__(self, request: Request) -> None:
@@ -39,10 +39,10 @@ class _Pending(Generic[Request, Answer]):
 
 
 class Batcher(Generic[Request, Answer]):
-    """Lets a few callers work at the same time, each for all that wait when it begins; thread-safe.
+    """Lets a few callers work at the same time; each answers all requests that wait when it begins. Thread-safe.
 
-    Threads that all search by themselves hand the interpreter's lock to one another many times per search, and each pays for
-    a transaction of its own. A batch starts after its requests arrive, so callers see their own writes.
+    If every thread searched separately, the interpreter's lock would change its owner many times per search, and each search
+    would need its own transaction. A batch starts after its requests arrive, so callers see their own writes.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ class Batcher(Generic[Request, Answer]):
         ----------
         request : Request
         answer_all : callable
-            Returns the answers to several requests; the same for all callers. If it raises, each caller asks alone.
+            Returns the answers to several requests; the same function for all callers. If it raises, each caller runs its
+            request alone.
         """
         mine: _Pending[Request, Answer] = _Pending(request)
         answers: list[Answer] = []

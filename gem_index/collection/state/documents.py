@@ -1,4 +1,4 @@
-"""The documents of a collection, as they are stored, as methods of :class:`~gem_index.Collection`."""
+"""Methods of :class:`~gem_index.Collection` that read stored documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ_AT_ONCE = 2000
 
 
 class StoredDocuments:
-    """What the database holds of a collection, read without its model or index.
+    """The documents and settings of a collection in the database, read without its model or index.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class StoredDocuments:
         return self.count()
 
     def __bool__(self) -> bool:
-        """Return True, also without documents."""
+        """Return True, even without documents."""
         return True
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
-        """Return the documents with these ids, in the order asked for; those that are not there are left out."""
+        """Return the documents with these ids, in the same order, without those that do not exist."""
         wanted = check_ids(ids)
         with self.access.reading() as rows:
             seqs = rows.documents.seqs_of(wanted)
@@ -50,14 +50,14 @@ class StoredDocuments:
     ) -> Iterator[Document]:
         """Iterate over the documents that a filter accepts, in the order of their last change.
 
-        They are the documents of one moment, that of the first step; later writes are not seen.
+        They are the documents at the moment of the first step; later writes are not visible.
 
         Parameters
         ----------
         where : mapping, optional
             A filter as for :meth:`search`; all documents without one.
         offset : int
-            How many documents to pass over at the beginning; their texts are not read.
+            How many documents to skip at the beginning; their texts are not read.
         limit : int, optional
             The largest number of documents to return. By default all are returned.
 
@@ -88,26 +88,26 @@ class StoredDocuments:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the files that it was built of were read, other than by default: arguments of a DocumentReader."""
+        """The arguments other than the defaults of the DocumentReader that read the collection's files."""
         with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
 
     @property
     def chunking(self) -> Chunking:
-        """How long texts are cut into pieces."""
+        """How texts are cut into pieces when they are long."""
         with self.access.reading() as rows:
             return rows.record.chunking
 
     @property
     def language(self) -> str:
-        """The language that its texts are analysed in for word search; ``auto`` until the first are stored."""
+        """The language of the texts for word search; ``auto`` until the first texts are stored."""
         with self.access.reading() as rows:
             return rows.record.analyser.language
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that it is filled from, each with the arguments of its reader other than the defaults."""
+        """The folders and queries that fill the collection, each with its reader's arguments other than the defaults."""
         with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 

@@ -22,7 +22,7 @@ _MOST_FIELDS = 200
 
 
 class FilteredDocuments(Protocol):
-    """What finds the documents that a filter accepts: the database, or the fields beside a snapshot."""
+    """Finds the documents that a filter accepts: the database, or the fields beside a snapshot."""
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
         """Return the seqs of the documents after a seq that a filter accepts, ascending."""
@@ -36,8 +36,7 @@ class FilteredDocuments(Protocol):
 class FilterCache:
     """The documents that recently used filters accept; thread-safe.
 
-    The content of a seq never changes, so a filter's decision on it never changes either: only newer documents have to be
-    read.
+    The content of a seq never changes, so a filter's decision about a seq never changes. Only newer documents must be read.
     """
 
     def __init__(self) -> None:
@@ -62,9 +61,9 @@ class FilterCache:
         documents : FilteredDocuments
         where : mapping
         directory : str or None
-            The snapshot in use; what was kept under another one is forgotten, and with it what was deleted.
+            The snapshot in use. Entries of another snapshot are forgotten, and so are its deleted documents.
         last_seq : int
-            The newest document that the answer has to cover.
+            The newest document that the answer must include.
 
         Raises
         ------
@@ -92,7 +91,7 @@ class FilterCache:
     def kinds(
         self, documents: FilteredDocuments, name: str, directory: str | None, last_seq: int
     ) -> Kinds:
-        """Return the kinds of the values of a field; those of deleted documents may be among them.
+        """Return the kinds of the values of a field, perhaps also those of deleted documents.
 
         Parameters
         ----------
@@ -114,7 +113,7 @@ class FilterCache:
         return kinds
 
     def _use(self, directory: str | None) -> None:
-        """Forget what was kept under another snapshot; the caller holds the lock."""
+        """Forget the entries of another snapshot; the caller holds the lock."""
         if directory != self._directory:
             self._directory = directory
             self._entries.clear()

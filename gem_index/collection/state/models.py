@@ -57,7 +57,7 @@ def open_encoder(
 
 
 def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connection) -> Encoder:
-    """Return an unfitted encoder with a stored model's configuration, on the vectors that its names stand for today."""
+    """Return an unfitted encoder with a stored model's configuration, on the vectors that have its names today."""
     encoders = [
         GemEncoder(
             open_vectors(workspace, part.vectors, connection),

@@ -30,7 +30,7 @@ def index_fingerprint(encoder: str, chunking: Chunking, analyser: Analyser) -> s
 
 
 def embedded_pieces(texts: Sequence[str], chunking: Chunking) -> tuple[Sequence[str], I64]:
-    """Return what is embedded of all pieces, piece after piece, and how many each text has, int64 (n,)."""
+    """Return the texts to embed for all pieces, piece after piece, and the number of pieces of each text, int64 (n,)."""
     if chunking.chunk is None:
         return texts, np.ones(len(texts), np.int64)
     parts = [_embedded(text, chunking.pieces(text), chunking) for text in texts]
@@ -43,7 +43,7 @@ def _embedded(text: str, pieces: Sequence[Piece], chunking: Chunking) -> list[st
 
 
 def expected_pieces(texts: CollectionTexts, chunking: Chunking) -> int:
-    """Return about how many pieces a collection has: as many as texts if they are not cut, else by a sample."""
+    """Return about how many pieces a collection has: the number of texts if they are not divided, else by a sample."""
     if chunking.chunk is None or not len(texts):
         return len(texts)
     sample = texts.sample(_SAMPLE)
@@ -59,7 +59,7 @@ class PieceEncoder:
     encoder : Encoder
     chunking : Chunking
     analyser : Analyser
-        What makes the terms of their words, where these are searched.
+        Makes terms of their words, for word search.
     """
 
     encoder: Encoder
@@ -68,30 +68,30 @@ class PieceEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """That of the index; see :func:`index_fingerprint`."""
+        """The index fingerprint; see :func:`index_fingerprint`."""
         return index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyser)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        """Return what is embedded of all pieces; see :func:`embedded_pieces`."""
+        """Return the texts to embed for all pieces; see :func:`embedded_pieces`."""
         return embedded_pieces(texts, self.chunking)
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
-        """Return the vectors of all pieces (p, d), and how many each text has, int64 (n,)."""
+        """Return the vectors of all pieces (p, d), and the number of pieces of each text, int64 (n,)."""
         pieces, counts = self.parts(texts)
         return self.encoder.encode(pieces), counts
 
     def of_all(self, texts: Iterable[str]) -> Iterable[str]:
-        """Return what is embedded of all texts, piece after piece."""
+        """Return the texts to embed for all pieces of all texts, piece after piece."""
         if self.chunking.chunk is None:
             return texts
         return (piece for text in texts for piece in self.embedded(text))
 
     def embedded(self, text: str) -> list[str]:
-        """Return what is embedded of each piece; a text that is not cut is one."""
+        """Return the text to embed for each piece; an undivided text is one piece."""
         return self.parts_of(text, self.chunking.pieces(text))
 
     def parts_of(self, text: str, pieces: Sequence[Piece]) -> list[str]:
-        """Return what is embedded of each of a text's pieces."""
+        """Return the text to embed for each piece of a text."""
         return _embedded(text, pieces, self.chunking)
 
     def best(self, texts: Sequence[str], query: F32) -> F32:

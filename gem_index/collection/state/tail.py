@@ -1,4 +1,4 @@
-"""The tail of a collection: the documents after its snapshot, kept in memory until the next snapshot holds them."""
+"""The tail of a collection: the documents after its snapshot, in memory until the next snapshot contains them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gem_index.index.lexical_tail import LexicalTail
 
 __all__ = ["Tail"]
 
-_FORGOTTEN = 1000  # documents that are gone, from which on the words of the tail are read again
+_FORGOTTEN = 1000  # deleted documents; with more, the words of the tail are read again
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Tail:
         How many pieces each has.
     texts : tuple of str
     words : TailWords
-        Their words, and those of documents that other states hold; shared with them.
+        Their words, and those of documents of other states, which share this object.
     """
 
     pieces: PieceEncoder
@@ -55,14 +55,14 @@ class Tail:
         return len(self.ids)
 
     def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
-        """Return the tail without some documents and with later ones, which are encoded.
+        """Return the tail without deleted documents and with later documents, which are encoded.
 
         Parameters
         ----------
         gone : int64 array
-            Deleted documents; those that the tail does not hold are passed over.
+            Deleted documents; those that are not in the tail are ignored.
         seqs : int64 array (n,)
-            Ascending, above those held.
+            Ascending, above those of the tail.
         texts : sequence of str (n,)
         """
         found = self._without(gone) if len(gone) else self
@@ -105,11 +105,11 @@ class Tail:
         return among(seqs, self.ids)
 
     def places(self, seqs: Ids) -> I64:
-        """Return the places of documents that the tail holds."""
+        """Return the positions of documents of the tail."""
         return np.searchsorted(self.ids, seqs)
 
     def rows(self, place: int) -> F32:
-        """Return the vectors of the pieces of the document at a place (p, d)."""
+        """Return the vectors of the pieces of the document at a position (p, d)."""
         begin = int(self._starts[place])
         return self.vectors[begin : begin + int(self.counts[place])]
 
@@ -125,7 +125,7 @@ class Tail:
 
 
 class TailWords:
-    """The words of the documents after the snapshot, of all states since it: read once each, when asked for.
+    """Word index of all documents written since the snapshot, shared by later views; each text is analysed once.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class TailWords:
         self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
-        """Return the number of documents, also of those that are gone."""
+        """Return the number of documents, including deleted ones."""
         return self._noted
 
     def note(self, seqs: Ids, texts: Sequence[str]) -> None:
@@ -150,7 +150,7 @@ class TailWords:
             self._noted += len(seqs)
 
     def up_to_date(self) -> LexicalTail:
-        """Return the words of all documents that were noted."""
+        """Return the word index of all added documents."""
         with self._lock:
             while self._waiting:
                 seqs, texts = self._waiting[0]

@@ -18,7 +18,7 @@ _BLOCK = 4096
 
 
 class CollectionTexts:
-    """A collection's texts by ascending seq, read from the database as they are needed.
+    """A collection's texts by ascending seq, read from the database on demand.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class CollectionTexts:
 
     @property
     def last_seq(self) -> int:
-        """The newest document, 0 where there is none."""
+        """The newest document, 0 if there is none."""
         return int(self.seqs[-1]) if len(self.seqs) else 0
 
     def position(self, seq: int) -> int:

@@ -1,4 +1,4 @@
-"""A reader's view of a collection: the snapshot in use, the tail after it, and what was deleted since."""
+"""A reader's view of a collection: the snapshot, the tail after it, and the deletions since."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-_ENCODED_AT_ONCE = 2000  # accepted documents that are scored from their texts rather than searched
-_SCORED_AT_ONCE = 20_000  # and from their vectors, where they are kept
-_MARGIN = 20  # results whose order may be another by their texts than by kept vectors
+_ENCODED_AT_ONCE = 2000  # if a filter accepts at most so many documents, they are scored from their texts, without the index
+_SCORED_AT_ONCE = 20_000  # the same, from stored vectors
+_MARGIN = 20  # results whose order by their texts may differ from that by stored vectors
 
 
 class TextsById(Protocol):
-    """The texts of a collection's documents: what has no vector at hand is encoded from its text."""
+    """The texts of a collection's documents, for those that have no stored vector."""
 
     def texts(self, seqs: Ids) -> Sequence[str]:
         """Return the texts of some documents, in their order."""
@@ -36,7 +36,7 @@ class TextsById(Protocol):
 
 
 class HeldTexts(dict[int, str]):
-    """Texts at hand, by document."""
+    """Texts in memory, by document."""
 
     def texts(self, seqs: Ids) -> list[str]:
         """Return the texts of some documents, in their order."""
@@ -53,18 +53,18 @@ class View:
         Row of the model behind ``encoder``.
     pieces : PieceEncoder
     directory : str or None
-        The snapshot's directory; None while there is none in use.
+        The snapshot's directory; None if there is no snapshot.
     snapshot : Snapshot or None
     alive : bool array
         False at the snapshot's positions whose document was deleted or replaced.
     tail : Tail
         The documents after the snapshot.
     last_seq : int
-        The last document that was looked at.
+        The newest document that the view has seen.
     last_change : int
-        The last tombstone that was looked at.
+        The last change number that the view has seen.
     from_texts : bool
-        Compute cosines from the texts where an index is approximate, rather than from the vectors beside it.
+        With an approximate index, compute cosines from the texts instead of the vectors beside it.
     """
 
     model_id: int
@@ -79,12 +79,12 @@ class View:
 
     @property
     def encoder(self) -> Encoder:
-        """What makes the vectors."""
+        """The encoder of the documents."""
         return self.pieces.encoder
 
     @property
     def exact(self) -> bool:
-        """Whether a search by meaning misses nothing."""
+        """Whether a search by meaning cannot miss a document."""
         return self.snapshot is None or self.snapshot.kind.exact
 
     def nearest(
@@ -101,11 +101,11 @@ class View:
         ----------
         query : float32 array (d,)
         k : int
-            Number of results that an approximate index proposes candidates for.
+            Number of results for which an approximate index proposes candidates.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         documents : TextsById
-            What an approximate index proposes is scored again from its texts if it keeps no vectors.
+            The candidates of an approximate index are scored from these texts if the snapshot has no vectors.
         depth : int, optional
             Number of results returned; k by default.
         """
@@ -133,7 +133,7 @@ class View:
         few = _SCORED_AT_ONCE if index.has_vectors else _ENCODED_AT_ONCE
         wanted = depth if kind.exact else depth + _MARGIN
         if not kind.exact and allowed is not None and index.vectors_of(mask) <= few:
-            # so few that their own vectors cost less than a search
+            # so few that computing all cosines is faster than the index
             positions = np.flatnonzero(mask)
             if index.has_vectors:
                 positions, scores = best_first(positions, index.best(positions, query), wanted)
@@ -151,7 +151,7 @@ class View:
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     def cosines(self, query: F32, seqs: Ids, documents: TextsById) -> F32:
-        """Return the cosines (n,) of living documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
+        """Return the cosines (n,) of present documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~self.tail.holds(seqs)
         found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
@@ -169,7 +169,7 @@ class View:
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, documents: TextsById) -> F32:
-        """Return the vectors (n, d) of whole documents, by ascending seq: those at hand, others from their texts."""
+        """Return the vectors (n, d) of complete documents, by ascending seq: stored ones, or encoded from their texts."""
         snapshot = self.snapshot
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
@@ -197,15 +197,16 @@ class View:
 
     @property
     def _words(self) -> LexicalIndex | None:
-        """The word index of the snapshot; None if it holds no documents."""
+        """The word index of the snapshot; None if it has no documents."""
         if self.snapshot is None or not len(self.snapshot.ids):
             return None
         return self.snapshot.words
 
     def corrections(self, query: str) -> dict[str, str]:
-        """Return for each word of a query that no document holds the word of the collection that it probably stands for.
+        """Return a probable correction for each word of a query that no document contains: a word of the collection.
 
-        It is the nearest one; of several the one that most documents hold. Words to which none is near are left out.
+        The nearest word is chosen; among equally near words, the one in most documents. Words without a near word are left
+        out.
         """
         analyser = self.pieces.analyser
         asked = [token for token in set(tokenize(query)) if may_be_mistyped(token, analyser)]
@@ -220,7 +221,7 @@ class View:
         return found
 
     def _held(self, words: Collection[str]) -> dict[str, int]:
-        """Return how many documents hold each word, in any form."""
+        """Return how many documents contain each word, in any form."""
         terms = {word: self.pieces.analyser.words(word) for word in words}
         every = {term for of_one in terms.values() for term in of_one}
         counts = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
@@ -234,7 +235,7 @@ class View:
         return near if self._words is None else near | self._words.vocabulary.near(word)
 
     def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
-        """Return the weights that make a BM25 score a match, by the statistics of the files where there are files."""
+        """Return per term the factor that turns its BM25 score into its share of a match."""
         words = self._words
         in_tail = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
         in_files = words.frequencies(terms) if words is not None else in_tail
@@ -252,7 +253,7 @@ class View:
         Parameters
         ----------
         terms : mapping of str to float
-            What the BM25 score of each term counts.
+            The weight of the BM25 score of each term.
         k, allowed
             As for :meth:`nearest`.
         """
@@ -267,7 +268,7 @@ class View:
         return sorted(found, key=lambda hit: -hit[1])[:k]  # stable
 
     def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
-        """Return which of the snapshot's documents a search may return, ascending."""
+        """Return the snapshot's documents that a search may return, ascending."""
         if allowed is None:
             return np.asarray(ids if self.alive.all() else ids[self.alive])
         places = np.searchsorted(ids, allowed)
@@ -278,13 +279,13 @@ class View:
     def word_scores(
         self, texts: Sequence[str], asked: Sequence[str]
     ) -> Callable[[Mapping[str, float]], list[float]]:
-        """Return what computes BM25 scores by the statistics of the collection.
+        """Return an object that computes BM25 scores by the statistics of the collection.
 
         Parameters
         ----------
         texts : sequence of str
         asked : sequence of str
-            The terms whose weights it can be given, as :meth:`match` is.
+            The terms that may get weights, as in :meth:`match`.
         """
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
@@ -299,13 +300,13 @@ class View:
         return scores
 
     def piece_vectors(self, seqs: Sequence[int], parts: Sequence[Sequence[str]]) -> F32:
-        """Return the vectors of all pieces of some documents (p, d): those at hand, the others encoded.
+        """Return the vectors of all pieces of some documents (p, d): stored ones, or encoded from their texts.
 
         Parameters
         ----------
         seqs : sequence of int
         parts : sequence of sequences of str
-            What is embedded of each document's pieces.
+            The text to embed for each piece of each document.
         """
         held = [self._held_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
         missing = [
@@ -324,7 +325,7 @@ class View:
         return np.concatenate(rows)
 
     def _held_pieces(self, seq: int, count: int) -> F32 | None:
-        """Return the vectors of a document's pieces if they are kept exactly and are as many."""
+        """Return the stored vectors of a document's pieces, in 16 or 32 bits per number; None unless there are ``count``."""
         vectors = None
         place = int(self.tail.places(np.array([seq]))[0])
         if place < len(self.tail) and self.tail.ids[place] == seq:

@@ -1,4 +1,4 @@
-"""The newest view of a collection, brought up to date with what a transaction sees."""
+"""The newest view of a collection, brought up to the state of a transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StaleStateError(Exception):
 
 
 class ViewCache:
-    """Brings a view up to date with what a transaction sees; safe under threads.
+    """Brings a view up to the state of a transaction; thread-safe.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ViewCache:
         Raises
         ------
         StaleStateError
-            If another thread's transaction, a newer one, has moved on already: search in a new transaction.
+            If the transaction of another thread has brought the view to a newer state: search in a new transaction.
         """
         seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
@@ -67,7 +67,7 @@ class ViewCache:
             return self._view
 
     def encoder(self, connection: Connection, record: CollectionRecord) -> Encoder:
-        """Return the collection's encoder without touching its index; it is opened once, and remembers words."""
+        """Return the collection's encoder without opening its index; it is opened once, and caches words."""
         with self._encoder_lock:
             if self._encoder is None or self._encoder[0] != record.model_id:
                 model = ModelRepository(connection).get(record.model_id)
@@ -75,7 +75,7 @@ class ViewCache:
             return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:
-        """Tell whether a newer snapshot is in use than the one a transaction saw, whose files are then removed."""
+        """Tell whether another snapshot has replaced the one that a transaction saw, whose files are then removed."""
         with self._workspace.database.reading() as connection:
             row = CollectionRepository(connection).snapshot(self._collection_id)
         return row is None or row.directory != directory

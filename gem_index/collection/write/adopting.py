@@ -1,4 +1,4 @@
-"""Take in documents that were encoded and indexed elsewhere, by an encoder that was fitted on them there."""
+"""Store documents whose encoder was fitted, and whose index was built, on other machines."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ __all__ = ["MakeShards", "ShardPlan", "ingest_shards"]
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What shards are to be made of an index.
+    """The request for the shards of an index.
 
     Attributes
     ----------
     first : int
-        The ``seq`` that the first document gets; the others follow.
+        The ``seq`` of the first document; the others follow.
     index : str
-        The kind of index that the collection asks for.
+        The index kind of the collection.
     folder : Path
-        Where they are put.
+        The folder for the shards.
     report : callable, optional
-        Called with a stage, what is done, and of how much.
+        Called with stage, done and total.
     stop : threading.Event
-        Set when they are not needed any more.
+        Set when the shards are no longer needed.
     """
 
     first: int
@@ -55,7 +55,7 @@ class ShardPlan:
 
 
 MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
-"""Returns the folders of shards: snapshots of consecutive documents, together of all."""
+"""Returns the folders of the shards: snapshots of consecutive documents, which together have all documents."""
 
 
 def ingest_shards(
@@ -66,26 +66,26 @@ def ingest_shards(
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> UpsertReport:
-    """Store documents in an empty collection, and publish the fitted encoder and their index without encoding them again.
+    """Store documents in an empty collection, and publish their encoder and their index without encoding them again.
 
     Parameters
     ----------
     access : CollectionAccess
     encoder : Encoder
-        Fitted on these documents; otherwise that of the collection.
+        Like the encoder of the collection, but fitted on these documents.
     documents : iterable of Document
         Stored in one transaction.
     make_shards : callable
-        Called in a thread of its own while the documents are written; they are stored when it has returned. Nobody else can
-        write to the home meanwhile.
+        Called in a separate thread while the documents are written; they are committed after it has returned. Nobody else
+        can write to the home meanwhile.
     reading : mapping, optional
-        How files are read that are added later.
+        How later files are read.
     progress : callable, optional
 
     Raises
     ------
     InputError
-        If the collection holds documents.
+        If the collection is not empty.
     ConfigError
         If the encoder has other word vectors or another configuration than that of the collection.
     NotIndexedError
@@ -98,7 +98,7 @@ def ingest_shards(
             first, index = rows.documents.next_seq(), rows.record.index_kind
         if held:
             raise InputError(
-                f"the collection {access.name} holds {held} documents; expected an empty one"
+                f"the collection {access.name} has {held} documents; expected an empty one"
             )
         own = access.encoder()
         if own.unfitted().fingerprint != encoder.unfitted().fingerprint:
@@ -116,7 +116,7 @@ def ingest_shards(
                 keep_reading(access, reading or {})
                 publish(access, encoder, record, progress, shards=shards)
         finally:
-            shutil.rmtree(plan.folder, ignore_errors=True)  # what is left is swept
+            shutil.rmtree(plan.folder, ignore_errors=True)  # the sweep removes what remains
     return replace(report, fingerprint=encoder.fingerprint, seconds=time.monotonic() - started)
 
 
@@ -126,14 +126,14 @@ def _store(
     make_shards: MakeShards,
     plan: ShardPlan,
 ) -> tuple[UpsertReport, Sequence[Path]]:
-    """Store documents while their shards are made; both, or none."""
+    """Store documents while their shards are made; store both or nothing."""
     with ThreadPoolExecutor(1) as pool:
         shards = pool.submit(make_shards, plan)
 
         def all_documents() -> Iterator[Document]:
             for document in documents:
                 if shards.done():
-                    shards.result()  # has it failed?
+                    shards.result()  # raises if it has failed
                 yield document
             shards.result()  # before the documents are committed
 

@@ -1,4 +1,4 @@
-"""Create a collection and bring an existing one up to date: the steps of :meth:`gem_index.Home.build`."""
+"""Create a collection, or update an existing one: the steps of :meth:`gem_index.Home.build`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
+from gem_index.text.languages import SAMPLED
+from gem_index.vectors.coverage import known_share
 
 __all__ = [
     "as_not_indexed",
@@ -74,7 +76,7 @@ def build_new(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Create a collection, fill it and fit it; on an error before its documents are stored it is removed.
+    """Create a collection, fill it and fit it; it is removed after an error before its documents are stored.
 
     Parameters
     ----------
@@ -82,11 +84,11 @@ def build_new(
         The caller holds its write lock.
     name : str
     specs : sequence of EncoderSpec
-        Those of the choice, with vectors of the home.
+        The encoders of the choice, with vectors of the home.
     choice : CollectionChoice
     intake : Intake
     reading : DocumentReader, optional
-        How files are read that are added later.
+        How later files are read.
     progress : callable, optional
 
     Raises
@@ -107,7 +109,7 @@ def build_new(
     except NotIndexedError as error:
         if not isinstance(error.__cause__, InputError):
             raise
-        # these texts cannot be fitted, and a later refit would fail too: the user has to give others
+        # no fit on these texts can succeed, not even a later refit: the user must give other texts
         drop(workspace, name)
         raise error.__cause__ from None
 
@@ -119,7 +121,7 @@ def build_again(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Update an existing collection with documents and fit it again; parameters and errors as for :func:`build_new`.
+    """Update an existing collection, and refit it if anything has changed; parameters and errors as for :func:`build_new`.
 
     Raises
     ------
@@ -138,13 +140,26 @@ def _finish(
     choice: CollectionChoice,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Store the reading choices, fit and index the documents; NotIndexedError if that fails."""
+    """Store the reading options, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
-            keep_reading(access, reading.choices)  # now that it has decided types
+            keep_reading(access, reading.choices)  # the types of columns are decided by now
         bring_up_to_date(access, choice, progress)
-        now = access.status()
-        return replace(report, fingerprint=now.fingerprint, language=now.language)
+        return _with_findings(access, report)
+
+
+def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertReport:
+    """Return the report of a build with what is known at its end."""
+    now = access.status()
+    with access.reading() as rows:
+        texts = CollectionTexts(rows.documents).sample(SAMPLED)
+        sources = [part.vectors for part in access.encoder(rows).encoders]
+    return replace(
+        report,
+        fingerprint=now.fingerprint,
+        language=now.language,
+        known_words=known_share(sources, texts),
+    )
 
 
 def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
@@ -184,7 +199,7 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
 
 
 def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
-    """Set how texts are cut; tell whether it differs from before, so that all have to be encoded again."""
+    """Set the chunking; tell whether it has changed, so that all texts must be encoded again."""
     with access.writing() as rows:
         if rows.record.chunking == chunking:
             return False
@@ -212,7 +227,7 @@ def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
 def bring_up_to_date(
     access: CollectionAccess, choice: CollectionChoice, progress: Progress | None
 ) -> None:
-    """Refit the collection if its documents, its kind of index, its pieces or its language have changed."""
+    """Refit the collection if its documents, index kind, chunking or language have changed."""
     changed = choice.index is not None and use_index(access, choice.index)
     changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
     changed |= choice.language is not None and use_language(access, choice.language)
@@ -226,7 +241,7 @@ def bring_up_to_date(
 def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
 
-    An interrupt stays one, with the error as its argument.
+    An interrupt stays an interrupt, with the error as its argument.
 
     Raises
     ------

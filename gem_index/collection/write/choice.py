@@ -1,4 +1,4 @@
-"""The settings that a caller asks for, and whether an existing collection agrees with them."""
+"""The settings that a caller chooses, and whether an existing collection agrees with them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 NEW_CHUNKING = Chunking("auto")
-"""How the texts of a new collection are cut unless something else is asked for."""
+"""The default chunking of a new collection."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionChoice:
-    """The settings that a caller asks for; None if left open. See :meth:`gem_index.Home.create_collection`."""
+    """The settings that a caller chooses; None for the default. See :meth:`gem_index.Home.create_collection`."""
 
     vectors: str | None = None
     config: ConfigLike | None = None
@@ -67,9 +67,9 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
     Raises
     ------
     FingerprintMismatchError
-        If other vectors are asked for.
+        If the choice has other vectors.
     ConfigError
-        If another configuration, other weights, or an index that cannot be made are asked for.
+        If the choice has another configuration, other weights, or an index that cannot be made.
     """
     owner = f"the collection {access.name}"
     own = access.encoder()
@@ -106,27 +106,27 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
 
 
 def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
-    """Check that an existing collection is cut as asked.
+    """Check that an existing collection has the chosen chunking.
 
     Raises
     ------
     ConfigError
-        If it is cut in another way.
+        If it has another chunking.
     """
     if asked is not None and asked.choices != own.choices:
         raise ConfigError(
-            f"the collection {name} is cut with {own.choices or 'none'}, found {asked.choices or 'none'}; "
+            f"the collection {name} has the chunking {own.choices or 'none'}, found {asked.choices or 'none'}; "
             "expected the same: leave it out, or build the collection again with it"
         )
 
 
 def check_language_of(access: CollectionAccess, asked: str | None) -> None:
-    """Check that an existing collection is analysed as asked.
+    """Check that an existing collection has the chosen language.
 
     Raises
     ------
     ConfigError
-        If it is in another language.
+        If it has another language.
     """
     with access.reading() as rows:
         own = rows.record.analyser.language

@@ -1,9 +1,9 @@
 """Write and read a collection as a JSON lines or Parquet file with its model, texts, metadata and vectors.
 
-The first JSON line, or the Parquet schema's metadata, tells what the file is and carries the model; then each document has
-``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` where its fields count differently. Reading it back restores
-the collection bit for bit: documents in their order, and the model as it was stored. The vectors are for other systems; here
-they are computed again from the texts.
+The first JSON line, or the metadata of the Parquet schema, describes the file and has the model. Then each document has
+``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` if its fields count differently. An import restores the
+collection bit for bit: the documents in their order, and the stored model. The vectors are for other systems; an import
+computes them again from the texts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def write_export(
     Raises
     ------
     InputError
-        If the name ends otherwise, or cannot be written.
+        If the name has another ending, or the file cannot be written.
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")

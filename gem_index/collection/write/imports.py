@@ -51,13 +51,13 @@ _MOST_DIMENSIONS = 65_536
 
 
 def read_export(path: Path) -> Export:
-    """Open what :func:`write_export` wrote.
+    """Open a file of :func:`write_export`.
 
     Raises
     ------
     InputError
-        If it is not such a file, or its head is not of the form that is written; while the documents are read also if one
-        of them is damaged.
+        If it is not such a file, or its head is malformed; also later, while the documents are read, if one of them is
+        damaged.
     """
     if path.suffix == ".parquet":
         pyarrow, parquet = load_pyarrow("reading")
@@ -153,26 +153,26 @@ _READING: dict[str, Callable[[object], bool]] = {
 
 
 def _chunking(value: Any) -> str:
-    """Return how texts are cut as stored JSON; ValueError or ConfigError if it does not have the written form."""
+    """Return the chunking as stored JSON; ValueError or ConfigError if it is malformed."""
     if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings", "version"}:
         raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
     return json.dumps(Chunking.of(value).fields, sort_keys=True)
 
 
 def _analysis(value: Any) -> str:
-    """Return how texts become terms as stored JSON; ValueError or ConfigError if it does not have the written form."""
+    """Return how texts become terms as stored JSON; ValueError or ConfigError if it is malformed."""
     if not isinstance(value, dict) or not set(value) <= {"language", "version"}:
         raise ValueError(f"analysis is {quoted(value, 40)}, not language and version")
     return Analyser.of(json.dumps(value)).stored
 
 
 def _reading(value: Any) -> str:
-    """Return the reading choices as stored JSON; ValueError if they do not have the written form."""
+    """Return the reading options as stored JSON; ValueError if they are malformed."""
     if not isinstance(value, dict) or not all(
         name in _READING and _READING[name](part) for name, part in value.items()
     ):
         raise ValueError(f"reading is {quoted(value, 40)}, not {', '.join(_READING)}")
-    DocumentReader([], **value)  # raises ConfigError where a weight, a type or a cleaning is wrong
+    DocumentReader([], **value)  # raises ConfigError if a weight, a type or a cleaning is wrong
     return json.dumps(value, sort_keys=True)
 
 
@@ -190,7 +190,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _model(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model of an export, without a name; ValueError if it does not have the written form."""
+    """Return the model of an export, without a name; ValueError if it is malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
@@ -272,17 +272,17 @@ def _numbers(fields: dict[str, Any], name: str) -> bytes | None:
 
 
 def import_documents(workspace: Workspace, export: Export, name: str) -> int:
-    """Make a collection of an export's model and documents, in one transaction; it has no index yet.
+    """Create a collection with an export's model and documents, in one transaction, without an index.
 
     Returns
     -------
     int
-        How many documents it holds.
+        Number of documents in the file.
 
     Raises
     ------
     FingerprintMismatchError
-        If the home's word vectors of the model's name are others.
+        If the home has other word vectors with the name of the model's.
     InputError
         If a document is damaged.
     """

@@ -1,4 +1,4 @@
-"""Bring a collection up to date with the folders and queries that it is filled from."""
+"""Update a collection from its document sources: folders and queries."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from gem_index.store.upsert import ForeignDocumentError, OnExisting, Upsert
 __all__ = ["DocumentInput", "Intake", "take_in"]
 
 DocumentInput: TypeAlias = FolderReader | QueryReader | Iterable[Document]
-"""One thing that documents are taken from."""
+"""One input of an upsert."""
 
 
 @dataclass(frozen=True)
 class Intake:
-    """Documents to store, and how.
+    """Documents to store, and the options of the upsert.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Intake:
     on_existing : {"replace", "keep", "refuse"}
         What to do with a document whose id is stored already.
     prune : bool
-        Delete documents that came from a folder or a query in which they are no longer.
+        Delete documents of a folder or query whose file or row no longer exists.
     total : int, optional
-        How many documents there are, if that is known before they are read.
+        The number of documents, if it is known before they are read.
     """
 
     parts: Sequence[DocumentInput]
@@ -63,7 +63,7 @@ class Intake:
         on_existing: OnExisting = "replace",
         prune: bool = False,
     ) -> Intake:
-        """Return what to take of anything that :func:`gem_index.readers.documents_from` takes, by the names of its fields.
+        """Return the intake of any input of :func:`gem_index.readers.documents_from`, with the names of its fields.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Intake:
         return cls(parts, on_existing, prune, total)
 
     def check_any(self) -> None:
-        """Name the files without text, or the query without rows, after no document was found in any part.
+        """Raise an error that names the files without text, or the query without rows, if no input had a document.
 
         Raises
         ------
@@ -105,10 +105,10 @@ class Intake:
 def take_in(
     rows: CollectionRows, intake: Intake, writing: Upsert, progress: Progress | None
 ) -> int:
-    """Write the documents of all parts, and return how many others were deleted.
+    """Write the documents of all inputs, and return how many other documents were deleted.
 
-    Of a folder only files are read that are new or have changed; of a query with a column that grows, only rows that are not
-    below its highest value so far.
+    In a folder, only new and changed files are read. In a query with ``since``, only rows at or above its highest value so
+    far are read.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def take_in(
     Raises
     ------
     ConfigError
-        If ``prune`` is asked for something that is not a folder or a query.
+        If ``prune`` is used with something else than a folder or a query.
     InputError
-        If a document would replace one of another folder or query.
+        If a document would replace one from another folder or query.
     """
     taking = _Taking(rows, writing, intake, progress)
     return sum(map(taking.part, intake.parts))
@@ -131,7 +131,7 @@ def take_in(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Writes parts in one transaction; each method returns how many other documents were deleted."""
+    """Writes inputs in one transaction; each method returns how many other documents were deleted."""
 
     rows: CollectionRows
     writing: Upsert
@@ -222,8 +222,8 @@ class _Taking:
     def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
         """Write the documents of a source.
 
-        Those of a folder that is gone may be replaced, and those of a file that was named itself by its folder, and
-        conversely: it is the same file.
+        They may replace documents of a folder that no longer exists. They may also replace documents of the same file: a
+        file that was named itself may come again in its folder, and the other way round.
         """
         others = [other for other in self.rows.sources.all() if other.id != source.id]
         replaceable = [
@@ -273,14 +273,14 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 
 class _Present:
-    """The ids of the documents that a folder has in the collection, by file; ``files`` are the paths that it knows."""
+    """The ids of a folder's documents in the collection, by file; ``files`` are the known paths."""
 
     def __init__(self, ids: Sequence[str], files: Container[str]) -> None:
         self._ids = ids
         self._files = files
 
     def of(self, path: str) -> list[str]:
-        """Return those of a file: its path, or ``path#entry`` for each entry of an archive."""
+        """Return the ids of a file: its path, or ``path#entry`` for each entry of an archive."""
         if kind_of(path) in ARCHIVES:
             begin = bisect_left(self._ids, f"{path}#")
             end = bisect_left(self._ids, f"{path}$", begin)  # the character after #
@@ -290,7 +290,7 @@ class _Present:
 
 
 def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
-    """Return how the one query of a database was read."""
+    """Return the reader's options of the only query of a database."""
     known = [s for s in rows.sources.all() if s.location.startswith(f"{reader.database} ")]
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
@@ -307,7 +307,7 @@ def _is_file_of(path: str, folder: str) -> bool:
 
 
 def _is_gone(location: str) -> bool:
-    """Tell whether nothing is at a path; a path that cannot be looked at is not gone."""
+    """Tell whether a path does not exist; a path that cannot be read counts as existing."""
     try:
         Path(location).stat()
     except (FileNotFoundError, NotADirectoryError):

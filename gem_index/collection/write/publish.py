@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _StoredTexts:
-    """A collection's texts in one transaction, and their encoder: the :class:`SnapshotSource` of a snapshot."""
+    """A collection's texts in one transaction, and their encoder: the input (:class:`SnapshotSource`) of a snapshot."""
 
     stored: CollectionTexts
     pieces: PieceEncoder
@@ -70,15 +70,15 @@ class _Plan:
     Attributes
     ----------
     record : CollectionRecord
-        The collection as of the transaction that the texts are read in.
+        The collection in the transaction that reads the texts.
     texts : CollectionTexts
     new : NewSnapshot
     directory : Path
-        The new snapshot's.
+        The directory of the new snapshot.
     old : tuple of Path and FileTable, optional
-        A sound snapshot of the same encoder, whose vectors and words are copied, and its files.
+        An undamaged snapshot of the same encoder, whose vectors and words are copied, and its files.
     shards : sequence of Path
-        Snapshots of all documents that were made elsewhere.
+        Snapshots of all documents from other machines.
     """
 
     record: CollectionRecord
@@ -101,7 +101,7 @@ def publish(
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
-    The old snapshot serves until the switch; documents written in the meantime are found in the tail.
+    Searches use the old snapshot until the switch; documents that are written meanwhile are in the tail.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def publish(
     reuse : bool
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
-        Resume from its checkpoints, and write new ones in case this process is killed.
+        Resume from its checkpoints, and write new ones, so that work is not lost if this process is killed.
     shards : sequence of Path
-        Snapshots, made elsewhere, of all documents in their order.
+        Snapshots from other machines, of all documents in their order.
     """
     started = time.monotonic()
     with access.reading() as rows:
@@ -135,7 +135,7 @@ def publish(
     )
     _switch(access, plan.record, snapshot, model)
     shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
-    access.workspace.sweep()  # the old snapshot; a reader that has it mapped keeps it
+    access.workspace.sweep()  # removes the old snapshot; a reader that has mapped it can go on
 
 
 def _plan(
@@ -147,7 +147,7 @@ def _plan(
     unfinished: RefitCheckpoint | None,
     shards: Sequence[Path],
 ) -> _Plan:
-    """Decide what to write, of which texts, and what to copy."""
+    """Decide which texts to encode, and which files to copy."""
     texts = CollectionTexts(rows.documents)
     pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
     vectors = expected_pieces(texts, rows.record.chunking)
@@ -168,7 +168,7 @@ def _plan(
 def _reusable(
     folder: Path, row: SnapshotRecord | None, new: NewSnapshot
 ) -> tuple[Path, FileTable] | None:
-    """Return directory and files of the snapshot in use if it is sound and the same encoder made it, else None."""
+    """Return directory and files of the present snapshot if it is undamaged and the same encoder made it, else None."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
     directory, files = folder / row.directory, json.loads(row.files)
@@ -183,8 +183,8 @@ def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
     try:
         return plan.new.kind, _write_as(plan, plan.new)
     except ConfigError as error:
-        # a kind that is trained needs more documents than a small collection has
-        _LOG.warning("%s; a flat one serves until then", error)
+        # an index that is trained needs more documents than a small collection has
+        _LOG.warning("%s; using a flat index until then", error)
         flat = resolve_kind("flat", 0, plan.new.dimension)
         return flat, _write_as(plan, replace(plan.new, kind=flat, checkpoint=None))
 

@@ -1,4 +1,4 @@
-"""Checkpoints of a refit on disk: after a kill the same refit resumes from them."""
+"""Checkpoints of a refit on disk: after a kill, the same refit resumes from them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ _MODEL = "model.safetensors"
 
 
 class RefitCheckpoint:
-    """The work of one refit: its model once it is fitted, and checkpoints of its index.
+    """The progress of one refit: its fitted model, and checkpoints of its index.
 
-    Kept in the collection's folder under a name made of everything the work depends on; work on other documents is removed
-    by the next sweep (:mod:`gem_index.store.leftovers`), all of it by the refit that publishes an index.
+    It is stored in the collection's folder, under a name that depends on everything that determines the result. The next
+    sweep (:mod:`gem_index.store.leftovers`) removes progress on other documents; a refit that publishes an index removes
+    all.
 
     Parameters
     ----------
     folder : Path
         The collection's.
     record : CollectionRecord
-        Its newest document and tombstone tell which documents there are.
+        Its newest document and change number identify its documents.
     seqs : int64 array (n,)
         The documents; the content of a seq never changes.
     encoder : Encoder
-        Not fitted yet: its vectors and configuration.
+        The unfitted encoder: its vectors and configuration.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class RefitCheckpoint:
         self._folder = folder / "unfinished" / name
 
     def fitted(self, encoder: Encoder, fit: Callable[[], object]) -> Encoder:
-        """Return the encoder that was fitted before the kill, or this one, after ``fit`` has fitted it."""
+        """Return the encoder that was fitted before the kill; else fit this one with ``fit`` and return it."""
         model = self._folder / "model" / _MODEL
         if model.exists():
             try:
@@ -71,7 +72,7 @@ class RefitCheckpoint:
         try:
             publish_directory(model.parent, lambda folder: encoder.save(folder / _MODEL))
         except (OSError, InputError) as error:
-            _LOG.info("the fitted model is not kept for a refit that is killed: %s", error)
+            _LOG.info("no checkpoint of the fitted model was saved: %s", error)
         return encoder
 
     def checkpoint(self, kind: IndexKind) -> Checkpoint:

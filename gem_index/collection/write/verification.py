@@ -1,4 +1,4 @@
-"""Verify a collection: hashes of its files and documents, and that index and database hold the same documents."""
+"""Verify a collection: the hashes of its files and documents, and that index and database have the same documents."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
 def _index_problems(access: CollectionAccess) -> list[str]:
     """Return a line for each problem of a collection's snapshot.
 
-    The files are read outside of the transaction that named them: a snapshot that a writer replaced meanwhile is not
-    looked at, the next one is.
+    The files are read outside of the transaction that named them. If a writer has replaced the snapshot meanwhile, the new
+    one is read instead.
     """
     while True:
         directory, problems = _problems_of_snapshot(access)
@@ -64,13 +64,13 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
     encoder, _, pieces = row.model_fingerprint.partition(" ")
     if encoder != model.fingerprint:
         problems.append(
-            f"the index was made by {encoder[:12]}, the model is {model.fingerprint[:12]}"
+            f"the index is of the encoder {encoder[:12]}, the model is {model.fingerprint[:12]}"
         )
     elif row.model_fingerprint != index_fingerprint(
         model.fingerprint, record.chunking, record.analyser
     ):
         problems.append(
-            f"the index was made of texts cut and analysed with {pieces or 'none'}, the collection has "
+            f"the chunking and analysis of the index are {pieces or 'none'}, those of the collection "
             f"{record.chunking.fields or 'none'} {record.analyser.stored}"
         )
     if problems:
@@ -80,5 +80,5 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
     except CorruptionError as error:
         return row.directory, [str(error)]
     if not np.array_equal(held, expected):
-        problems = [f"the index holds {len(held)} documents, the database {len(expected)}"]
+        problems = [f"the index has {len(held)} documents, the database {len(expected)}"]
     return row.directory, problems

@@ -40,7 +40,7 @@ def upsert(
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         detected = detect_analyser(rows)
-        # read before the commit: a failure after it would make stored documents look rejected
+        # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
     return UpsertReport(
@@ -59,7 +59,7 @@ def upsert(
 
 
 def detect_analyser(rows: CollectionRows) -> DetectedLanguage | None:
-    """Detect and store the language of a collection that is to detect it and holds documents; None for others."""
+    """Detect and store the language if the collection detects it and has documents; else return None."""
     texts = CollectionTexts(rows.documents)
     if not rows.record.analyser.detects or not len(texts):
         return None
@@ -74,9 +74,18 @@ def delete(
     where: Mapping[str, Any] | None = None,
 ) -> DeleteReport:
     """Delete documents by id or by a filter, in one transaction; see :meth:`gem_index.Collection.delete`."""
-    if (ids is None) == (where is None) or where == {}:
+    if ids is not None and where is not None:
         raise InputError(
-            "found neither ids nor a filter, or both; expected the one or the other that names the documents to delete"
+            "found ids and a filter; expected one of them to say which documents to delete"
+        )
+    if ids is None and not where:
+        found = (
+            "no ids and no filter"
+            if where is None
+            else "an empty filter, which every document matches"
+        )
+        raise InputError(
+            f"found {found}; expected ids or a filter with a condition: it says which documents to delete"
         )
     wanted = check_ids(ids or ())
     with access.workspace.write_lock():
@@ -96,7 +105,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
             model, texts = rows.model(), CollectionTexts(rows.documents)
             if not len(texts):
                 raise InputError(
-                    f"the collection {access.name} holds no documents; expected some to fit on: add them first"
+                    f"the collection {access.name} has no documents; expected some to fit on: add them first"
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
@@ -111,7 +120,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.write_lock():
-        with access.reading() as rows:  # a map's topics are named by words of documents
+        with access.reading() as rows:  # the map has words of documents in the names of its topics
             folder = access.map_folder(rows.record)
         if folder.exists():
             shutil.rmtree(folder)
@@ -119,7 +128,7 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 
 
 def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
-    """Write a new snapshot if many documents are outside of the present one."""
+    """Write a new snapshot if the tail is long."""
     try:
         with access.reading() as rows:
             counts = rows.counts()
@@ -128,5 +137,5 @@ def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> 
             encoder = access.encoder(rows)
         publish(access, encoder, progress=progress)
     except (GemIndexError, OSError, MemoryError) as error:
-        # The documents are stored and found without it: an acknowledged write must not look rejected.
+        # the documents are stored, and searches find them: an error would suggest that nothing was stored
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)

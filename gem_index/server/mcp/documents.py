@@ -55,7 +55,7 @@ class ReadAnswer(Answer):
 
 
 async def read(shared: SharedCollections, asked: ReadArguments) -> ReadAnswer:
-    """Return documents whole, in the order asked for."""
+    """Return complete documents, in the order of the ids."""
     ids = list(dict.fromkeys(asked.ids))
     found = await shared.ask(asked.collection, lambda collection: collection.get(ids))
     rows = {each.id: each for each in found}
@@ -94,14 +94,14 @@ class AddArguments(Arguments):
 
 
 class AddAnswer(Answer):
-    """What was stored."""
+    """The counts and ids of stored documents."""
 
     collection: str
     ids: list[str] = Field(description="The ids of the given documents, in their order.")
     added: int
     updated: int
     unchanged: int
-    documents: int = Field(description="How many the collection holds now.")
+    documents: int = Field(description="Number of documents in the collection now.")
 
     @property
     def summary(self) -> str:

@@ -21,11 +21,11 @@ _PAIRS = 20  # of two texts' words are returned
 
 
 class WordPair(BaseModel):
-    """A word of each text, and what the two add to the cosine."""
+    """A word of each text, and how much the two add to the cosine."""
 
     first: str = Field(description="A word of the query, or of the first text.")
     second: str = Field(description="A word of the found text, or of the second text.")
-    share: Rounded = Field(description="What the two add to the cosine.")
+    share: Rounded = Field(description="How much the two words add to the cosine.")
 
 
 class ExplainArguments(Arguments):
@@ -38,7 +38,7 @@ class ExplainArguments(Arguments):
         alias="with",
         min_length=1,
         max_length=4000,
-        description="Another text, to be told which words of the two make them match.",
+        description="Another text; the answer then shows which words make the two texts match.",
     )
 
 
@@ -75,7 +75,7 @@ class ExplainAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """What it is about."""
+        """The collection and the text."""
         if self.match is not None:
             return f"The cosine of the two texts is {self.match.cosine:.3f}."
         return "The weight of each word in the vector of the text."

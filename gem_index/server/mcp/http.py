@@ -41,7 +41,7 @@ def mcp_application(
     Parameters
     ----------
     options : ServeOptions
-        The header Origin, which browsers send, may name what the header Host may name.
+        The header Origin, which browsers send, may have the same names as the header Host.
     home : Home
     only, allow_add
         As for :func:`~gem_index.server.mcp.server.mcp_server`.

@@ -39,7 +39,7 @@ class CollectionSize(BaseModel):
     """A collection."""
 
     name: str
-    documents: int = Field(description="How many documents it holds.")
+    documents: int = Field(description="Number of documents.")
 
 
 class ListAnswer(Answer):
@@ -82,7 +82,7 @@ class SearchArguments(Arguments):
         description='Only documents whose metadata match, such as {"lang": "en", "year": {"$gte": 2020}}: every entry must '
         "hold. A value stands for equality; an object holds operators: $eq, $ne, $in, $nin (with a list), $gt, $gte, $lt, "
         '$lte, $exists (true or false), $contains and $like. {"$and": [...]}, {"$or": [...]} and {"$not": {...}} join '
-        "filters. A field that no document has is an error that names those there are.",
+        "filters. A field that no document has is an error that names the existing fields.",
     )
     why: bool = Field(
         default=False, description="Also return which words make each document match in meaning."
@@ -100,7 +100,7 @@ class Found(BaseModel):
         description="The text, of a long one the part that matches best or the beginning."
     )
     shortened: bool = Field(
-        description="Whether the document's text is longer; read returns it whole."
+        description="Whether the document's text is longer; read returns all of it."
     )
     metadata: dict[str, Any]
     heading: str | None = Field(default=None, description="The headings above the part shown.")
@@ -114,7 +114,7 @@ class SearchAnswer(Answer):
     collection: str
     results: list[Found] = Field(description="Best first.")
     corrected: dict[str, str] = Field(
-        description="Words of the query that no document holds, each with the word that was searched for instead."
+        description="Words of the query that no document contains, each with the word that replaced it."
     )
 
     @property

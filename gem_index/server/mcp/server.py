@@ -57,13 +57,13 @@ def mcp_server(
     allow_add: bool = False,
     may_write: MayWrite = _always,
 ) -> Server[None]:
-    """Return the server of a home; what carries its messages is another matter.
+    """Return the server of a home, without a transport for its messages.
 
     Parameters
     ----------
     home : Home
     limits : Limits, optional
-        Those of the environment by default.
+        By default those of the environment.
     only : iterable of str
         The collections to show; all by default.
     allow_add : bool
@@ -137,7 +137,7 @@ async def _allows(may_write: MayWrite, asked: ServerRequestContext[None]) -> boo
 
 
 class _Schema(GenerateJsonSchema):
-    """Without titles that only repeat the names of fields: assistants read schemas whole."""
+    """A schema without titles that only repeat the names of fields, because assistants read the whole schema."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         """Return whether a schema gets a title made of its name."""
@@ -179,7 +179,7 @@ async def _answer(
 
 
 def _problem(kind: ToolKind, error: ValidationError) -> str:
-    """Return what is wrong with arguments, on a line."""
+    """Return the error of arguments, in one line."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":

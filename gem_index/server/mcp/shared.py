@@ -1,4 +1,4 @@
-"""What the tools have in common: the collections that they see, the forms of arguments and answers."""
+"""The common parts of the tools: their collections, and the forms of arguments and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SharedCollections:
     ----------
     context : ServerContext
     only : collection of str, optional
-        Names; the others are not shown, and asked for by name they are unknown. All by default.
+        Names of collections that the tools can see; the others are unknown to them. By default all.
     """
 
     def __init__(self, context: ServerContext, only: frozenset[str] | None = None) -> None:
@@ -43,11 +43,11 @@ class SharedCollections:
         self._only = only
 
     async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function reads of a collection."""
+        """Return the result of a function that reads a collection."""
         return await self.context.ask(self._shown(name), question)
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
-        """Return what a function that writes to a collection returns."""
+        """Return the result of a function that writes to a collection."""
         return await self.context.change(self._shown(name), work)
 
     async def sizes(self) -> dict[str, int]:
@@ -67,11 +67,11 @@ class SharedCollections:
 
 
 class Arguments(StrictBody):
-    """What a tool takes; a misspelled name is an error."""
+    """The arguments of a tool; a misspelled name is an error."""
 
 
 class Answer(BaseModel, ABC):
-    """What a tool returns."""
+    """The answer of a tool."""
 
     @property
     @abstractmethod

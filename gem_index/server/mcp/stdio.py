@@ -27,7 +27,7 @@ def serve_stdio(server: Server[Any], output: int) -> None:
     ----------
     server : Server
     output : int
-        The descriptor to write messages to; what is printed must not go there.
+        The descriptor for messages; nothing else may be printed there.
     """
     log_as_json()
     asyncio.run(_serve(server, output))

@@ -129,7 +129,7 @@ function eventParser(heard) {
 }
 
 function cut() {
-  return new ApiError(0, "The server ended before the work was done; look again at the state of the collection.");
+  return new ApiError(0, "The server stopped before the work was done; check the state of the collection.");
 }
 
 function silent() {

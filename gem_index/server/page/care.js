@@ -32,7 +32,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     h("section", null, h("h2", null, "Model"), drift, work,
       h("div", { class: "actions" }, measuring, refitting)),
     h("section", null, h("h2", null, "Near-duplicates"),
-      field("Cosine from which two texts are nearly the same", threshold),
+      field("Near-duplicate threshold (a cosine)", threshold),
       finding, groups),
     code.panel);
 

@@ -9,7 +9,7 @@ export function askForKey(refused) {
     const input = h("input", { type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true });
     const form = h("form", { method: "dialog" },
       h("h2", { id: "key-title" }, "This server asks for a key"),
-      h("p", null, "It stays in this tab's memory and is gone when the tab is closed."),
+      h("p", null, "The key stays in the memory of this tab until you close it."),
       h("label", { for: "key" }, "Key"), input, place,
       h("div", { class: "actions" },
         h("button", { type: "submit", class: "primary" }, "Continue"),
@@ -27,7 +27,7 @@ export function askForKey(refused) {
     });
     document.getElementById("dialogs").append(dialog);
     dialog.showModal();
-    if (refused) tell("The server does not know that key.");
+    if (refused) tell("The server does not know this key.");
     input.focus();
   });
 }

@@ -36,7 +36,7 @@ export function mapView(root, { collection, signal, setParams }) {
         return;
       }
       fill(body, h("div", { class: "empty" },
-        h("p", null, "There is no map of this collection since its last refit. It takes seconds for a thousand documents, and some minutes for a hundred thousand; searches go on meanwhile."),
+        h("p", null, "There is no map of this collection since its last refit. Making one takes seconds for a thousand documents, and some minutes for a hundred thousand; searches continue meanwhile."),
         making("Make the map", "primary")));
       return;
     }
@@ -258,7 +258,7 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
       fill(card, h("h2", null, own(id)), h("p", { class: "text", dir: "auto" }, Array.from(text).slice(0, 1000).join("")),
         h("ul", { class: "labels", "aria-label": "Metadata" }, Object.entries(metadata).map(([name, value]) => h("li", null,
           own(name, { class: "name" }), " ", own(typeof value === "string" ? value : JSON.stringify(value))))),
-        h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, "Search for the like")));
+        h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, "Search for similar texts")));
       announce(text.slice(0, 200));
     } catch (error) {
       if (selected !== id) return;

@@ -22,7 +22,7 @@ export function rerankView(root, { collection, signal, setParams }) {
       event.preventDefault();
       setParams({ q: query.value, c: linesOf(candidates.value).join("\n"), open: "" });
     } },
-    field("Question", query), field("Candidates, a line each", candidates),
+    field("Question", query), field("Candidates, one per line", candidates),
     h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Re-rank"))),
     problem, list, code.panel);
   signal.addEventListener("abort", () => running?.abort());

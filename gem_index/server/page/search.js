@@ -38,7 +38,7 @@ export function searchView(root, { collection, signal, setParams }) {
   const where = h("textarea", { rows: 2, spellcheck: "false", placeholder: "{\"lang\": \"en\"}", input: soon });
   const [whereProblem, tellWhere] = problemPlace({ id: "where-problem" });
   const filters = h("details", { class: "filters" }, h("summary", null, "Filter"),
-    field("Only documents whose metadata match (JSON)", where,
+    field("Only documents with these metadata (a filter as JSON)", where,
       ["A value, or an operator: ", h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}"), "."]),
     whereProblem);
   const [problem, tell] = problemPlace();
@@ -203,7 +203,7 @@ export function searchView(root, { collection, signal, setParams }) {
       running = null;
       hits = [];
       fill(list);
-      note.textContent = "Type a question: hits come while you type. Shaded words are those that a hit is found by.";
+      note.textContent = "Type a question: results appear while you type. Shaded words are those by which a result was found.";
       code.refresh();
     } else {
       ask(asked);

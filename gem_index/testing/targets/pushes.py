@@ -57,7 +57,7 @@ class PushTests(TargetTests):
         assert np.mean(common) >= self.overlap
 
     def test_a_changed_table_is_noticed(self, faq: Collection, url: str) -> None:
-        """Somebody deleted or dropped documents: said by name, and repaired by a full push."""
+        """Somebody deleted or dropped documents: the error names the table, and a full push repairs it."""
         faq.push(url)
         self.table(url).delete(["d5"])
         with pytest.raises(TargetChangedError, match="holds 59 documents, the last push left 60"):
@@ -106,7 +106,7 @@ class PushTests(TargetTests):
         assert all(document.text is None for document in self.table(url).documents())
 
     def test_unsupported_metadata(self, faq: Collection, url: str) -> None:
-        """It is stored as it is, or refused by name, or left out when asked."""
+        """It is stored unchanged, or the error names it, or it is left out with ``drop_unsupported``."""
         odd = {"deep": {"a": [1, {"b": None}]}, "nothing": None, "lang": "de"}
         faq.upsert([Document(id="odd", text="a river", metadata=odd)])
         try:

@@ -28,7 +28,8 @@ DEFAULT_COLLECTION = "langchain"
 class GemVectorStore(VectorStore):
     """Documents in a collection: durable when a call returns, embedded by the collection's own model.
 
-    Scores are cosines, -1 to 1, the higher the better. A query without words finds nothing.
+    The higher a score, the better. By default a score combines the cosine and the match (at most 1); with ``mode="dense"``
+    it is the cosine, -1 to 1. A query without words finds nothing.
 
     Parameters
     ----------
@@ -355,7 +356,8 @@ def _choice(embedding: Embeddings | None) -> dict[str, Any]:
             f"the embedding is a {type(embedding).__name__}; expected GemEmbeddings or None: "
             "a collection embeds its texts itself"
         )
-    if embedding.vectors is None or embedding.model is not None:
+    fitted = embedding.model is not None or embedding.collection is not None
+    if embedding.vectors is None or fitted:
         raise TypeError(
             "the embedding is of a fitted model; expected GemEmbeddings of word vectors: "
             "a collection is fitted on its own texts"

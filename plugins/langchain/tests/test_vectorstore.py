@@ -387,6 +387,9 @@ class TestModels:
         fit_model(tmp_path / "m.safetensors", TEXTS)
         with pytest.raises(TypeError, match="of a fitted model; expected GemEmbeddings of word"):
             GemVectorStore("x", GemEmbeddings(model=tmp_path / "m.safetensors"))
+        GemVectorStore.from_texts(TEXTS, collection_name="fitted")
+        with pytest.raises(TypeError, match="of a fitted model; expected GemEmbeddings of word"):
+            GemVectorStore("x", GemEmbeddings(collection="fitted", vectors="wordllama-gem"))
 
     def test_a_collection_of_other_vectors_or_settings_is_refused(self, store):
         GemVectorStore("faq", GemEmbeddings())
