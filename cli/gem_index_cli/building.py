@@ -101,7 +101,7 @@ def build(
     """Make a searchable collection of the texts in some files, with a model fitted on them.
 
     If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
-    last fit, or if you choose another index kind or chunking.
+    last fit, or if you choose another index kind, chunking or language.
     """
     home = home_of(context)
     settings: dict[str, Any] = {
