@@ -154,7 +154,7 @@ def _build_shards(
     parts: str | None,
     settings: dict[str, Any],
 ) -> tuple[UpsertReport, int]:
-    """Build a collection on a cluster; return what it holds, and how many records were skipped."""
+    """Build a collection on a cluster; return its report, and the number of skipped records."""
     from gem_index.distributed import build_shards
 
     with (
