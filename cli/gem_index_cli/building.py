@@ -30,6 +30,7 @@ from gem_index_cli.sources import (
     records_on_cluster,
     skipped_in,
 )
+from gem_index_cli.unknown_words import tell_unknown_words
 
 if TYPE_CHECKING:
     from gem_index import Home
@@ -141,6 +142,7 @@ def build(
         )
     options.log.end()
     _print_upsert(report, skipped_in(readers), as_json)
+    tell_unknown_words(report.known_words)
     print_unread(readers, as_json)
     _print_built(home, collection, as_json)
 

@@ -27,6 +27,7 @@ from gem_index_cli.output import (
 )
 from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.unknown_words import SampledTexts, tell_unknown_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,7 +65,9 @@ def fit(
         "overwrite": overwrite,
     }
     if cluster.scheduler is None:
-        encoder = home_of(context).models.fit(name, options.texts(inputs), **settings)
+        sample = SampledTexts(options.texts(inputs))
+        encoder = home_of(context).models.fit(name, sample, **settings)
+        _tell_unknown(encoder, sample)
     else:
         reader = options.text_reader(inputs)
         home = home_of(context)
@@ -88,6 +91,12 @@ def fit(
             f"Model {name}: {result['components']} directions of {result['sentences']} texts, "
             f"{result['dimension']} dimensions, fingerprint {encoder.fingerprint[:12]}."
         )
+
+
+def _tell_unknown(encoder: Encoder, sample: SampledTexts) -> None:
+    from gem_index.vectors.coverage import known_share
+
+    tell_unknown_words(known_share([part.vectors for part in encoder.encoders], sample.first))
 
 
 def _fit_on(
@@ -160,13 +169,15 @@ def encode(
         found = encoder.encoder(context, config)
         if fit:
             found.fit(options.texts(names))
+        sample = SampledTexts(options.texts(names))
         with progress_bar("encode") as progress:
             rows, empty = write_vectors(
                 Path(output),
                 found,
-                options.texts(names),
+                sample,
                 lambda done: progress("encode", done, 0),
             )
+    _tell_unknown(found, sample)
     result = {
         "rows": rows,
         "dimension": found.dimension,

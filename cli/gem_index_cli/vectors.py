@@ -154,7 +154,9 @@ def _remarks(findings: ImportReport) -> list[str]:
 @app.command()
 def catalogue(as_json: AsJson = False) -> None:
     """Show the well-known word vectors that add can download by name."""
-    from gem_index.vectors.catalogue import CATALOGUE
+    from gem_index.vectors.catalogue import ANY_LANGUAGE, CATALOGUE, any_language
+
+    known = {**CATALOGUE, ANY_LANGUAGE: any_language("LANG")}
 
     if as_json:
         print_json(
@@ -167,7 +169,7 @@ def catalogue(as_json: AsJson = False) -> None:
                     "licence": entry.licence,
                     "note": entry.note,
                 }
-                for name, entry in CATALOGUE.items()
+                for name, entry in known.items()
             ]
         )
         return
@@ -184,7 +186,7 @@ def catalogue(as_json: AsJson = False) -> None:
                 entry.licence,
                 entry.note,
             )
-            for name, entry in CATALOGUE.items()
+            for name, entry in known.items()
         ),
     )
 

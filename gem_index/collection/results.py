@@ -153,6 +153,7 @@ class UpsertReport:
 
     ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the collection's; if this upsert
     detected it, ``language_share`` is the share of the sample in that language, 0 if the texts were too short to detect it.
+    After a build, ``known_words`` is the share of the words of a sample that the word vectors know.
     """
 
     collection: str
@@ -166,6 +167,7 @@ class UpsertReport:
     seconds: float
     language: str = "en"
     language_share: float | None = None
+    known_words: float | None = None
 
 
 @dataclass(frozen=True)

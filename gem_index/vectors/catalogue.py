@@ -8,6 +8,7 @@ repository. If no value is known, the field is None, and a download is checked o
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,16 @@ from gem_index.files.npy import map_array
 from gem_index.vectors.formats.arrays import of_arrays
 from gem_index.vectors.formats.base import VectorFile
 
-__all__ = ["CATALOGUE", "HUB", "CatalogueEntry", "RemoteFile", "hub_entry"]
+__all__ = [
+    "ANY_LANGUAGE",
+    "CATALOGUE",
+    "HUB",
+    "CatalogueEntry",
+    "RemoteFile",
+    "any_language",
+    "find_entry",
+    "hub_entry",
+]
 
 HUB = "https://huggingface.co"
 
@@ -118,6 +128,17 @@ def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
     return _one(f"{folder}/swe_gte{dimension}_en.txt.zip", size, sha256, "Apache 2.0", note)
 
 
+def any_language(language: str) -> CatalogueEntry:
+    """Return the entry of fastText's vectors of a language, by its code."""
+    return _one(
+        f"https://dl.fbaipublicfiles.com/fasttext/vectors-crawl/cc.{language}.300.bin.gz",
+        None,
+        None,
+        _CC_BY_SA_3,
+        "2 million cased words and 2 million n-gram buckets, 300 dimensions, Common Crawl + Wikipedia",
+    )
+
+
 _PDDL = "PDDL 1.0"
 _CC_BY_SA_3 = "CC BY-SA 3.0"
 _CC_BY_SA_4 = "CC BY-SA 4.0"
@@ -160,13 +181,7 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
         _CC_BY_SA_3,
         "2 million cased words, 300 dimensions, Common Crawl",
     ),
-    "fasttext.cc.en.300": _one(
-        "https://dl.fbaipublicfiles.com/fasttext/vectors-crawl/cc.en.300.bin.gz",
-        None,
-        None,
-        _CC_BY_SA_3,
-        "2 million cased words and 2 million n-gram buckets, 300 dimensions, Common Crawl + Wikipedia",
-    ),
+    "fasttext.cc.en.300": any_language("en"),
     "lexvec.commoncrawl.300d": _one(
         "https://www.dropbox.com/s/flh1fjynqvdsj4p/lexvec.commoncrawl.300d.W.pos.vectors.gz?dl=1",
         None,
@@ -187,6 +202,14 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     "potion-retrieval-32M": hub_entry(
         "minishlab/potion-retrieval-32M", "MIT", "model2vec, 512 dimensions, tuned for retrieval"
     ),
+    "potion-multilingual-128M": hub_entry(
+        "minishlab/potion-multilingual-128M", "MIT", "model2vec, 256 dimensions, 101 languages"
+    ),
+    "static-similarity-mrl-multilingual-v1": hub_entry(
+        "sentence-transformers/static-similarity-mrl-multilingual-v1",
+        "Apache 2.0",
+        "StaticEmbedding, 1024 dimensions, 50 languages",
+    ),
     "swe-gte256-en": _swe(
         256,
         183_888_161,
@@ -199,3 +222,14 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
     ),
 }
 """Well-known vectors by name, which can be added without an address."""
+
+ANY_LANGUAGE = "fasttext.cc.LANG.300"
+"""fastText's vectors of 157 languages; LANG is the code of one, such as de, ja or zh."""
+
+_FASTTEXT_CC = re.compile(re.escape(ANY_LANGUAGE).replace("LANG", "([a-z]{2,3})"))
+
+
+def find_entry(name: str) -> CatalogueEntry | None:
+    """Return the entry of well-known vectors, :data:`ANY_LANGUAGE` of a language too; None for other names."""
+    found = _FASTTEXT_CC.fullmatch(name)
+    return any_language(found[1]) if found else CATALOGUE.get(name)

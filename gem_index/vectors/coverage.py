@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from gem_index.errors import InputError
 from gem_index.text.tokens import tokenize
 from gem_index.vectors.base import VectorSource
 
-__all__ = ["Coverage", "measure_coverage", "word_counts"]
+__all__ = ["Coverage", "known_share", "measure_coverage", "word_counts"]
 
 _BLOCK = 20_000
 _BINS = 10
@@ -52,6 +52,19 @@ def word_counts(texts: Iterable[str]) -> Counter[str]:
     if not counts:
         raise InputError("the corpus holds no word; expected at least one")
     return counts
+
+
+def known_share(sources: Sequence[VectorSource], texts: Iterable[str]) -> float:
+    """Return the share of the words of some texts that one of the sources holds or composes; 1 for texts without words."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(tokenize(text))
+    if not counts:
+        return 1.0
+    words = list(counts)
+    unknown = np.all([source.lookup(words)[1] for source in sources], axis=0)
+    times = np.fromiter(counts.values(), dtype=np.int64)
+    return float(times[~unknown].sum() / times.sum())
 
 
 def measure_coverage(source: VectorSource, texts: Iterable[str]) -> Coverage:

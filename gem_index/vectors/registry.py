@@ -12,7 +12,7 @@ from gem_index.errors import UnknownNameError, VectorFormatError
 from gem_index.forking import ForkSafeLock
 from gem_index.quoting import quoted
 from gem_index.vectors.base import VectorSource
-from gem_index.vectors.catalogue import CATALOGUE
+from gem_index.vectors.catalogue import CATALOGUE, find_entry
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_stored, open_unstored, vector_file
@@ -76,12 +76,13 @@ def _open_part(part: str, registered: Mapping[str, Path]) -> VectorSource:
         return _bundled(part)
     if is_path(part):
         return open_unstored(vector_file(part))
-    if part in CATALOGUE and CATALOGUE[part].packaged:
-        return open_unstored(CATALOGUE[part].packaged_file())
+    entry = find_entry(part)
+    if entry is not None and entry.packaged:
+        return open_unstored(entry.packaged_file())
     installed = plugins()
     if part in installed:
         return _open_plugin(installed[part])
-    if part in CATALOGUE:
+    if entry is not None:
         advice = Advice(Action.FETCH_VECTORS, {"vectors": part})
         raise UnknownNameError("vectors", part, (), advice)
     if "/" in part:

@@ -15,7 +15,14 @@ from gem_index.errors import ConfigError, DownloadError, UnknownNameError, Vecto
 from gem_index.files.inputs import COMPRESSED, sha256_of_file, user_path
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, hub_entry
+from gem_index.vectors.catalogue import (
+    ANY_LANGUAGE,
+    CATALOGUE,
+    CatalogueEntry,
+    RemoteFile,
+    find_entry,
+    hub_entry,
+)
 from gem_index.vectors.download import (
     checked_address,
     download,
@@ -144,7 +151,7 @@ def _find_path(name: str, _registered: Registered, format: str | None) -> FoundS
 
 
 def _find_packaged(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
-    entry = CATALOGUE.get(name)
+    entry = find_entry(name)
     if entry is None or entry.packaged is None:
         return None
     file = entry.packaged_file()
@@ -152,7 +159,7 @@ def _find_packaged(name: str, _registered: Registered, _format: str | None) -> F
 
 
 def _find_pipeline(name: str, _registered: Registered, _format: str | None) -> FoundSource | None:
-    if name in CATALOGUE or is_address(name) or not find_pipeline(name):
+    if find_entry(name) or is_address(name) or not find_pipeline(name):
         return None
     return FoundSource(read_vectors(name, "spacy"), f"spaCy pipeline {name}")
 
@@ -175,8 +182,9 @@ def _find_remote(name: str, registered: Registered) -> CatalogueEntry:
             f"{name} is provided by an installed package and used directly; expected a file or name to copy",
             Advice(Action.CUT_TO_WORDS),
         )
-    if name in CATALOGUE:
-        return CATALOGUE[name]
+    entry = find_entry(name)
+    if entry is not None:
+        return entry
     if _HUB_ID.fullmatch(name) and not _looks_like_a_path(name):
         return hub_entry(name)
     raise UnknownNameError(
@@ -189,12 +197,13 @@ def _find_remote(name: str, registered: Registered) -> CatalogueEntry:
 
 def _find_well_known(name: str) -> CatalogueEntry:
     """Return the entry of vectors that a mirror may hold; ConfigError if they are neither well known nor on the hub."""
-    if name in CATALOGUE:
-        return CATALOGUE[name]
+    entry = find_entry(name)
+    if entry is not None:
+        return entry
     if not _HUB_ID.fullmatch(name):
         raise ConfigError(
             f"found a mirror for {quoted(name)}, which is not a well-known name; expected one of "
-            f"{', '.join(CATALOGUE)}, or owner/name of a model on the hub"
+            f"{', '.join((*CATALOGUE, ANY_LANGUAGE))}, or owner/name of a model on the hub"
         )
     return hub_entry(name)
 

@@ -704,3 +704,52 @@ def test_words_of_a_query_are_corrected_and_told(gem, faq):
     )
     [plain, *_] = gem("search", "faq", "renew my residense", "--no-correct", "--json").json
     assert "corrected" not in plain
+
+
+@pytest.mark.parametrize("keys", ["{}", "/c/en/{}"])
+def test_vectors_that_know_few_words_are_told(gem, faq_file, tmp_path, keys):
+    words = [
+        "how",
+        "do",
+        "i",
+        "renew",
+        "my",
+        "residence",
+        "visa",
+        "what",
+        "papers",
+        "need",
+        "to",
+        "extend",
+        "a",
+    ]
+    words += [
+        "where",
+        "can",
+        "open",
+        "bank",
+        "account",
+        "which",
+        "gives",
+        "the",
+        "cheapest",
+        "loan",
+        "is",
+    ]
+    file = tmp_path / "own.txt"
+    rows = [
+        f"{keys.format(word)} {number + 1} {(7 * number) % 5} 1"
+        for number, word in enumerate(words)
+    ]
+    file.write_text("\n".join(rows))
+    model, vectors = tmp_path / "texts.txt", tmp_path / "v.npy"
+    model.write_text("How do I renew my residence visa?\nWhat papers do I need to extend a visa?\n")
+    answers = [
+        gem("build", "own", faq_file, "--vectors", file),
+        gem("fit", "m", model, "--vectors", file),
+        gem("encode", model, "-o", vectors, "--vectors", file),
+    ]
+    for answer in answers:
+        assert answer.status == 0, answer.err
+        told = "Note: the word vectors know" in answer.err
+        assert told is (keys != "{}"), answer.err

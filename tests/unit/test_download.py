@@ -11,7 +11,7 @@ import pytest
 
 from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
 from gem_index.vectors import download as module
-from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile
+from gem_index.vectors.catalogue import CATALOGUE, CatalogueEntry, RemoteFile, find_entry
 from gem_index.vectors.download import download, expected_size_and_hash
 from gem_index.vectors.options import SourceOptions
 
@@ -356,8 +356,7 @@ class TestAddingFromAServer:
         file = sources.replace(
             entry.files[0], size=len(packed), sha256=hashlib.sha256(packed).hexdigest()
         )
-        changed = {**CATALOGUE, "glove.6B.100d": sources.replace(entry, files=(file,))}
-        monkeypatch.setattr(sources, "CATALOGUE", changed)
+        monkeypatch.setitem(CATALOGUE, "glove.6B.100d", sources.replace(entry, files=(file,)))
         info = home.vectors.add("glove.6B.100d", mirror=f"{server.address}/mirror/glove.6B.zip")
         assert (info.words, info.licence) == (3, "PDDL 1.0")
         assert info.origin.startswith(server.address)
@@ -404,8 +403,7 @@ class TestAddingFromAServer:
             size=len(packed),
             sha256=hashlib.sha256(packed).hexdigest(),
         )
-        changed = {**CATALOGUE, name: sources.replace(entry, files=(file,))}
-        monkeypatch.setattr(sources, "CATALOGUE", changed)
+        monkeypatch.setitem(CATALOGUE, name, sources.replace(entry, files=(file,)))
         server.content = {f"/media{stored}": packed[:-1] + b"x"}
         with pytest.raises(DownloadError, match=f"has the SHA-256 .*, expected {file.sha256}"):
             home.vectors.add(name)
@@ -568,3 +566,18 @@ def test_glove_from_its_package(home):
     assert "queen" in dict(solve_analogy(source, "man", "king", "woman", 3))
     # the published file's first line, from the paper's web page
     np.testing.assert_allclose(source.lookup(["the"])[0][0, :3], [0.418, 0.24968, -0.41242])
+
+
+@pytest.mark.parametrize("language", ["de", "zh", "ast"])
+def test_fasttext_of_any_language(language):
+    entry = find_entry(f"fasttext.cc.{language}.300")
+    [file] = entry.files
+    assert file.address.endswith(f"/cc.{language}.300.bin.gz")
+    assert entry.licence
+
+
+@pytest.mark.parametrize(
+    "name", ["fasttext.cc.300", "fasttext.cc.DE.300", "fasttext.cc.deutsch.300", "de"]
+)
+def test_other_names_are_not_well_known(name):
+    assert find_entry(name) is None

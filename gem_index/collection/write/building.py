@@ -26,6 +26,8 @@ from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text.analyser import Analyser
 from gem_index.text.chunking import Chunking
+from gem_index.text.languages import SAMPLED
+from gem_index.vectors.coverage import known_share
 
 __all__ = [
     "as_not_indexed",
@@ -143,8 +145,21 @@ def _finish(
         if reading is not None:
             keep_reading(access, reading.choices)  # the types of columns are decided by now
         bring_up_to_date(access, choice, progress)
-        now = access.status()
-        return replace(report, fingerprint=now.fingerprint, language=now.language)
+        return _with_findings(access, report)
+
+
+def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertReport:
+    """Return the report of a build with what is known at its end."""
+    now = access.status()
+    with access.reading() as rows:
+        texts = CollectionTexts(rows.documents).sample(SAMPLED)
+        sources = [part.vectors for part in access.encoder(rows).encoders]
+    return replace(
+        report,
+        fingerprint=now.fingerprint,
+        language=now.language,
+        known_words=known_share(sources, texts),
+    )
 
 
 def _discard(workspace: Workspace, name: str, error: BaseException) -> None:

@@ -1,0 +1,35 @@
+"""Tell when the word vectors know few of the words of the texts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+__all__ = ["SampledTexts", "tell_unknown_words"]
+
+_SAMPLED = 300  # texts
+_FEW = 0.5
+
+
+class SampledTexts:
+    """Texts that are passed on; the first of them are kept."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+        self.first: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self._texts:
+            if len(self.first) < _SAMPLED:
+                self.first.append(str(text))
+            yield text
+
+
+def tell_unknown_words(known: float | None) -> None:
+    """Print a note if less than half of the words are known."""
+    if known is not None and known < _FEW:
+        print(  # noqa: T201
+            f"Note: the word vectors know {known:.0%} of the words of a sample; the texts may be in another language or "
+            "script, or the vectors keyed otherwise. gem-index vectors catalogue lists vectors of other languages.",
+            file=sys.stderr,
+        )
