@@ -42,7 +42,7 @@ COMMANDS = {
         "register a file with: gem-index vectors add NAME FILE, or name an existing file"
     ),
 }
-"""What :class:`~gem_index.advice.Action` has in the words of Python, in those of the command line."""
+"""The advice of each :class:`~gem_index.advice.Action`, with commands and options instead of calls."""
 
 
 def message_of(error: BaseException) -> str:

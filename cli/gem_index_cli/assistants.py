@@ -90,7 +90,7 @@ def mcp(
 
 
 def _serve_stdio(context: typer.Context, collections: Sequence[str], allow_add: bool) -> None:
-    """Keep standard output for messages: what anything else prints goes to standard error."""
+    """Keep standard output for messages: everything else is printed to standard error."""
     if sys.stdin is None:
         raise InputError("standard input is closed; expected the messages of an assistant")
     if sys.stdin.isatty():

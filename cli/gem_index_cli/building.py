@@ -96,7 +96,7 @@ def build(
     """Make a searchable collection of the texts in some files, with a model fitted on them.
 
     If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
-    last fit, or if you choose another index kind or chunking.
+    last fit, or if you choose another index kind, chunking or language.
     """
     home = home_of(context)
     settings: dict[str, Any] = {
@@ -150,7 +150,7 @@ def _build_shards(
     parts: str | None,
     settings: dict[str, Any],
 ) -> tuple[UpsertReport, int]:
-    """Build a collection on a cluster; return what it holds, and how many records were skipped."""
+    """Build a collection on a cluster; return its report, and the number of skipped records."""
     from gem_index.distributed import build_shards
 
     with (

@@ -23,7 +23,7 @@ __all__ = ["ClusterOptions"]
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where the work is done."""
+    """The choice of a cluster."""
 
     scheduler: Annotated[
         str | None,
@@ -37,13 +37,13 @@ class ClusterOptions:
 
     @contextmanager
     def connected(self) -> Iterator[Client]:
-        """Yield a client of the cluster, and show where its dashboard is."""
+        """Yield a client of the cluster, and print the address of its dashboard."""
         from gem_index.distributed import connected
 
         assert self.scheduler is not None
         with connected(self.scheduler) as client:
             for name in list(logging.root.manager.loggerDict):
-                if name.startswith("distributed"):  # what matters is told in one line
+                if name.startswith("distributed"):  # one line about it is printed elsewhere
                     logging.getLogger(name).setLevel(logging.CRITICAL)
             if client.dashboard_link:
                 print(f"Dashboard: {client.dashboard_link}", file=sys.stderr)  # noqa: T201 - not a result

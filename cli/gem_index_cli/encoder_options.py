@@ -87,7 +87,7 @@ class ConfigOptions:
         Raises
         ------
         ConfigError
-            If there is a preset beside it.
+            If a preset is given together with it.
         """
         if self.config_file is None:
             return []
@@ -114,7 +114,7 @@ class ConfigOptions:
         Raises
         ------
         ConfigError
-            If single settings stand beside a file that combines several encoders.
+            If single settings are given together with a file of several encoders.
         """
         from gem_index import GemConfig
 
@@ -178,7 +178,7 @@ class EncoderOptions:
         )
 
     def encoder(self, context: typer.Context, config: ConfigOptions) -> Encoder:
-        """Return the encoder that is asked for; errors as for :meth:`choice`."""
+        """Return the chosen encoder; errors as for :meth:`choice`."""
         return self.choice(context, config).open().encoder
 
     def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:

@@ -35,7 +35,7 @@ _PAPER = ("ablation", "examples", "sensitivity", "speed", "transfer")
 
 
 class _Evaluations(typer.core.TyperGroup):
-    """The commands; those of the paper's package say what to install where it is not."""
+    """The commands; without the paper's package, its commands name the package to install."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         found = super().get_command(ctx, cmd_name)

@@ -92,7 +92,7 @@ class InputOptions:
 
     @property
     def skip(self) -> Callable[[InputError], None] | None:
-        """What is called with a bad record or file that is left out; None to stop there.
+        """The function that is called with each skipped record or file; None to stop at the first.
 
         Raises
         ------
@@ -115,9 +115,9 @@ class InputOptions:
         ----------
         names : list of str
         kept : mapping, optional
-            How a collection's files are read where the options do not say it.
+            The reading options of the collection, for options that are not given.
         types : str
-            What types to give to columns if neither says it.
+            The types of columns if neither of them gives types.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class InputOptions:
         return self.reader(names)
 
     def check_report(self, names: list[str]) -> None:
-        """Check that the report does not overwrite what is read.
+        """Check that the report does not overwrite an input.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class InputOptions:
             )
 
     def check_no_records(self) -> None:
-        """Check that nothing is asked of files of records, for inputs without any.
+        """Check that no option for files of records is given without such a file.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class InputOptions:
         )
 
     def text_fields(self, kept: Sequence[str] | None) -> Sequence[str] | None:
-        """Return the fields of the text, where a title among several counts twice, and say so; None if none is given."""
+        """Return the fields of the text; a title among several counts twice, with a note. None if no field is given."""
         from gem_index.readers.fields import with_title_weights
 
         if self.text_field is None:
@@ -216,7 +216,7 @@ class InputOptions:
         self.log.end()
 
     def _choices(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        """Return how records are read: what was given, else what is kept; say where they differ."""
+        """Return the reading options: the given ones, else those of the collection; print a note where they differ."""
         given = {
             "id_field": self.id_field,
             "text_fields": self.text_fields(kept.get("text_fields")),
@@ -243,7 +243,7 @@ class InputOptions:
 
     @cached_property
     def log(self) -> ReadingLog:
-        """What all readings of a command say."""
+        """The notes of all readers of a command."""
         from gem_index_cli.problems import ReadingLog
 
         return ReadingLog(self.report)

@@ -48,7 +48,7 @@ def candidates_of(
     baselines: str,
     background: bool,
 ) -> tuple[Candidates, dict[str, Any]]:
-    """Return GEM and its baselines, and what the report says of them."""
+    """Return GEM and its baselines, and their description in the report."""
     from gem_index.evaluate import candidates as evaluated
 
     names = [] if baselines == "-" else [name.strip() for name in baselines.split(",")]
@@ -75,7 +75,7 @@ def single_encoder(
 def head_of(
     context: typer.Context, encoder: EncoderOptions, config: ConfigOptions, found: GemEncoder
 ) -> dict[str, Any]:
-    """Return what a report says of the encoder."""
+    """Return the description of the encoder in a report."""
     from gem_index.evaluate.candidates import describe_choice
 
     return describe_choice(encoder.choice(context, config), found)

@@ -101,7 +101,7 @@ def _fit_on(
     options: InputOptions,
     checkpoint: Path,
 ) -> None:
-    """Fit an encoder on a cluster; the same work goes on from the sums that one with this checkpoint has kept."""
+    """Fit an encoder on a cluster; the same work continues from the saved sums of this checkpoint."""
     from gem_index.distributed import fit as fit_on
 
     with progress_bar("fit") as progress:
@@ -196,7 +196,7 @@ def _encode_on(
     texts: bool,
     as_json: bool,
 ) -> None:
-    """Encode on a cluster, and print what was written; the encoder is fitted first if there is a folder for fits."""
+    """Encode on a cluster, and print a report; fit the encoder first if there is a folder for fits."""
     from gem_index.distributed import encode as encode_on
 
     if output.lower().endswith((".npy", ".parquet")):
@@ -315,7 +315,7 @@ def rerank(
         else:
             print_results(results, title=request.query)
     if empty and source == "-":
-        # what search printed of nothing
+        # the output of a search without results
         if not as_json:
             say("Nothing was found.")
     elif empty:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _BAR = 10  # characters of the longest bar
-_LONGEST_ID = 28  # of those that stand beside their text
+_LONGEST_ID = 28  # of ids that are printed beside their text
 _LEAST = 24  # characters; a column of longer texts may be broken to that
 _PAIRS = 10  # of two texts' words are shown
 _SEEN = 0.005  # a share that prints as 0.00 is not
@@ -53,7 +53,7 @@ def json_line(value: Any) -> str:
 
 
 def print_json_lines(values: Iterable[Any]) -> None:
-    """Print each value, or dataclass, as a line of JSON."""
+    """Print each value, or dataclass, as one line of JSON."""
     for value in values:
         print_json(value)
 
@@ -79,8 +79,8 @@ def print_table(
 ) -> None:
     """Print a table; headings that begin with '>' are right-aligned.
 
-    The first column is never broken: names are copied from it. Columns for which there is no room beside it come in a table
-    of their own below, with the first one again; where names leave no room for any, a row is a list.
+    The first column is never broken, because users copy names from it. Columns without room beside it are in a second table
+    below, with the first column again. If names leave no room for any column, each row is a list.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -141,7 +141,7 @@ def _table(
 
 
 def print_document(document: Document) -> None:
-    """Print a document: its id, its metadata, a line a field, and its text."""
+    """Print a document: its id, its metadata with one field per line, and its text."""
     say(visible(document.id))
     for name, value in document.metadata.items():
         say(f"  {visible(name)}: {visible(json.dumps(value, ensure_ascii=False))}")
@@ -153,7 +153,7 @@ def print_document(document: Document) -> None:
 def print_results(results: Sequence[Any], title: str = "") -> None:
     """Print found or re-ranked documents: place, score, id and the beginning of the text.
 
-    An id is never broken: a long one has a line of its own.
+    An id is never broken; a long id has its own line.
     """
     import shutil
 
@@ -195,7 +195,7 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
 
 
 def print_explanation(explanation: Explanation | CombinedExplanation) -> None:
-    """Print each word with its three weights as bars, for each encoder where there are several."""
+    """Print each word with its three weights as bars, for each encoder."""
     from gem_index.gem.combined import CombinedExplanation
 
     if not isinstance(explanation, CombinedExplanation):
@@ -246,7 +246,7 @@ def print_match(match: MatchExplanation) -> None:
 
 
 def _strongest(match: MatchExplanation) -> str:
-    """Return the pairs that add most to a cosine, on a line."""
+    """Return the pairs that add most to a cosine, in one line."""
     words = [
         f"{match.first_words[p.first].token} ~ {match.second_words[p.second].token} {p.share:.2f}"
         for p in match.pairs[:4]
@@ -256,7 +256,7 @@ def _strongest(match: MatchExplanation) -> str:
 
 
 def _show(begin: str, text: Text) -> None:
-    """Print plain text and a styled one behind it on a line."""
+    """Print a text and a styled text behind it in one line."""
     from rich.console import Console
 
     console = Console(file=sys.stdout, highlight=False)
@@ -264,7 +264,7 @@ def _show(begin: str, text: Text) -> None:
 
 
 def _snippet(text: str, words: Sequence[MatchedWord], room: int) -> Text:
-    """Return the part of a text that matches best, on a line, with the words that make the match in bold."""
+    """Return the best part of a text, in one line, with the matching words in bold."""
     from rich.text import Text
 
     first, last = _best_part(words, room) if len(text) > room else (0, len(words) - 1)
@@ -301,7 +301,7 @@ def _best_part(words: Sequence[MatchedWord], room: int) -> tuple[int, int]:
 
 
 def _on_a_line(text: str) -> str:
-    """Return what stands between words without line breaks and runs of spaces."""
+    """Return the text between words, without line breaks and runs of spaces."""
     return visible(re.sub(r"\s+", " ", text))
 
 
@@ -318,7 +318,7 @@ def _shortened(text: str, width: int) -> str:
 def print_evaluation(
     found: Evaluation, head: dict[str, Any], as_json: bool, markdown: bool
 ) -> None:
-    """Print an evaluation's tables, or one object with what was evaluated."""
+    """Print the tables of an evaluation, or one JSON object."""
     if as_json:
         print_json(found.json | head)
         return

@@ -36,7 +36,7 @@ class PieceOptions:
     ] = False
 
     def chunking(self) -> Chunking | None:
-        """Return what was asked for, None if nothing was.
+        """Return the chosen chunking, None without a choice.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class PieceOptions:
         return Chunking(chunk, self.overlap or 0, self.headings)
 
     def check(self, collection: Collection) -> None:
-        """Check that an existing collection is cut as asked.
+        """Check that an existing collection has the chosen chunking.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Bad records that are passed over: the first of each kind are shown, all of them go to a report."""
+"""Skipped records: the first of each kind are shown, all of them are written to a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9][0-9,.]*")
 
 
 class ReadingLog:
-    """Show on standard error what reading some inputs passed over and found.
+    """Show skipped records and notes of reading on standard error.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ReadingLog:
                 ) from error
 
     def skip(self, problem: InputError) -> None:
-        """Show or count a bad record or file; one that was read before is not told again."""
+        """Show or count a bad record or file, only the first time that it is read."""
         if self._ended:
             return
         told = problem_of(problem)
@@ -71,13 +71,13 @@ class ReadingLog:
             _say(f"Skipped: {message_of(problem)}")
 
     def note(self, notes: Sequence[Message]) -> None:
-        """Show what reading some files of records found."""
+        """Show the notes of reading files of records."""
         if not self._ended:
             for note in notes:
                 _say(f"Note: {note.told(COMMANDS)}")
 
     def end(self) -> None:
-        """Say how many bad records were not shown, after all inputs were read; a second reading says nothing."""
+        """Print how many bad records were not shown, after all inputs were read; nothing after a second reading."""
         if self._ended:
             return
         self._ended = True

@@ -106,7 +106,7 @@ def search(
     correct: Annotated[
         bool,
         typer.Option(
-            help="Replace a word that no text holds by the one that is most like it, and say so.",
+            help="Replace a word that no document contains by the most similar word of the collection, and print a note.",
         ),
     ] = True,
     queries: Annotated[
@@ -189,7 +189,7 @@ def _open_encoder(collection: Collection) -> None:
 
 
 def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return a hit as JSON values, without what was not asked for."""
+    """Return a result as JSON values, without fields that were not requested."""
     return hit.to_dict(why=wanted["why"], similar=bool(wanted["collapse"]))
 
 
@@ -205,7 +205,7 @@ def _print_corrected(hits: SearchResults) -> None:
 def _search_file(
     collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
 ) -> None:
-    """Search for each query of a file, and print or write a line of JSON for each, or the results as text."""
+    """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
     from gem_index.files.publishing import publish_file
     from gem_index.readers.questions import read_questions
 

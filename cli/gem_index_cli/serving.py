@@ -105,7 +105,7 @@ def serve(
 
 
 def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    """Return what NAME=VALUE says, by name."""
+    """Return the values of NAME=VALUE options by name."""
     found: dict[str, str] = {}
     for pair in given or ():
         name, equals, value = pair.partition("=")
@@ -116,7 +116,7 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
 
 
 def read_keys(path: Path) -> dict[str, Permission]:
-    """Return what the keys of a file allow, by their hashes."""
+    """Return the permissions of the keys in a file, by their hashes."""
     from gem_index.home.key_library import digest_of
 
     try:

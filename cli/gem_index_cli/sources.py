@@ -1,4 +1,4 @@
-"""What the inputs of a command are: files of records, folders, files that are one document, and databases."""
+"""The inputs of a command: files of records, folders, files that are one document, and databases."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class FolderOptions:
         on_problem: Callable[[InputError], None] | None,
         collection: Collection | None,
     ) -> FolderReader:
-        """Return the reader of a folder; it is said if the collection was filled from it with other options."""
+        """Return the reader of a folder; print a note if the collection was filled from it with other options."""
         from gem_index.readers import FolderReader
 
         reader = FolderReader(
@@ -164,7 +164,7 @@ def readers_of(
     collection : Collection, optional
         It remembers how its inputs were read.
     types : str
-        What types to give to columns if neither the options nor the collection say it.
+        The types of columns if neither the options nor the collection give types.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def readers_of(
 
 
 def _check_taken(folders: FolderOptions, queries: QueryOptions, found: set[type]) -> None:
-    """Refuse options of folders or databases where no input is one."""
+    """Refuse options of folders or databases without such an input."""
     for group, wanted in ((folders, "a folder"), (queries, "sql:URL")):
         for option in fields(group):
             value = getattr(group, option.name)
@@ -217,7 +217,7 @@ def records_on_cluster(
     queries: QueryOptions,
     whole: bool | None,
 ) -> DocumentReader:
-    """Return the reader of files of records, which are what a cluster reads.
+    """Return the reader of files of records, the only inputs of a cluster.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _flag(option: str, value: object) -> str:
 
 
 def _is_read_as_folder(name: str, whole: bool | None, collection: Collection | None) -> bool:
-    """Tell whether an input is a folder, or one file that is read as those of a folder are."""
+    """Tell whether an input is a folder, or one file that is read like the files of a folder."""
     from gem_index.converting import kind_of
     from gem_index.files.inputs import user_path
 
@@ -267,7 +267,7 @@ def skipped_in(inputs: Inputs) -> int:
 
 
 def print_unread(inputs: Inputs, as_json: bool = False) -> None:
-    """Say which files hold no text."""
+    """Print the names of files without text."""
     if as_json:
         return
     empty = [path for reader in inputs.readers for path in getattr(reader, "empty", ())]

@@ -1,4 +1,4 @@
-"""Where a process of the command line begins and ends: an interrupt while modules are imported ends as any other does."""
+"""The beginning and end of a process: an interrupt while modules are imported ends like any other."""
 
 from __future__ import annotations
 

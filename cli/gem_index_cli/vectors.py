@@ -99,9 +99,7 @@ def add(
     format: Annotated[
         str | None, typer.Option(help="The format of the file. Default: detected.")
     ] = None,
-    origin: Annotated[
-        str | None, typer.Option(help="Where they come from, for the record.")
-    ] = None,
+    origin: Annotated[str | None, typer.Option(help="Their origin, for the record.")] = None,
     licence: Annotated[str | None, typer.Option(help="Their licence, for the record.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -224,8 +224,7 @@ class NamedProvider(GemProvider):
         if self._choice.fingerprint != self.fingerprint:
             raise ConfigError(
                 "this provider's encoder was fitted after it was opened, and that fit has no name; expected a saved "
-                "encoder: "
-                "encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
+                "encoder: encoder.save('model.safetensors'), then open_provider(model='model.safetensors')"
             )
         return copy.deepcopy(self._choice.to_dict())
 

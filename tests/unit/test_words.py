@@ -23,7 +23,7 @@ RETIRED = {
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "SECURITY.md")),
-    *sorted(DOCS.rglob("*.md")),
+    *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "api"),  # docstrings
     *sorted((ROOT / "plugins").rglob("README.md")),
 ]
 SOURCES = [
