@@ -18,6 +18,7 @@ PACKAGES = (
     "gem_index.gem",
     "gem_index.vectors",
     "gem_index.targets",
+    "gem_index.sparse",
     "gem_index.progress",
     "gem_index.distributed",
     "gem_index.testing",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
@@ -11,6 +11,9 @@ from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.progress import ProgressOption, reporting
+
+if TYPE_CHECKING:
+    from gem_index.sparse import SparseEncoder
 
 __all__ = ["CorpusQuestions"]
 
@@ -26,6 +29,22 @@ class CorpusQuestions:
     """
 
     access: CollectionAccess
+
+    def sparse_encoder(self, progress: ProgressOption = None) -> SparseEncoder:
+        """Return what makes sparse vectors of words with this collection's statistics, for a vector database.
+
+        The statistics are those of the present texts, piece by piece; all texts are read. Documents of several pieces have
+        a sparse vector for each, as they have a dense one: see :mod:`gem_index.sparse`.
+        """
+        from gem_index.collection.state.piece_encoder import PieceEncoder
+        from gem_index.collection.state.texts import CollectionTexts
+        from gem_index.sparse import SparseEncoder
+
+        with self.access.reading() as rows, reporting(progress, "read") as show:
+            record = rows.record
+            pieces = PieceEncoder(self.access.encoder(rows), record.chunking, record.analyser)
+            texts = CollectionTexts(rows.documents).all(show)
+            return SparseEncoder.fit(pieces.of_all(texts), record.analyser)
 
     def duplicates(
         self,

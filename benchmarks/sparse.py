@@ -1,0 +1,81 @@
+"""Compare the default search with what a vector database ranks by dense and sparse vectors.
+
+``python -m benchmarks.sparse FOLDER...`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x 100 of the
+default search; of the sum of the inner products of dense and sparse vectors; of the best 100 by dense vectors, ordered by
+that sum; and of dense vectors alone. Then the bytes of a text's sparse vector, and the share of texts in which two terms
+have one index.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gem_index import Chunking, Home
+from gem_index.arrays import F64
+from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
+from gem_index.sparse import SparseVector
+
+_CANDIDATES = 100
+_SPACE = 2**31
+
+
+def stacked(vectors: list[SparseVector]) -> csr_array:
+    starts = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
+    indices = np.concatenate([vector.indices for vector in vectors])
+    values = np.concatenate([vector.values for vector in vectors])
+    return csr_array((values, indices, starts), shape=(len(vectors), _SPACE))
+
+
+def ndcg(task: RetrievalTask, rankings: Sequence[Sequence[str]]) -> float:
+    return float(measures(rankings, list(task.relevance.values()))["ndcg@10"].mean())
+
+
+def ranked(task: RetrievalTask, scores: F64) -> list[list[str]]:
+    ids = list(task.documents)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
+    return [[ids[place] for place in row] for row in order]
+
+
+def best_again(dense: F64, both: F64) -> F64:
+    """Return the scores of the best texts by dense vectors; others have none."""
+    found = np.full_like(both, -np.inf)
+    for row, (near, score) in enumerate(zip(dense, both, strict=True)):
+        best = np.argsort(-near, kind="stable")[:_CANDIDATES]
+        found[row, best] = score[best]
+    return found
+
+
+def measure(task: RetrievalTask, home: Home) -> str:
+    texts, queries = list(task.documents.values()), list(task.queries.values())
+    rows = [{"id": name, "text": text} for name, text in task.documents.items()]
+    home.build(task.name, rows, chunking=Chunking(None))
+    found = home.collection(task.name)
+    hits = found.search_many(queries, 10, correct=False)
+    sparse, encoder = found.sparse_encoder(), found.encoder
+    dense: F64 = np.asarray(encoder.encode(queries) @ encoder.encode(texts).T, np.float64)
+    documents = sparse.embed_documents(texts)
+    asked = stacked([sparse.embed_query(query) for query in queries])
+    both = dense + (asked @ stacked(documents).T).toarray()
+    cells = [ndcg(task, [[hit.id for hit in of_one] for of_one in hits])]
+    cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense)]
+    size = np.mean([8 * len(vector.indices) for vector in documents])
+    terms = [len(set(sparse.analyser.terms(text))) for text in texts]
+    shared = np.mean([len(v.indices) < n for v, n in zip(documents, terms, strict=True)])
+    return f"{' | '.join(f'{cell:5.2f}' for cell in cells)} | {size:5.0f}, {shared:.2%}"
+
+
+def main() -> None:
+    print("set | default search | dense + sparse | 100 by dense, again | dense | bytes, shared")
+    with tempfile.TemporaryDirectory() as root:
+        for folder in sys.argv[1:]:
+            task = read_beir(folder)
+            print(f"{task.name:15} | {measure(task, Home(root))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""Sparse vectors of words: with them a vector database ranks as a collection's default search does.
+
+A collection scores a text by (cosine + 2.25 match) / 3.25. A match is an inner product of the text's term frequencies and
+the query's term weights. So a database that adds the inner products of the dense and of the sparse vectors ranks texts in
+the same order. Divided by 3.25, the sum is the same score.
+
+Code in another language can compute the vectors by these rules. The terms of a text are those of the collection's
+:class:`~gem_index.text.analyser.Analyser`. The index of a term is the first 4 bytes of the SHA-256 of its UTF-8 form, read
+as a big-endian number, without the highest bit. A term that occurs c times in a text of L terms has the value
+c / (c + 1.2 (0.25 + 0.75 L / M)); M is the mean number of terms of a text. A term of a query has the value
+2.25 w / (sum of all w); :func:`gem_index.index.terms.match_weights` describes w. If terms have the same index, their values
+are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gem_index.arrays import F32, I64
+from gem_index.checks import check_number, check_whole_number
+from gem_index.errors import ConfigError, InputError
+from gem_index.files.inputs import user_path
+from gem_index.files.publishing import publish_file
+from gem_index.index.fusion import MATCH_WEIGHT
+from gem_index.index.terms import K1, B, counts_in_match, inverse_frequency, match_weights
+from gem_index.json_input import read_json_file
+from gem_index.quoting import quoted, quoted_path
+from gem_index.text.analyser import Analyser
+from gem_index.text.tokens import check_text, check_texts
+
+__all__ = ["SparseEncoder", "SparseVector"]
+
+_FORMAT = "gem-index sparse encoder"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVector:
+    """The values of some terms; all others are 0.
+
+    Attributes
+    ----------
+    indices : int64 array (n,)
+        From 0 to 2^31 - 1, ascending, each once.
+    values : float32 array (n,)
+        Above 0.
+    """
+
+    indices: I64
+    values: F32
+
+    def dot(self, other: SparseVector) -> float:
+        """Return the inner product with another vector."""
+        _, mine, others = np.intersect1d(
+            self.indices, other.indices, assume_unique=True, return_indices=True
+        )
+        return float(self.values[mine].astype(np.float64) @ other.values[others])
+
+
+class SparseEncoder:
+    """Makes sparse vectors of words, by the word statistics of a corpus.
+
+    :meth:`gem_index.Collection.sparse_encoder` returns that of a collection. Texts that are added later change the
+    statistics: vectors of one encoder belong together, as those of one fingerprint do.
+
+    Parameters
+    ----------
+    analyser : Analyser
+        What divides texts into terms.
+    texts : int
+        Number of texts in the statistics.
+    mean_terms : float
+        Mean number of terms of a text.
+    frequencies : mapping of str to int
+        How many of the texts have each term.
+
+    Examples
+    --------
+    >>> from gem_index.text.analyser import ENGLISH
+    >>> encoder = SparseEncoder.fit(["renew a passport", "open a bank account"], ENGLISH)
+    >>> query = encoder.embed_query("passports")
+    >>> [round(query.dot(text), 2) for text in encoder.embed_documents(["renew a passport", "a bank"])]
+    [1.09, 0.0]
+    """
+
+    def __init__(
+        self, analyser: Analyser, texts: int, mean_terms: float, frequencies: Mapping[str, int]
+    ) -> None:
+        self.analyser = analyser
+        self.texts = check_whole_number(texts, "the number of texts", 0)
+        self.mean_terms = check_number(mean_terms, "the mean number of terms", 0)
+        self.frequencies = frequencies
+
+    @classmethod
+    def fit(cls, texts: Iterable[str], analyser: Analyser) -> SparseEncoder:
+        """Return an encoder with the statistics of some texts, which are read once.
+
+        Raises
+        ------
+        InputError
+            If ``texts`` is one string or not iterable, or one of them is not a string.
+        """
+        check_texts(texts)
+        frequencies: Counter[str] = Counter()
+        count = terms = 0
+        for text in texts:
+            found = analyser.terms(check_text(text, "text"))
+            frequencies.update(set(found))
+            count += 1
+            terms += len(found)
+        return cls(analyser, count, terms / max(count, 1), frequencies)
+
+    def embed_documents(self, texts: Iterable[str]) -> list[SparseVector]:
+        """Return the vector of each text, or of each piece of a text.
+
+        Raises
+        ------
+        InputError
+            If ``texts`` is one string or not iterable, or one of them is not a string.
+        """
+        check_texts(texts)
+        return [self._document(check_text(text, "text")) for text in texts]
+
+    def _document(self, text: str) -> SparseVector:
+        terms = self.analyser.terms(text)
+        norm = K1 * (1 - B + B * len(terms) / max(self.mean_terms, 1e-9))
+        return _vector({term: times / (times + norm) for term, times in Counter(terms).items()})
+
+    def embed_query(self, text: str) -> SparseVector:
+        """Return the vector of a query; it is empty if no text of the statistics has one of its terms.
+
+        Raises
+        ------
+        InputError
+            If the text is not a string.
+        """
+        terms = dict.fromkeys(self.analyser.terms(check_text(text, "query")))
+        held = {term: self.frequencies.get(term, 0) for term in terms}
+        counted = {term: count for term, count in held.items() if counts_in_match(term, count)}
+        weights = match_weights(counted, self.texts, self.analyser)  # of BM25 scores
+        of_bm25 = {
+            term: (K1 + 1) * inverse_frequency(counted[term], self.texts) for term in weights
+        }
+        return _vector({t: MATCH_WEIGHT * w * of_bm25[t] for t, w in weights.items() if counted[t]})
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hexadecimal of everything that determines the vectors."""
+        return hashlib.sha256(json.dumps(self._fields, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "analyser": self.analyser.stored,
+            "texts": self.texts,
+            "mean_terms": self.mean_terms,
+            "frequencies": dict(self.frequencies),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the encoder to a JSON file. Atomic: complete on return, absent on error."""
+        with publish_file(user_path(path)) as file:
+            file.write(json.dumps(self._fields, sort_keys=True, ensure_ascii=False).encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> SparseEncoder:
+        """Return the encoder that :meth:`save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read or is not such a file.
+        ConfigError
+            If a later version wrote it.
+        """
+        fields = read_json_file(user_path(path))
+        if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+            raise InputError(
+                f"{quoted_path(Path(path))} is not a sparse encoder; expected a file that SparseEncoder.save wrote"
+            )
+        if fields.get("version") != _VERSION:
+            raise ConfigError(
+                f"{quoted_path(Path(path))} has version {quoted(fields.get('version'))}; expected {_VERSION}: "
+                "upgrade gem-index"
+            )
+        try:
+            frequencies = {str(term): int(count) for term, count in fields["frequencies"].items()}
+            analyser = Analyser.of(fields["analyser"])
+            return cls(analyser, fields["texts"], fields["mean_terms"], frequencies)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"{quoted_path(Path(path))} is damaged; expected a file that SparseEncoder.save wrote"
+            ) from error
+
+
+def _vector(values: Mapping[str, float]) -> SparseVector:
+    places = np.array([_index(term) for term in values], dtype=np.int64)
+    indices, inverse = np.unique(places, return_inverse=True)
+    sums = np.zeros(len(indices), np.float64)
+    np.add.at(sums, inverse, np.array(list(values.values()), dtype=np.float64))
+    return SparseVector(indices, sums.astype(np.float32))
+
+
+@lru_cache(200_000)
+def _index(term: str) -> int:
+    return int.from_bytes(hashlib.sha256(term.encode()).digest()[:4], "big") & 0x7FFF_FFFF

@@ -1,0 +1,172 @@
+"""Sparse vectors of words: with the dense ones they rank as the default search does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+
+import numpy as np
+import pytest
+
+from gem_index.errors import ConfigError, InputError
+from gem_index.index.fusion import MATCH_WEIGHT
+from gem_index.sparse import SparseEncoder, SparseVector
+from gem_index.text.analyser import ENGLISH, Analyser
+
+TEXTS = [
+    "How do I renew a passport before a long journey?",
+    "Opening hours of the library, the library at the river",
+    "Where can I open a bank account with a foreign passport?",
+    "Error 4711 when a printer is renewed",
+    "护照过期了怎么办 需要带身份证和照片去办理",
+    "Die Müllabfuhr kommt in München jeden Dienstag",
+]
+QUERIES = [
+    "renew my passports",
+    "error 4711 of the printer",
+    "护照",
+    "Muellabfuhr",
+    "zebra library",
+    "is the a",
+]
+
+
+def documents(texts=TEXTS):
+    return [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+
+
+def scores_of(collection, query, texts):
+    """Return the scores of texts from their dense and sparse vectors, as a database computes them."""
+    sparse = collection.sparse_encoder()
+    [dense] = collection.encoder.encode([query])
+    cosines = collection.encoder.encode(texts) @ dense
+    asked = sparse.embed_query(query)
+    words = [asked.dot(vector) for vector in sparse.embed_documents(texts)]
+    return (cosines + np.array(words)) / (1 + MATCH_WEIGHT)
+
+
+class TestOneInnerProduct:
+    @pytest.mark.parametrize("language", ["en", "de", "mul", "none"])
+    @pytest.mark.parametrize("query", QUERIES)
+    def test_the_score_is_that_of_the_default_search(self, home, language, query):
+        home.build("faq", documents(), language=language)
+        collection = home.collection("faq")
+        expected = {hit.id: hit.score for hit in collection.search(query, 10, correct=False)}
+        found = scores_of(collection, query, TEXTS)
+        for place, score in enumerate(found):
+            assert score == pytest.approx(
+                expected[str(place)], abs=5e-3
+            )  # an index rounds lengths above 40 terms
+
+    def test_on_texts_drawn_at_random(self, home):
+        draw = random.Random(5)
+        words = [
+            "passport",
+            "bank",
+            "river",
+            "library",
+            "4711",
+            "open",
+            "renew",
+            "the",
+            "a",
+            "of",
+            "visa",
+            "account",
+        ]
+        texts = [" ".join(draw.choices(words, k=draw.randrange(1, 30))) for _ in range(60)]
+        home.build("faq", documents(texts))
+        collection = home.collection("faq")
+        for _ in range(10):
+            query = " ".join(draw.choices(words, k=4))
+            expected = {hit.id: hit.score for hit in collection.search(query, 60, correct=False)}
+            found = scores_of(collection, query, texts)
+            assert np.allclose(found, [expected[str(i)] for i in range(60)], atol=5e-3)
+
+    def test_pieces_have_vectors_of_their_own(self, home):
+        text = "\n\n".join(["Opening hours of the library. " * 30, "Renew a passport today. " * 35])
+        home.build("faq", [*documents(), {"id": "long", "text": text}])
+        encoder = home.collection("faq").sparse_encoder()
+        assert encoder.texts == len(TEXTS) + 2
+
+
+class TestVectors:
+    def test_indices_are_of_the_hash_of_terms(self):
+        [vector] = SparseEncoder.fit(TEXTS, ENGLISH).embed_documents(["passports"])
+        digest = hashlib.sha256(b"passport").digest()
+        assert vector.indices.tolist() == [int.from_bytes(digest[:4], "big") % 2**31]
+        assert (vector.indices.dtype, vector.values.dtype) == (np.int64, np.float32)
+
+    def test_indices_ascend_and_values_are_positive(self):
+        for vector in SparseEncoder.fit(TEXTS, Analyser("mul")).embed_documents(TEXTS):
+            assert (np.diff(vector.indices) > 0).all()
+            assert (vector.values > 0).all()
+            assert (vector.values < 1).all()
+
+    def test_terms_of_one_index_are_added(self, monkeypatch):
+        from gem_index import sparse
+
+        monkeypatch.setattr(sparse, "_index", lambda _term: 7)
+        encoder = SparseEncoder.fit(TEXTS, ENGLISH)
+        [vector] = encoder.embed_documents(["passport bank"])
+        assert vector.indices.tolist() == [7]
+        assert vector.values[0] > 0.9
+
+    def test_a_query_without_known_words_is_empty(self):
+        encoder = SparseEncoder.fit(TEXTS, ENGLISH)
+        query = encoder.embed_query("zebra")
+        assert not len(query.indices)
+        assert query.dot(encoder.embed_documents(["zebra"])[0]) == 0
+        [empty] = encoder.embed_documents([""])
+        assert not len(empty.indices)
+
+    def test_the_product_with_oneself(self):
+        vector = SparseVector(np.array([1, 5]), np.array([2, 3], np.float32))
+        assert vector.dot(vector) == 13
+        assert vector.dot(SparseVector(np.array([5, 9]), np.array([1, 1], np.float32))) == 3
+
+
+class TestStored:
+    def test_comes_back(self, tmp_path):
+        encoder = SparseEncoder.fit(TEXTS, Analyser("de"))
+        encoder.save(tmp_path / "words.json")
+        again = SparseEncoder.load(tmp_path / "words.json")
+        assert again.fingerprint == encoder.fingerprint
+        for text in TEXTS:
+            one, other = encoder.embed_query(text), again.embed_query(text)
+            assert one.indices.tolist() == other.indices.tolist()
+            assert one.values.tolist() == other.values.tolist()
+
+    def test_other_statistics_have_another_fingerprint(self):
+        found = {
+            SparseEncoder.fit(TEXTS, ENGLISH).fingerprint,
+            SparseEncoder.fit(TEXTS, Analyser("de")).fingerprint,
+            SparseEncoder.fit(TEXTS[1:], ENGLISH).fingerprint,
+            SparseEncoder.fit([*TEXTS[1:], "How"], ENGLISH).fingerprint,
+        }
+        assert len(found) == 4
+
+    @pytest.mark.parametrize(
+        ("change", "error", "told"),
+        [
+            ({"format": "x"}, InputError, "is not a sparse encoder"),
+            ({"version": 2}, ConfigError, "has version 2; expected 1: upgrade"),
+            ({"frequencies": [1]}, InputError, "is damaged"),
+            ({"texts": -1}, ConfigError, "number of texts"),
+            ({"analyser": '{"version": 9}'}, ConfigError, "version 9"),
+        ],
+    )
+    def test_a_wrong_file(self, tmp_path, change, error, told):
+        path = tmp_path / "words.json"
+        SparseEncoder.fit(TEXTS, ENGLISH).save(path)
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        with pytest.raises(error, match=told):
+            SparseEncoder.load(path)
+
+    @pytest.mark.parametrize("texts", ["one", 5, [3], {"a": 1}])
+    def test_wrong_texts(self, texts):
+        with pytest.raises(InputError):
+            SparseEncoder.fit(texts, ENGLISH)
+        with pytest.raises(InputError):
+            SparseEncoder.fit(TEXTS, ENGLISH).embed_documents(texts)
