@@ -206,8 +206,8 @@ class Database:
                 # SQLite may recover the transaction from its log; our open connections would not see it
                 self.close()
                 raise CommitError(
-                    f"the disk failed while {self.path} was being written ({_cause(error)}): it is not known whether the last "
-                    "step was stored; open the home again",
+                    f"the disk failed while {self.path} was being written ({_cause(error)}): it is not known whether the "
+                    "last step was stored; open the home again",
                     Advice(Action.CHECK_HOME),
                 ) from error
             raise explained from error
