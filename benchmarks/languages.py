@@ -72,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         home = Home(root)
         own: dict[str, Collection] = {}
-        print("set | language | lexical, default: own language | en | mul | none")
+        print("set | language, dense | lexical, default: own language | en | mul | none")
         for task in tasks:
             queries = list(task.queries.values())
             cells = []
@@ -82,7 +82,12 @@ def main() -> None:
                 cells.append(
                     f"{ndcg(found, task, queries, 'lexical'):5.2f} {ndcg(found, task, queries, 'hybrid'):5.2f}"
                 )
-            print(f"{task.name:15} | {own[task.name].language:3} | {' | '.join(cells)}", flush=True)
+            first = own[task.name]
+            dense = ndcg(first, task, queries, "dense")
+            print(
+                f"{task.name:15} | {first.language:3} {dense:5.2f} | {' | '.join(cells)}",
+                flush=True,
+            )
         print("\nset | default: clean queries, without correction | one error, without correction")
         draw = random.Random(1)
         for task in tasks:

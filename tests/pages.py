@@ -30,6 +30,7 @@ GUIDES = [
 NOT_RUN = {
     "gem-index vectors add glove.840B.300d": "downloads 2 GB",
     "gem-index vectors add glove.840B.300d --from glove.840B.300d.zip": "needs what was downloaded",
+    "gem-index vectors add fasttext.cc.de.300": "downloads 4 GB",
     "gem-index watch notes notes": "runs until it is interrupted",
     "gem-index serve --port 8080": "runs until it is interrupted",
     "gem-index mcp --collection faq": "serves until its standard input is closed",

@@ -9,7 +9,7 @@ import typer
 from gem_index.errors import ConfigError
 from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
-from gem_index_cli.encoder_options import ConfigOptions
+from gem_index_cli.encoder_options import ConfigOptions, Vectors
 from gem_index_cli.input_options import InputOptions
 from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
@@ -65,13 +65,7 @@ def build(
     pieces: PieceOptions,
     config: ConfigOptions,
     cluster: ClusterOptions,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
-            show_default=False,
-        ),
-    ] = None,
+    vectors: Vectors = None,
     index: Annotated[
         str | None,
         typer.Option(
@@ -174,7 +168,7 @@ def _build_shards(
             progress=progress,
             **settings,
         )
-    cluster.tell(options, found.problems, found.skipped)
+    cluster.tell(options, found.skipped_records, found.skipped)
     return found.report, found.skipped
 
 

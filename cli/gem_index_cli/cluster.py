@@ -57,12 +57,12 @@ class ClusterOptions:
         return PartitionOptions(errors="raise" if options.skip is None else "skip")
 
     @staticmethod
-    def tell(options: InputOptions, problems: Sequence[tuple[str, int, str]], skipped: int) -> None:
+    def tell(options: InputOptions, skipped_records: Sequence[RecordError], skipped: int) -> None:
         """Show the bad records that workers left out."""
-        for source, line, problem in problems:
-            options.log.skip(RecordError(source, line, problem))
+        for error in skipped_records:
+            options.log.skip(error)
         options.log.end()
-        if skipped > len(problems):
+        if skipped > len(skipped_records):
             print(  # noqa: T201 - not a result
                 f"Skipped: {skipped:,} bad records, of which those of each part beyond 100 are not listed.",
                 file=sys.stderr,

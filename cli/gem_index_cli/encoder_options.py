@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from gem_index.gem.specification import EncoderSpec
     from gem_index.home import EncoderChoice
 
-__all__ = ["ConfigOptions", "EncoderOptions"]
+__all__ = ["ConfigOptions", "EncoderOptions", "Vectors"]
+
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -148,13 +156,7 @@ class EncoderOptions:
 
     model: Annotated[str | None, typer.Option(help="A model made by fit.")] = None
     collection: Annotated[str | None, typer.Option(help="The model of a collection.")] = None
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors: a name, a file, a folder, or several joined by +. Default: wordllama-gem.",
-            show_default=False,
-        ),
-    ] = None
+    vectors: Vectors = None
 
     def choice(self, context: typer.Context, config: ConfigOptions) -> EncoderChoice:
         """Return the choice of an encoder.

@@ -19,7 +19,7 @@ from gem_index.quoting import quoted_error, quoted_path
 from gem_index_cli.advice import message_of
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
-from gem_index_cli.start import INTERRUPTED
+from gem_index_cli.exit_status import INTERRUPTED
 from gem_index_cli.tree import MODULES, modules_for
 
 __all__ = ["main", "make_app", "run"]

@@ -13,7 +13,7 @@ import typer
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
-from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions, Vectors
 from gem_index_cli.input_options import InputOptions
 from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
@@ -47,12 +47,7 @@ def fit(
     options: InputOptions,
     config: ConfigOptions,
     cluster: ClusterOptions,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors, as for build. Default: wordllama-gem.", show_default=False
-        ),
-    ] = None,
+    vectors: Vectors = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model of that name.")
     ] = False,
@@ -118,7 +113,7 @@ def _fit_on(
             checkpoint=checkpoint,
             progress=progress,
         )
-    ClusterOptions.tell(options, found.problems, found.skipped)
+    ClusterOptions.tell(options, found.skipped_records, found.skipped)
 
 
 @takes(options=InputOptions, config=ConfigOptions, encoder=EncoderOptions, cluster=ClusterOptions)
@@ -220,9 +215,9 @@ def _encode_on(
             options=cluster.partitions(options),
             progress=progress,
         )
-    cluster.tell(options, found.problems, found.skipped)
+    cluster.tell(options, found.skipped_records, found.skipped)
     if as_json:
-        print_json({key: value for key, value in asdict(found).items() if key != "problems"})
+        print_json({key: value for key, value in asdict(found).items() if key != "skipped_records"})
     else:
         say(
             f"{output}: {found.rows} rows of {found.dimension} dimensions in {found.parts} files, "
@@ -304,7 +299,7 @@ def rerank(
     search with --json or --jsonl is a valid input too.
     """
     from gem_index import rerank as reranked
-    from gem_index.gem.rerank_requests import read_rerank_requests
+    from gem_index.readers.rerank_requests import read_rerank_requests
 
     found = encoder.encoder(context, config)
     empty = True

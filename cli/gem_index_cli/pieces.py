@@ -10,8 +10,7 @@ import typer
 from gem_index.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gem_index import Collection
-    from gem_index.text.chunking import Chunking
+    from gem_index import Chunking, Collection
 
 __all__ = ["PieceOptions"]
 
@@ -44,7 +43,7 @@ class PieceOptions:
         ConfigError
             If a value is out of range.
         """
-        from gem_index.text.chunking import Chunking
+        from gem_index import Chunking
 
         if self.chunk is None and self.overlap is None and not self.headings:
             return None

@@ -6,10 +6,9 @@ import atexit
 import gc
 import sys
 
-__all__ = ["INTERRUPTED", "main"]
+from gem_index_cli.exit_status import INTERRUPTED
 
-INTERRUPTED = 130
-"""Exit status of an interrupted command: 128 and the number of SIGINT, as shells count."""
+__all__ = ["main"]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from gem_index_cli.cluster import ClusterOptions
 from gem_index_cli.context import home_of
-from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
+from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions, Vectors
 from gem_index_cli.input_options import InputOptions
 from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json, print_table, say
@@ -84,12 +84,7 @@ def pull(
     url: Url,
     collection: CollectionName,
     config: ConfigOptions,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="Word vectors, as for build. Default: wordllama-gem.", show_default=False
-        ),
-    ] = None,
+    vectors: Vectors = None,
     as_json: AsJson = False,
 ) -> None:
     """Build a collection from the texts and metadata in a vector database."""
@@ -162,7 +157,7 @@ def embed(
                 options=cluster.partitions(options),
                 progress=progress,
             )
-        cluster.tell(options, done.problems, done.skipped)
+        cluster.tell(options, done.skipped_records, done.skipped)
         _print(done.push, as_json)
         return
     readers = readers_of(inputs, options, folders, queries, whole=whole)

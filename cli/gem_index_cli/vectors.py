@@ -16,7 +16,7 @@ from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gem_index.home.vector_library import VectorInfo
+    from gem_index.results import VectorInfo
     from gem_index.vectors.options import SourceOptions
     from gem_index.vectors.stored import ImportReport
 

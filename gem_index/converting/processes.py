@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from gem_index.advice import Action, Advice
@@ -181,12 +180,7 @@ class ConverterPool:
     def __enter__(self) -> ConverterPool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closed = True
         for process in self._all:
             process.close()

@@ -21,7 +21,7 @@ from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
 from gem_index.distributed.inputs import PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
-from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.partitions import PartReport, ReportOfRecords
 from gem_index.distributed.parts import (
     clear_parts,
     make_parts,
@@ -29,7 +29,7 @@ from gem_index.distributed.parts import (
 )
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.sharding import Sharding
-from gem_index.errors import HomeBusyError, InputError
+from gem_index.errors import HomeBusyError, InputError, RecordError
 from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike
@@ -48,7 +48,7 @@ __all__ = ["BuildReport", "build_shards"]
 
 
 @dataclass(frozen=True)
-class BuildReport:
+class BuildReport(ReportOfRecords):
     """What a collection was built of on a cluster.
 
     Attributes
@@ -57,13 +57,13 @@ class BuildReport:
         The counts of the collection.
     skipped : int
         Bad records left out.
-    problems : list of (str, int, str)
-        File, line and problem of the first 100 of each partition.
+    skipped_records : list of RecordError
+        The first 100 of each partition; ``problems`` has file, line and problem of each.
     """
 
     report: UpsertReport
     skipped: int
-    problems: list[tuple[str, int, str]] = field(repr=False)
+    skipped_records: list[RecordError] = field(repr=False)
 
 
 def build_shards(
@@ -167,7 +167,7 @@ def build_shards(
     total = PartReport()
     for part in found.reports:
         total.add(part)
-    return BuildReport(report, total.skipped, total.problems)
+    return BuildReport(report, total.skipped, total.skipped_records())
 
 
 def _analyser(collection: Collection, parts: Sequence[DocumentPart]) -> Analyser:

@@ -11,10 +11,10 @@ from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
-from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.partitions import PartReport, ReportOfRecords
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, RecordError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 from gem_index.targets.registry import check_many_writers, open_target
@@ -28,7 +28,7 @@ __all__ = ["EmbedReport", "embed"]
 
 
 @dataclass(frozen=True)
-class EmbedReport:
+class EmbedReport(ReportOfRecords):
     """What was embedded on a cluster.
 
     Attributes
@@ -37,13 +37,13 @@ class EmbedReport:
         The counts of the table.
     skipped : int
         Bad records left out.
-    problems : list of (str, int, str)
-        File, line and problem of the first 100 of each partition.
+    skipped_records : list of RecordError
+        The first 100 of each partition; ``problems`` has file, line and problem of each.
     """
 
     push: PushReport
     skipped: int
-    problems: list[tuple[str, int, str]] = field(repr=False)
+    skipped_records: list[RecordError] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def embed(
         pushed = finish_table(opened, encoder, counts[0], counts[1], started)
     finally:
         target.close()
-    return EmbedReport(pushed, total.skipped, total.problems)
+    return EmbedReport(pushed, total.skipped, total.skipped_records())
 
 
 def _embed(job: _Job, partition: Partition, data: Any) -> tuple[PartReport, int, int]:

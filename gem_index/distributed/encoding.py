@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.fitting import fit_partitions
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
-from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.partitions import PartReport, ReportOfRecords
 from gem_index.distributed.parts import (
     PartJob,
     clear_parts,
@@ -23,6 +23,7 @@ from gem_index.distributed.parts import (
 )
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
+from gem_index.errors import RecordError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption
 from gem_index.targets.parquet import require_pyarrow
@@ -37,7 +38,7 @@ _BLOCK_CHARACTERS = 8_000_000
 
 
 @dataclass(frozen=True)
-class EncodeReport:
+class EncodeReport(ReportOfRecords):
     """What an encoding on a cluster wrote.
 
     Attributes
@@ -47,8 +48,8 @@ class EncodeReport:
         Rows of zeros, whose text has no words.
     skipped : int
         Bad records left out.
-    problems : list of (str, int, str)
-        File, line and problem of the first 100 of each partition.
+    skipped_records : list of RecordError
+        The first 100 of each partition; ``problems`` has file, line and problem of each.
     parts : int
         Files.
     dimension : int
@@ -59,7 +60,7 @@ class EncodeReport:
     rows: int
     empty: int
     skipped: int
-    problems: list[tuple[str, int, str]] = field(repr=False)
+    skipped_records: list[RecordError] = field(repr=False)
     parts: int
     dimension: int
     fingerprint: str
@@ -138,7 +139,10 @@ def _report(encoder: Encoder, reports: Any) -> EncodeReport:
     for each in reports:
         total.add(each)
     return EncodeReport(
-        **asdict(total),
+        rows=total.rows,
+        empty=total.empty,
+        skipped=total.skipped,
+        skipped_records=total.skipped_records(),
         parts=len(reports),
         dimension=encoder.dimension,
         fingerprint=encoder.fingerprint,

@@ -19,12 +19,12 @@ from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.inputs import Partition, PartitionOptions, partitions_of
 from gem_index.distributed.manifest import Manifest
-from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.partitions import PartReport, ReportOfRecords
 from gem_index.distributed.parts import clear_parts, part_request
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
-from gem_index.errors import InputError
+from gem_index.errors import InputError, RecordError
 from gem_index.files.npy import read_arrays
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
@@ -45,7 +45,7 @@ _SUM = re.compile(r"part-(\d{5,})\.npz")
 
 
 @dataclass(frozen=True)
-class FitReport:
+class FitReport(ReportOfRecords):
     """What a fit on a cluster read.
 
     Attributes
@@ -55,15 +55,15 @@ class FitReport:
     texts : int
     skipped : int
         Bad records left out.
-    problems : list of (str, int, str)
-        File, line and problem of the first 100 of each partition.
+    skipped_records : list of RecordError
+        The first 100 of each partition; ``problems`` has file, line and problem of each.
     partitions : int
     """
 
     encoder: Encoder
     texts: int
     skipped: int
-    problems: list[tuple[str, int, str]] = field(repr=False)
+    skipped_records: list[RecordError] = field(repr=False)
     partitions: int = 0
 
 
@@ -121,7 +121,7 @@ def fit(
     found = fit_partitions(cluster, encoder, partitions, data, progress, folder=folder)
     if folder is not None:
         clear_parts(folder)
-    return FitReport(encoder, found.rows, found.skipped, found.problems, len(partitions))
+    return FitReport(encoder, found.rows, found.skipped, found.skipped_records(), len(partitions))
 
 
 def fit_partitions(

@@ -117,6 +117,7 @@ class Manifest:
 
 def _report(entry: Mapping[str, Any]) -> PartReport:
     problems = [
-        (str(source), int(line), str(problem)) for source, line, problem in entry["problems"]
+        (str(source), int(line), str(problem), *advice)
+        for source, line, problem, *advice in entry["problems"]
     ]
     return PartReport(entry["rows"], entry["empty"], entry["skipped"], problems)

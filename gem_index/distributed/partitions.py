@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gem_index.advice import Action, Advice
 from gem_index.distributed.places import InputFile
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, RecordError
@@ -13,7 +14,7 @@ from gem_index.quoting import quoted
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import WHOLE, Part
 
-__all__ = ["FilePartition", "PartReport", "Reading"]
+__all__ = ["FilePartition", "PartReport", "Reading", "ReportOfRecords"]
 
 _LISTED = 100
 
@@ -76,20 +77,23 @@ class PartReport:
         Rows without a word.
     skipped : int
         Bad records left out.
-    problems : list
-        Source, line and problem of the first 100 of them.
+    problems : list of tuple
+        Source, line and problem of the first 100 of them as JSON values; where the problem ends with an advice, also its
+        action and its values.
     """
 
     rows: int = 0
     empty: int = 0
     skipped: int = 0
-    problems: list[tuple[str, int, str]] = field(default_factory=list)
+    problems: list[tuple[Any, ...]] = field(default_factory=list)
 
     def skip(self, problem: RecordError) -> None:
         """Count a bad record."""
         self.skipped += 1
         if len(self.problems) < _LISTED:
-            self.problems.append((problem.source, problem.line, problem.problem))
+            advice = problem.advice
+            told = () if advice is None else (advice.action.name, dict(advice.values))
+            self.problems.append((problem.source, problem.line, problem.problem, *told))
 
     def add(self, other: PartReport) -> None:
         """Add that of another partition."""
@@ -97,6 +101,34 @@ class PartReport:
         self.empty += other.empty
         self.skipped += other.skipped
         self.problems += other.problems
+
+    def skipped_records(self) -> list[RecordError]:
+        """Return the errors of the bad records that are listed, each with its advice."""
+        return [_record_error(*problem) for problem in self.problems]
+
+
+def _record_error(
+    source: str,
+    line: int,
+    problem: str,
+    action: str | None = None,
+    values: Mapping[str, str] | None = None,
+) -> RecordError:
+    error = RecordError(source, line, problem)
+    if action is not None:
+        error.advice = Advice(Action[action], values or {})
+    return error
+
+
+class ReportOfRecords:
+    """What the reports of work on a cluster say of bad records."""
+
+    skipped_records: list[RecordError]
+
+    @property
+    def problems(self) -> list[tuple[str, int, str]]:
+        """File, line and problem of the first 100 of each partition."""
+        return [(error.source, error.line, error.problem) for error in self.skipped_records]
 
 
 @dataclass(frozen=True)

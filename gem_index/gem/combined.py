@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from gem_index.errors import ConfigError
 from gem_index.gem.components import Components, CorpusStatistics
-from gem_index.gem.encoder import GemEncoder, blocks_for_fit
+from gem_index.gem.encoder import GemEncoder, blocks_for_fit, stored_encoder
 from gem_index.gem.explanation import Explanation
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
-from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
 from gem_index.text.tokens import Tokenizer, check_text, check_texts
@@ -250,7 +249,7 @@ class CombinedEncoder:
             encoders.append(
                 GemEncoder(source, stored.config, components=stored.components, threads=threads)
             )
-            check_stored(path, stored, encoders[-1])
+            stored.check_fingerprint(path, encoders[-1].fingerprint)
         return cls(encoders, [1.0 if stored.weight is None else stored.weight for stored in found])
 
     def reloaded(self, path: str | Path) -> Self:

@@ -22,15 +22,14 @@ from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.config import GemConfig
 from gem_index.gem.explanation import Explanation, WordWeight
 from gem_index.gem.matches import MatchExplanation, explain_match
-from gem_index.gem.model_file import MAGIC, read_model, write_model
+from gem_index.gem.model_file import MAGIC, StoredEncoder, read_model, write_model
 from gem_index.gem.sentences import WeighedSentences
-from gem_index.gem.stored_encoder import check_stored, stored_encoder
 from gem_index.gem.summaries import summarise_batch
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 
-__all__ = ["GemEncoder", "blocks_for_fit"]
+__all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
 # The block size bounds memory.
 _BLOCK = 32_768
@@ -353,12 +352,19 @@ class GemEncoder:
         (stored,) = found
         stored.check_vectors(path, vectors.fingerprint)
         encoder = cls(vectors, stored.config, components=stored.components, threads=threads)
-        check_stored(path, stored, encoder)
+        stored.check_fingerprint(path, encoder.fingerprint)
         return encoder
 
     def reloaded(self, path: str | Path) -> Self:
         """Return the encoder that :meth:`save` wrote, with the word vectors of this encoder."""
         return self.load(path, self.vectors, threads=self.threads)
+
+
+def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
+    """Return an encoder's entry in a model file, with its weight beside other encoders."""
+    return StoredEncoder(
+        encoder.config, encoder.components, encoder.vectors.fingerprint, encoder.fingerprint, weight
+    )
 
 
 def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:

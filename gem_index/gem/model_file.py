@@ -42,6 +42,11 @@ class StoredEncoder:
                 "open the vectors it was fitted with",
             )
 
+    def check_fingerprint(self, path: str | Path, fingerprint: str) -> None:
+        """Raise CorruptionError if the encoder that was made of this entry is not the one that was saved."""
+        if self.fingerprint != fingerprint:
+            raise CorruptionError(f"{path} no longer has the components that were saved; fit again")
+
 
 def write_model(path: str | Path, encoders: Sequence[StoredEncoder]) -> None:
     """Write encoders to a file: one without a weight, or several with weights.

@@ -1,4 +1,4 @@
-"""Registered word vectors: their rows, their users, and the registration of paths in a specification."""
+"""Word vectors that a specification names by their path are registered under a name."""
 
 from __future__ import annotations
 
@@ -6,48 +6,22 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import GemIndexError, NameTakenError
 from gem_index.files.inputs import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
-from gem_index.store.names import CollectionRepository, ModelRepository, WordVectorRepository
-from gem_index.store.records import SourceRecord
+from gem_index.home.vector_library import VectorLibrary
+from gem_index.home.vector_rows import find_users, registered_sources
 from gem_index.store.workspace import Workspace
 from gem_index.vectors.catalogue import CATALOGUE
 from gem_index.vectors.registry import BUNDLED
 from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import open_unstored, vector_file
 
-if TYPE_CHECKING:
-    from gem_index.home.vector_library import VectorLibrary
-
-__all__ = ["find_users", "register_paths", "registered_sources"]
+__all__ = ["register_paths"]
 
 _ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parquet")
-
-
-def registered_sources(workspace: Workspace) -> dict[str, SourceRecord]:
-    """Return the registered word vectors by name."""
-    with workspace.database.reading() as connection:
-        return {record.name: record for record in WordVectorRepository(connection).all()}
-
-
-def find_users(workspace: Workspace, name: str) -> list[str]:
-    """Return which collections and named models use registered word vectors, such as ``collection faq``."""
-    with workspace.database.reading() as connection:
-        models = {
-            model.id: model
-            for model in ModelRepository(connection).all()
-            if any(name in VectorSpec.parse(part.vectors).names for part in model.encoders)
-        }
-        collections = [
-            f"collection {record.name}"
-            for record in CollectionRepository(connection).all()
-            if record.model_id in models
-        ]
-    return collections + [f"model {model.name}" for model in models.values() if model.name]
 
 
 @contextmanager

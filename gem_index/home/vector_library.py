@@ -15,7 +15,7 @@ from gem_index.collection.results import Problem
 from gem_index.collection.state.models import open_vectors
 from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
 from gem_index.files.inputs import user_path
-from gem_index.home.registration import find_users, registered_sources
+from gem_index.home.vector_rows import find_users, registered_sources
 from gem_index.progress import Progress, ProgressOption, reporting
 from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import SourceRecord

@@ -24,6 +24,7 @@ from gem_index.files.publishing import publish_file
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
+from gem_index.targets.tables import missing_staged_table
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["FolderTable", "FolderTarget", "create_manifest", "read_manifest"]
@@ -149,22 +150,20 @@ class FolderTarget(ABC, Generic[Table]):
 
     def create(self, schema: TargetSchema) -> Table:
         """Create an empty live table."""
-        if self._folder.exists() and any(
-            path.name not in (*_STATES, _LOCK) for path in self._folder.iterdir()
-        ):
-            raise ConfigError(
-                f"the folder {quoted_path(self._folder)} holds other files; expected a new or empty folder"
-            )
+        self._ours()
         return self.create_table(self._folder / "live", schema)
 
     def stage(self, schema: TargetSchema) -> Table:
         """Create an empty staged table."""
+        self._ours()
         with _locked(self._folder):
             shutil.rmtree(self._folder / "staged", ignore_errors=True)
         return self.create_table(self._folder / "staged", schema)
 
     def switch(self) -> None:
         """Put the staged folder in the place of the live one."""
+        if "staged" not in self._ours():
+            raise missing_staged_table("live", self.url)
         live, staged, old = (self._folder / name for name in _STATES)
         with _locked(self._folder):
             shutil.rmtree(old, ignore_errors=True)
@@ -175,6 +174,7 @@ class FolderTarget(ABC, Generic[Table]):
 
     def drop(self) -> None:
         """Remove both tables."""
+        self._ours()
         if self._folder.is_dir():
             with _locked(self._folder):
                 for name in _STATES:
@@ -184,12 +184,25 @@ class FolderTarget(ABC, Generic[Table]):
         """Do nothing: no file stays open."""
 
     def _table(self, name: str) -> Table | None:
+        return self.open_table(self._folder / name) if name in self._ours() else None
+
+    def _ours(self) -> list[str]:
+        """Return the states of which there is a table; raise ConfigError if the folder is somebody else's."""
         if self._folder.exists() and not self._folder.is_dir():
             raise ConfigError(
                 f"{quoted_path(self._folder)} is a file; expected a new or empty folder"
             )
-        folder = self._folder / name
-        return self.open_table(folder) if (folder / _MANIFEST).exists() else None
+        ours = [state for state in _STATES if (self._folder / state / _MANIFEST).exists()]
+        # Files that somebody has put beside our tables do no harm.
+        if not ours and self._folder.exists() and self._holds_other_files():
+            raise ConfigError(
+                f"the folder {quoted_path(self._folder)} holds other files, which gem-index did not create; "
+                "expected a new or empty folder"
+            )
+        return ours
+
+    def _holds_other_files(self) -> bool:
+        return any(path.name not in (*_STATES, _LOCK) for path in self._folder.iterdir())
 
 
 def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:

@@ -100,16 +100,21 @@ def test_build(gem, corpus):
 
 def test_bad_records(gem, corpus):
     with (corpus / "a.jsonl").open("a") as file:
-        file.write('{"text": 1}\nnothing\n')
+        file.write('{"text": 1}\nnothing\n{"body": "tea"}\n')
     line = ("encode", "a.jsonl", "-o", "out", "--fit", "--scheduler", "local")
     stopped = gem(*line)
     assert stopped.status == 2
     assert stopped.err.splitlines()[-1].startswith("Error: a.jsonl line 301: the field 'text' is 1")
     skipped = gem(*line, "--on-error", "skip", "--report", "bad.jsonl", "--json")
-    assert (skipped.status, skipped.json["rows"], skipped.json["skipped"]) == (0, 300, 2)
+    assert (skipped.status, skipped.json["rows"], skipped.json["skipped"]) == (0, 300, 3)
     assert "Skipped: a.jsonl line 302: the line is not JSON" in skipped.err
+    assert (
+        "found 'body'; expected it: name the field that holds the text with --text-field"
+        in skipped.err
+    )
     rows = [json.loads(row) for row in (corpus / "bad.jsonl").read_text().splitlines()]
-    assert [row["line"] for row in rows] == [301, 302]
+    assert [row["line"] for row in rows] == [301, 302, 303]
+    assert rows[2]["problem"].endswith("with --text-field")
     assert not list((corpus / "home").glob("fits/*"))
 
 

@@ -1,17 +1,35 @@
 """The engines of the core pass the contract of targets."""
 
+from pathlib import Path
+
 import pytest
 
+from gem_index.targets import TargetUrl
 from gem_index.testing import TargetContract
 
 
-class TestParquet(TargetContract):
+class Folders(TargetContract):
+    """Engines whose table is a folder."""
+
+    foreign_tables = ("letter.txt", "live.parquet")
+
+    def occupy(self, url, what):
+        folder = Path(TargetUrl.parse(url).path)
+        folder.mkdir()
+        (folder / what).write_text("mine")
+
+    def stored(self, url):
+        folder = Path(TargetUrl.parse(url).path)
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestParquet(Folders):
     @pytest.fixture
     def url(self, tmp_path):
         return f"parquet://{tmp_path}/table"
 
 
-class TestFaiss(TargetContract):
+class TestFaiss(Folders):
     sentences = 1000
 
     @pytest.fixture
@@ -19,9 +37,12 @@ class TestFaiss(TargetContract):
         return f"faiss://{tmp_path}/table"
 
 
-class TestFaissHnsw(TargetContract):
+class TestFaissHnsw(Folders):
     overlap = 0.95
 
     @pytest.fixture
     def url(self, tmp_path):
         return f"faiss://{tmp_path}/table?factory=HNSW32"
+
+    def beside(self, url):
+        return url.replace("/table", "/table_2")

@@ -74,6 +74,29 @@ def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, 
     check_alike(found, home.collection("local"))
 
 
+@pytest.mark.parametrize("language", [None, "de", "mul"])
+def test_the_language_is_that_of_one_machine(client, tmp_path, home, language):
+    texts = [
+        f"Die Müllabfuhr kommt in München jeden {day}tag um {n} Uhr"
+        for n in range(80)
+        for day in ("Diens", "Mon")
+    ]
+    path = tmp_path / "de.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": str(i), "text": t}) + "\n" for i, t in enumerate(texts))
+    )
+    home.build("local", DocumentReader([str(path)]), language=language)
+    build_shards(client, home, "cluster", [str(path)], options=SMALL, language=language)
+    one, other = home.collection("cluster"), home.collection("local")
+    assert one.language == other.language == (language or "de")
+    for query in ("Abfuhr in Muenchen", "Montags 7 Uhr", "Mülabfuhr"):
+        first, second = one.search(query, 5), other.search(query, 5)
+        assert [hit.id for hit in first] == [hit.id for hit in second]
+        assert first.corrected == second.corrected
+        assert np.allclose([hit.score for hit in first], [hit.score for hit in second], atol=1e-5)
+    assert one.verify() == []
+
+
 def test_it_behaves_like_any_other(client, inputs, home):
     local = home.build("local", DocumentReader(inputs))
     build_shards(client, home, "cluster", inputs, options=SMALL)

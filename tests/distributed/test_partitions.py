@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_index.advice import Action, Advice
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.planning import plan
 from gem_index.documents import text_id
@@ -96,7 +98,7 @@ def test_bad_rows_are_named_or_skipped(tmp_path):
     path = tmp_path / "x.jsonl"
     good = ['{"text": "tea"}'] * 200
     good[150] = '{"text": 5}'
-    good[160] = "not json"
+    good[160] = '{"body": "tea"}'
     path.write_text("\n".join(good))
     reader = DocumentReader([str(path)])
     with pytest.raises(RecordError, match=r"x\.jsonl line 151: the field 'text' is 5"):
@@ -105,7 +107,12 @@ def test_bad_rows_are_named_or_skipped(tmp_path):
     partitions = plan(reader, partition_bytes=1024, skip=True)
     assert len([row for part in partitions for row in part.rows(None, report)]) == 198
     assert report.skipped == 2
-    assert [problem[:2] for problem in report.problems] == [(str(path), 151), (str(path), 161)]
+    read = PartReport(**json.loads(json.dumps(asdict(report))))  # as it is kept beside a part
+    errors = read.skipped_records()
+    assert [(error.source, error.line) for error in errors] == [(str(path), 151), (str(path), 161)]
+    assert errors[0].advice is None
+    assert errors[1].advice == Advice(Action.NAME_FIELD, {"field": "text"})
+    assert errors[1].problem.endswith(str(errors[1].advice))
 
 
 def test_a_changed_file_is_refused(inputs):

@@ -31,7 +31,9 @@ def url(tmp_path):
 def test_a_folder_of_others_is_left_alone(faq, tmp_path):
     (tmp_path / "table").mkdir()
     (tmp_path / "table/mine.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="holds other files; expected a new or empty folder"):
+    with pytest.raises(
+        ConfigError, match="holds other files, which .*; expected a new or empty folder"
+    ):
         faq.push(f"parquet://{tmp_path}/table")
     assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem_index.collection.corpus.drift import Drift
-from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors, Topics
+from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
+from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.progress import ProgressOption, reporting

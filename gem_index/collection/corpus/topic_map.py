@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gem_index.arrays import F64
+from gem_index.collection.corpus.results import Topic, TopicMapPoint
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.files.inputs import user_path
 from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
-
-if TYPE_CHECKING:
-    from gem_index.collection.corpus.results import Topics
 
 __all__ = ["draw_map"]
 
@@ -53,32 +51,32 @@ def _map_path(path: str | Path) -> Path:
     return found
 
 
-def draw_map(topics: Topics, path: str | Path) -> None:
+def draw_map(topics: Sequence[Topic], points: Sequence[TopicMapPoint], path: str | Path) -> None:
     """Write a page or a picture; see :meth:`gem_index.results.Topics.plot`."""
     target = _map_path(path)
-    places = _layout(topics)
+    places = _layout(points)
     try:
         if target.suffix.lower() == ".html":
-            target.write_text(_page(topics, places), encoding="utf-8")
+            target.write_text(_page(topics, points, places), encoding="utf-8")
         else:
-            _draw_picture(topics, places, target)
+            _draw_picture(topics, points, places, target)
     except OSError as error:
         raise InputError(
             f"cannot write {quoted_path(target)}: {quoted_error(error)}; expected a file in a folder that can be written"
         ) from error
 
 
-def _layout(topics: Topics) -> F64:
+def _layout(points: Sequence[TopicMapPoint]) -> F64:
     """Return the position (n, 2) of each point, from 0 to 1: t-SNE of the first principal components."""
     try:
         from sklearn.decomposition import PCA  # type: ignore[import-untyped, unused-ignore]
         from sklearn.manifold import TSNE  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise MissingExtraError("maps of topics", "topics") from error
-    count = len(topics.points)
+    count = len(points)
     if count < 4:  # too few for neighbourhoods: they are placed on a line
         return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
-    vectors = np.array([point.vector for point in topics.points], dtype=np.float64)
+    vectors = np.array([point.vector for point in points], dtype=np.float64)
     size = min(_COMPONENTS, *vectors.shape)
     parts = PCA(size, svd_solver="full").fit_transform(vectors)
     perplexity = min(_PERPLEXITY, (count - 1) / 3)
@@ -89,9 +87,11 @@ def _layout(topics: Topics) -> F64:
     return np.asarray((places - low) / np.maximum(high - low, 1e-12), dtype=np.float64)
 
 
-def _labels(topics: Topics, places: F64) -> list[tuple[str, float, float]]:
+def _labels(
+    topics: Sequence[Topic], points: Sequence[TopicMapPoint], places: F64
+) -> list[tuple[str, float, float]]:
     """Return the label of each topic and its position: the topic's point that is nearest to its other points."""
-    of = np.array([point.topic for point in topics.points], dtype=np.int64)
+    of = np.array([point.topic for point in points], dtype=np.int64)
     found = []
     for number, topic in enumerate(topics):
         mine = places[of == number]
@@ -114,7 +114,9 @@ def _spaced(labels: list[tuple[str, float, float]]) -> list[tuple[str, float, fl
     return placed
 
 
-def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
+def _draw_picture(
+    topics: Sequence[Topic], points: Sequence[TopicMapPoint], places: F64, path: Path
+) -> None:
     try:
         from matplotlib import patheffects, rc_context
         from matplotlib.figure import Figure
@@ -123,10 +125,10 @@ def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
     with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps are equal files
         figure = Figure(figsize=(10, 10), layout="constrained")
         axes = figure.subplots()
-        colours = [_COLORS[point.topic % len(_COLORS)] for point in topics.points]
+        colours = [_COLORS[point.topic % len(_COLORS)] for point in points]
         axes.scatter(places[:, 0], places[:, 1], s=16, c=colours, alpha=0.75, linewidths=0)
         outline = [patheffects.withStroke(linewidth=3, foreground="white")]
-        for text, x, y in _labels(topics, places):
+        for text, x, y in _labels(topics, points, places):
             # as text: a dollar sign does not begin a formula
             axes.text(
                 x, y, text, ha="center", va="center", fontsize=11, weight="bold",
@@ -138,16 +140,16 @@ def _draw_picture(topics: Topics, places: F64, path: Path) -> None:
         )
 
 
-def _page(topics: Topics, places: F64) -> str:
+def _page(topics: Sequence[Topic], points: Sequence[TopicMapPoint], places: F64) -> str:
     """Return a page that needs no other files."""
     data = {
         "size": _SIZE,
         "colours": _COLORS,
         "topics": [{"words": topic.words, "documents": topic.documents} for topic in topics],
-        "labels": _labels(topics, _upright(places)),
+        "labels": _labels(topics, points, _upright(places)),
         "points": [
             [round(x, 4), round(y, 4), point.topic, point.id, shorten(point.text, _TEXT)]
-            for point, (x, y) in zip(topics.points, _upright(places).tolist(), strict=True)
+            for point, (x, y) in zip(points, _upright(places).tolist(), strict=True)
         ],
     }
     # "<" could end the script

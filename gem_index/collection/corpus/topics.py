@@ -12,7 +12,8 @@ import numpy as np
 from gem_index.arrays import F32, I32, I64
 from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
-from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint, Topics
+from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
+from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread

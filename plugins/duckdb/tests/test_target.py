@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -12,30 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 from gem_index_duckdb import DuckDbTarget
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def execute(path: Path, *statements: str) -> list:
@@ -66,7 +51,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
@@ -76,15 +61,21 @@ class TestDuckDb(TargetContract):
     def url(self, tmp_path):
         return f"duckdb://{tmp_path}/db.duckdb?table=faq"
 
+    foreign_tables = tuple(
+        f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "FAQ", "faq_gem")
+    )
+    foreign_staged_tables = ("TABLE faq__staged", "VIEW faq__staged")
+
+    def occupy(self, url: str, what: str) -> None:
+        content = "(a INTEGER)" if what.startswith("TABLE") else "AS SELECT 1 AS a"
+        execute(Path(TargetUrl.parse(url).path), f"CREATE {what} {content}")
+
+    def stored(self, url: str) -> dict[str, list]:
+        path = Path(TargetUrl.parse(url).path)
+        return {name: execute(path, f'SELECT * FROM "{name}"') for name in tables(path)}
+
 
 class TestQuery:
-    def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
-            ("east", 1), ("northeast", 0.6), ("none", 0), ("north", 0), ("west", -1),
-        ]  # fmt: skip
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-
     def test_documents_are_of_one_state(self, filled) -> None:
         table = filled.live()
         documents = table.documents()
@@ -102,19 +93,17 @@ class TestSql:
         assert rows == [("north", "to the north")]
 
     def test_the_schema_is_written_down(self, path: Path, filled) -> None:
-        assert dict(execute(path, "SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+        assert dict(execute(path, "SELECT key, value FROM faq_gem")) == PLANE.to_strings()
 
     def test_a_reader_sees_the_old_table_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert execute(path, "SELECT count(*) FROM faq") == [(5,)]
         filled.switch()
         assert execute(path, "SELECT id FROM faq") == [("west",)]
         assert tables(path) == {"faq", "faq_gem"}
 
     def test_a_switch_that_fails_changes_nothing(self, filled, monkeypatch) -> None:
-        with pytest.raises(ConfigError, match="found no staged table of faq"):
-            filled.switch()
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         remove = type(filled)._remove
 
         def fail(target, database, state: str) -> None:
@@ -128,42 +117,17 @@ class TestSql:
         assert filled.live().count() == 5
         assert filled.staged().count() == 1
 
-    def test_what_a_killed_process_has_written(self, path: Path, url: str) -> None:
-        program = (
-            "import os, signal, numpy as np\n"
-            "from gem_index.targets import *\n"
-            f"target = open_target({url!r})\n"
-            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
-            "def fill(table, *ids):\n"
-            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
-            "fill(target.create(schema), 'a', 'b')\n"
-            "fill(target.stage(schema), 'c', 'd', 'e')\n"
-            "target.switch()\n"
-            "target.live().delete(['c'])\n"
-            "os.kill(os.getpid(), signal.SIGKILL)\n"
-        )
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert run.returncode == -signal.SIGKILL, run.stderr
-        assert execute(path, "SELECT id FROM faq ORDER BY id") == [("d",), ("e",)]
-
     def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
         execute(path, "CREATE TABLE mine (a INTEGER)")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert tables(path) == {"mine"}
         assert filled.live() is filled.staged() is None
 
-    def test_two_tables_in_a_file(self, path: Path, filled) -> None:
-        other = open_target(f"duckdb://{path}?table=2")
-        other.create(SCHEMA).upsert([document("west")])
-        other.close()
-        assert execute(path, 'SELECT id FROM "2"') == [("west",)]
-        assert filled.live().count() == 5
-
     def test_a_user_drops_the_table(self, path: Path, filled) -> None:
         execute(path, "DROP TABLE faq")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -172,7 +136,7 @@ def others_file() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "db"
         target = open_target(f"duckdb://{path}?table=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         path.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
         Path(folder).chmod(0o555)
@@ -215,28 +179,6 @@ class TestRefused:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("duckdb://faq.duckdb?table=faq")
 
-    @pytest.mark.parametrize("name", ["faq", "FAQ", "faq_gem", "faq__staged"])
-    @pytest.mark.parametrize("kind", ["TABLE {} (a INTEGER)", "VIEW {} AS SELECT 1 AS a"])
-    def test_a_name_in_use(self, path: Path, url: str, name: str, kind: str) -> None:
-        execute(path, "CREATE " + kind.format(name))
-        target = open_target(url)
-        calls = [target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)]
-        for call in calls if name == "faq__staged" else [target.live, *calls]:
-            with pytest.raises(ConfigError, match=f"(?i)found {name} .*gem-index did not create"):
-                call()
-        target.close()
-        assert tables(path) == {name}
-
-    def test_a_push_into_a_foreign_table(self, path: Path, url: str, tmp_path: Path) -> None:
-        execute(path, "CREATE TABLE faq (a INTEGER)")
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert tables(path) == {"faq"}
-
     def test_a_file_that_is_not_a_database(self, path: Path, url: str) -> None:
         content = b"not a database, but long enough to be read as one" * 1000
         path.write_bytes(content)
@@ -269,7 +211,7 @@ class TestRefused:
             DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}?table=faq"))
         assert "\n" not in str(caught.value)
         with pytest.raises(ConfigError, match="Permission denied"):
-            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}2?table=faq")).create(SCHEMA)
+            DuckDbTarget(TargetUrl.parse(f"duckdb://{others_file}2?table=faq")).create(PLANE)
         assert others_file.read_bytes() == before
 
     def test_a_file_that_another_process_has_open(self, path: Path, url: str, filled) -> None:

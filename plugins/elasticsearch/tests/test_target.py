@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import http.client
 import json
 import sys
@@ -20,25 +21,14 @@ from gem_index.errors import (
     RejectedDocumentsError,
     TargetUnavailableError,
 )
-from gem_index.targets import TargetDocument, TargetSchema, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
 KINDS = ["elasticsearch", "opensearch"]
 
 
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def build(folder: Path, *documents: Document):
@@ -68,7 +58,7 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    target.create(SCHEMA).upsert(DOCUMENTS)
+    target.create(PLANE).upsert(DOCUMENTS)
     return target
 
 
@@ -77,22 +67,35 @@ def quick(monkeypatch) -> None:
     monkeypatch.setattr("gem_index.targets.retries.FIRST_WAIT", 0)
 
 
-class TestElasticsearch(TargetContract):
+class ServerContract(TargetContract):
     finds_zero_vectors = False
+    foreign_tables = ("the index faq", "the alias faq")
+    foreign_staged_tables = ("the index faq-staged", "the alias faq-staged")
 
+    def occupy(self, url: str, what: str) -> None:
+        _, kind, name = what.split()
+        index, aliases = (name, {}) if kind == "index" else ("theirs", {name: {}})
+        self.server.indices = {
+            index: {"aliases": aliases, "mappings": {}, "settings": {}, "docs": {"a": {}}}
+        }
+
+    def stored(self, url: str) -> dict:
+        return copy.deepcopy(self.server.indices)
+
+
+class TestElasticsearch(ServerContract):
     @pytest.fixture
     def url(self):
-        with serve("elasticsearch") as (_, host):
+        with serve("elasticsearch") as (self.server, host):
             yield f"elasticsearch+http://{host}/?index=faq"
 
 
-class TestOpenSearch(TargetContract):
-    finds_zero_vectors = False
+class TestOpenSearch(ServerContract):
     sentences = 1000
 
     @pytest.fixture
     def url(self):
-        with serve("opensearch") as (_, host):
+        with serve("opensearch") as (self.server, host):
             yield f"opensearch+http://{host}/?index=faq"
 
 
@@ -103,18 +106,20 @@ class TestBulkFiles(TargetContract):
     def url(self, tmp_path):
         return f"elasticsearch://{tmp_path}/files?index=faq"
 
+    def beside(self, url: str) -> str:
+        return url.replace("/files", "/files_2")
+
+    def occupy(self, url: str, what: str) -> None:
+        folder = Path(TargetUrl.parse(url).path)
+        folder.mkdir()
+        (folder / what).write_text("mine")
+
+    def stored(self, url: str) -> dict[Path, str]:
+        folder = Path(TargetUrl.parse(url).path)
+        return {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+
 
 class TestQuery:
-    def test_scores_are_cosines_and_a_text_without_words_is_not_found(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [(hit.id, round(hit.score, 6)) for hit in hits] == [
-            ("east", 1), ("northeast", 0.6), ("north", 0), ("west", -1),
-        ]  # fmt: skip
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-        assert filled.live().query(np.zeros(2, np.float32), 3) == []
-        stored = {each.id: each.vector.tolist() for each in filled.live().documents()}
-        assert stored["none"] == [0, 0]
-
     def test_the_official_client_finds_the_nearest(self, server, filled) -> None:
         vector = [0.6, 0.8]
         if server.kind == "elasticsearch":
@@ -142,11 +147,11 @@ class TestIndices:
     def test_the_schema_is_in_the_mapping(self, server, filled) -> None:
         [(name, index)] = server.indices.items()
         assert name.startswith("faq-gem-")
-        assert index["mappings"]["_meta"] == SCHEMA.to_strings()
+        assert index["mappings"]["_meta"] == PLANE.to_strings()
         assert index["aliases"] == {"faq": {}}
 
     def test_a_reader_sees_the_old_index_until_the_switch(self, server, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert len(server.resolve("faq")["docs"]) == 5
         before = len(server.requests)
         filled.switch()
@@ -157,32 +162,16 @@ class TestIndices:
 
     def test_drop_and_other_indices(self, server, filled) -> None:
         server.indices["faq-mine"] = {"aliases": {}, "mappings": {}, "settings": {}, "docs": {}}
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert list(server.indices) == ["faq-mine"]
         assert filled.live() is filled.staged() is None
-
-    @pytest.mark.parametrize("name", ["faq", "faq-staged"])
-    def test_an_index_of_somebody_else(self, server, target, tmp_path, url, name) -> None:
-        for index, aliases in ((name, {}), ("theirs", {name: {}})):
-            server.indices = {index: {"aliases": aliases, "mappings": {}, "settings": {}, "docs": {"a": {}}}}  # fmt: skip
-            calls = [target.drop]
-            calls.append((lambda: target.create(SCHEMA)) if name == "faq" else (lambda: target.stage(SCHEMA)))  # fmt: skip
-            for call in calls:
-                with pytest.raises(ConfigError, match=f"found {name} in .*did not create"):
-                    call()
-            assert list(server.indices) == [index]
-            assert server.indices[index]["docs"] == {"a": {}}
-            if name == "faq":
-                for full in (False, True):
-                    with pytest.raises(ConfigError, match="did not create"):
-                        build(tmp_path / f"{index}{full}").push(url, full=full)
 
     def test_an_index_deleted_in_the_midst_is_not_made_again(self, server, filled) -> None:
         table = filled.live()
         server.indices.clear()
         with pytest.raises(ConfigError, match="no such index"):
-            table.upsert([document("west")])
+            table.upsert([directed("west")])
         assert not server.indices
 
     def test_a_dry_run_creates_nothing(self, server, url, tmp_path) -> None:
@@ -236,7 +225,7 @@ class TestFailures:
         with serve(found) as (stub, host):
             target = open_target(f"{asked}+http://{host}/?index=faq")
             with pytest.raises(ConfigError, match=f"found .*; expected (?i:{asked})"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
             assert not stub.indices
 
@@ -268,7 +257,7 @@ class TestCredentials:
         server.keys = server.read_only = {basic("guest", "g")}
         target = open_target(url.replace("://", "://guest:g@"))
         with pytest.raises(ConfigError, match="unauthorized.*ask for the right"):
-            target.live().upsert([document("west")])
+            target.live().upsert([directed("west")])
         target.close()
 
 

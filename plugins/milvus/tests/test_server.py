@@ -5,21 +5,22 @@ from __future__ import annotations
 import base64
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_milvus import MilvusTarget
 from milvus_stub import ROOT, Stub, serving
 from pymilvus import MilvusClient
 from pymilvus.grpc_gen import common_pb2, milvus_pb2
 
 from gem_index.errors import ConfigError, RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract
-
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+from gem_index.testing.targets import PLANE
 
 
 @pytest.fixture
@@ -39,8 +40,12 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
     return TargetDocument(name, np.array([0.6, 0.8], np.float32), text, metadata)
 
 
-class TestOverGrpc(TargetContract):
+class TestOverGrpc(ForeignCollections, TargetContract):
     sentences = 1000
+
+    def client(self, url: str):
+        host = TargetUrl.parse(url).host
+        return closing(MilvusClient(f"http://{host}", dedicated=True))
 
     @pytest.fixture
     def url(self, stub: Stub) -> str:
@@ -49,7 +54,7 @@ class TestOverGrpc(TargetContract):
 
 class TestRequests:
     def test_a_users_own_client_reads_the_alias(self, stub: Stub, target) -> None:
-        target.create(SCHEMA).upsert([document("a", "a river", year=2024)])
+        target.create(PLANE).upsert([document("a", "a river", year=2024)])
         client = MilvusClient(f"http://127.0.0.1:{stub.port}", dedicated=True)
         [[hit]] = client.search("faq", data=[[0.6, 0.8]], limit=1, output_fields=["id", "metadata"])
         client.close()
@@ -57,8 +62,8 @@ class TestRequests:
         assert hit["distance"] == pytest.approx(1)
 
     def test_a_switch_is_one_request(self, stub: Stub, target) -> None:
-        target.create(SCHEMA)
-        target.stage(SCHEMA).upsert([document("a")])
+        target.create(PLANE)
+        target.stage(PLANE).upsert([document("a")])
         stub.calls.clear()
         target.switch()
         methods = [method for method, _ in stub.calls]
@@ -68,7 +73,7 @@ class TestRequests:
         assert target.live().count() == 1
 
     def test_large_batches_are_split(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.calls.clear()
         table.upsert([document(str(i), "é" * 32_000) for i in range(300)])
         sizes = [size for method, size in stub.calls if method == "Upsert"]
@@ -77,7 +82,7 @@ class TestRequests:
         assert table.count() == 300
 
     def test_a_server_with_a_smaller_limit(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.limit = 10_000
         table.upsert([document(str(i), "x" * 1000) for i in range(30)])
         assert table.count() == 30
@@ -90,7 +95,7 @@ class TestRequests:
         client.create_database("other")
         client.close()
         other = open_target(stub.url + "&database=other")
-        other.create(SCHEMA).upsert([document("a")])
+        other.create(PLANE).upsert([document("a")])
         other.close()
         assert target.live() is None
         missing = open_target(stub.url + "&database=missing")
@@ -113,7 +118,7 @@ class TestCredentials:
             (tmp_path / "key").write_text(ROOT + "\n")
             url += f"&token_file={tmp_path}/key" if way == "file" else f"&{way}={ROOT}"
         target = open_target(url)
-        assert target.create(SCHEMA).count() == 0
+        assert target.create(PLANE).count() == 0
         assert password not in str(target.url)
         target.close()
 
@@ -121,7 +126,7 @@ class TestCredentials:
     def test_a_wrong_token(self, stub: Stub, token: str) -> None:
         stub.token = ROOT
         target = open_target(stub.url + token)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA)):
+        for call in (target.live, target.drop, lambda: target.create(PLANE)):
             with pytest.raises(
                 ConfigError, match="found no permission .*; expected cred"
             ) as caught:
@@ -131,7 +136,7 @@ class TestCredentials:
         target.close()
 
     def test_a_user_who_may_only_read(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.down = grpc.StatusCode.PERMISSION_DENIED
         with pytest.raises(ConfigError, match="no permission"):
             table.upsert([document("a")])
@@ -165,7 +170,7 @@ class TestFaults:
         [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL, "slow"],
     )  # fmt: skip
     def test_a_server_that_is_away(self, stub: Stub, target, status, capfd) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         table.upsert([document("a")])
         stub.down = status
         for call in (
@@ -184,7 +189,7 @@ class TestFaults:
         assert "Traceback" not in capfd.readouterr().err
 
     def test_a_rate_limit(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         status = common_pb2.Status(code=8, reason="rate limit exceeded")
         stub.answers["Upsert"] = milvus_pb2.MutationResult(status=status).SerializeToString()
         with pytest.raises(TargetUnavailableError, match="rate limit exceeded"):
@@ -203,14 +208,14 @@ class TestFaults:
         answer = milvus_pb2.DescribeCollectionResponse(status=common_pb2.Status())
         stub.answers["DescribeCollection"] = answer.SerializeToString()
         with pytest.raises(ConfigError, match="expected version 2.5 or newer"):
-            target.create(SCHEMA)
+            target.create(PLANE)
         stub.answers.clear()
         assert target.live() is None
         assert target.staged() is None
 
     def test_a_collection_that_another_push_replaced(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
-        target.stage(SCHEMA)
+        table = target.create(PLANE)
+        target.stage(PLANE)
         target.switch()
         with pytest.raises(ConfigError, match="another push has replaced the collection"):
             table.upsert([document("a")])

@@ -16,31 +16,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign import ForeignCollections, own_collection
 from gem_index_milvus import MilvusTarget, primary_key
 from gem_index_milvus.database import Database
 from milvus_lite.server_manager import server_manager_instance
-from pymilvus import DataType, MilvusClient
+from pymilvus import MilvusClient
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name, length=len(name)) for name in VECTORS]
+DOCUMENTS = [directed(name, length=len(name)) for name in DIRECTIONS]
 
 
 @contextmanager
@@ -57,17 +45,6 @@ def client_of(path: Path) -> Iterator[MilvusClient]:
 def names(path: Path) -> set[str]:
     with client_of(path) as client:
         return set(client.list_collections())
-
-
-def own_collection(client: MilvusClient, name: str) -> None:
-    """Create a collection of a user."""
-    fields = MilvusClient.create_schema()
-    fields.add_field("n", DataType.INT64, is_primary=True)
-    fields.add_field("v", DataType.FLOAT_VECTOR, dim=2)
-    index = MilvusClient.prepare_index_params()
-    index.add_index("v", index_type="FLAT", metric_type="L2")
-    client.create_collection(name, schema=fields, index_params=index)
-    client.insert(name, [{"n": 1, "v": [1, 2]}])
 
 
 @pytest.fixture
@@ -89,39 +66,21 @@ def target(url: str) -> Iterator[MilvusTarget]:
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
 
-class TestLite(TargetContract):
+class TestLite(ForeignCollections, TargetContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"milvus://{tmp_path}/faq.db?collection=faq"
 
+    def client(self, url: str):
+        return client_of(Path(TargetUrl.parse(url).path))
+
 
 class TestQuery:
-    def test_scores_are_cosine_similarities_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [hits[0].id, hits[1].id, hits[4].id] == ["east", "northeast", "west"]
-        assert {hits[2].id, hits[3].id} == {"north", "none"}
-        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-
-    def test_metadata_keeps_its_types(self, target, url: str) -> None:
-        odd = {
-            "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},
-            "big": 2**63, "small": -(2**63), "float": 1.0, "flags": [True, 1, "1", None, {}],
-            "when": "2024-01-01T00:00:00Z", "uuid": "6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a",
-        }  # fmt: skip
-        target.create(SCHEMA).upsert([document("east", **odd)])
-        target.close()
-        (found,) = open_target(url).live().documents()
-        assert found.metadata == odd
-        assert [type(value) for value in found.metadata.values()] == [
-            type(value) for value in odd.values()
-        ]
-
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
@@ -148,7 +107,7 @@ class TestClient:
     def test_the_schema_is_in_the_properties(self, path: Path, filled) -> None:
         filled.close()
         with client_of(path) as client:
-            assert client.describe_collection("faq")["properties"] == SCHEMA.to_strings()
+            assert client.describe_collection("faq")["properties"] == PLANE.to_strings()
             (index,) = client.list_indexes("faq")
             found = client.describe_index("faq", index)
         assert (found["index_type"], found["metric_type"]) == ("FLAT", "IP")
@@ -156,7 +115,7 @@ class TestClient:
     def test_a_users_client_in_this_process_stays_open(self, path: Path, url: str) -> None:
         with client_of(path) as client:
             target = open_target(url)
-            target.create(SCHEMA).upsert(DOCUMENTS)
+            target.create(PLANE).upsert(DOCUMENTS)
             target.close()
             client.load_collection("faq")
             assert client.query("faq", output_fields=["count(*)"])[0]["count(*)"] == 5
@@ -173,7 +132,7 @@ class TestClient:
         table.upsert([TargetDocument("i" * 65_535, vector, "x" * 65_535, {"m": "x" * 65_000})])
         assert table.count() == 6
         with pytest.raises(RejectedDocumentsError, match="its text has 65536 bytes") as caught:
-            table.upsert([document("east"), TargetDocument("new", vector, "é" * 32_768)])
+            table.upsert([directed("east"), TargetDocument("new", vector, "é" * 32_768)])
         assert list(caught.value.reasons) == ["new"]
         with pytest.raises(RejectedDocumentsError, match="its id has 65536 bytes"):
             table.upsert([TargetDocument("i" * 65_536, vector)])
@@ -185,7 +144,7 @@ class TestClient:
         assert not filled.stores_json([json.dumps(metadata)])
 
     def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.close()
         with client_of(path) as client:
             assert client.get_collection_stats("faq")["row_count"] == 5
@@ -194,11 +153,6 @@ class TestClient:
         with client_of(path) as client:
             assert client.get_collection_stats("faq")["row_count"] == 1
         assert names(path) == {"faq__gem_2"}
-
-    def test_a_switch_needs_a_staged_collection(self, filled) -> None:
-        with pytest.raises(ConfigError, match="found no staged collection"):
-            filled.switch()
-        assert filled.live().count() == 5
 
     def test_a_push_that_ends_before_any_request_goes_on(
         self, path: Path, url: str, tmp_path: Path, monkeypatch
@@ -261,11 +215,11 @@ class TestClient:
         live = target.live()
         if step == "create":
             assert live is None
-            assert target.create(SCHEMA).count() == 0
+            assert target.create(PLANE).count() == 0
         else:
             assert sorted(each.id for each in live.documents()) == ["c", "d", "e"]
             assert target.staged() is None
-            target.stage(SCHEMA)
+            target.stage(PLANE)
         target.close()
         assert len(names(path)) == (1 if step == "create" else 2)
 
@@ -274,7 +228,7 @@ class TestClient:
         with client_of(path) as client:
             own_collection(client, "mine")
             own_collection(client, "faq__gem_7")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert filled.live() is filled.staged() is None
         filled.close()
@@ -283,7 +237,7 @@ class TestClient:
     def test_two_collections_in_a_folder(self, path: Path, filled) -> None:
         filled.close()
         other = open_target(f"milvus://{path}?collection=faq__gem")
-        other.create(SCHEMA).upsert([document("west")])
+        other.create(PLANE).upsert([directed("west")])
         other.close()
         assert filled.live().count() == 5
         filled.drop()
@@ -292,14 +246,14 @@ class TestClient:
         other.close()
 
     def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
-        open_target(url).create(SCHEMA)
+        open_target(url).create(PLANE)
         gc.collect()
         assert str(path) not in server_manager_instance._servers
 
     def test_a_folder_that_a_killed_process_left(self, path: Path, filled) -> None:
         left = path / "collections" / "faq__gem_2"
         left.mkdir()
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.switch()
         filled.close()
         assert names(path) == {"faq__gem_3"}
@@ -309,7 +263,7 @@ class TestClient:
         with client_of(path) as client:
             client.drop_collection("faq__gem_1")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -318,7 +272,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "faq.db"
         target = open_target(f"milvus://{path}?collection=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         found = [path, *path.rglob("*")]
         for each in found:
@@ -366,33 +320,9 @@ class TestRefused:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("milvus://folder.db?collection=faq")
 
-    @pytest.mark.parametrize("kind", ["a collection", "an alias", "an alias of a generation"])
-    def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
-        with client_of(path) as client:
-            own_collection(client, name)
-            if name != "faq":
-                client.create_alias(name, "faq")
-        target = open_target(url)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)):  # fmt: skip
-            with pytest.raises(ConfigError, match="found faq .*gem-index did not create"):
-                call()
-        target.close()
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert names(path) == {name}
-        with client_of(path) as client:
-            client.load_collection("faq")
-            (row,) = client.get("faq", ids=[1])
-        assert row == {"n": 1, "v": [1, 2]}
-
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="found the file .*; expected a folder"):
                 call()
         assert path.read_text() == "not a folder"
@@ -400,7 +330,7 @@ class TestRefused:
     def test_a_folder_with_other_files(self, path: Path, target) -> None:
         path.mkdir()
         (path / "letter.txt").write_text("mine")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="with other files; expected an empty"):
                 call()
         assert [each.name for each in path.iterdir()] == ["letter.txt"]
@@ -420,7 +350,7 @@ class TestRefused:
         for place in (others_folder, others_folder.with_name("new.db")):
             target = MilvusTarget(TargetUrl.parse(f"milvus://{place}?collection=faq"))
             with pytest.raises(ConfigError, match="make the folder and its files writable"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
         assert before == {each: each.read_bytes() for each in before}
 

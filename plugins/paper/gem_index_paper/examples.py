@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from statistics import mean, variance
 from typing import Any
 
+from gem_index import GemEncoder
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.gem.encoder import GemEncoder
 
 __all__ = ["evaluate_examples", "evaluate_speed"]
 

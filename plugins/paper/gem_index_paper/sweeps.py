@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gem_index import GemConfig, GemEncoder
 from gem_index.evaluate.candidates import EncoderScorer
 from gem_index.evaluate.data import ScoredPairs
 from gem_index.evaluate.metrics import pearson
 from gem_index.evaluate.tables import Evaluation, Table
-from gem_index.gem.config import GemConfig
-from gem_index.gem.encoder import GemEncoder
 from gem_index.progress import Progress
-from gem_index.vectors.base import VectorSource
+from gem_index.vectors import VectorSource
 
 __all__ = ["SWEEPS", "evaluate_ablation", "evaluate_sensitivity"]
 

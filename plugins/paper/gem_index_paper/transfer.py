@@ -10,12 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gem_index import GemConfig, GemEncoder
 from gem_index.arrays import F32, F64, I64
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.evaluate.metrics import correlations, pearson
-from gem_index.gem.config import GemConfig
-from gem_index.gem.encoder import GemEncoder
-from gem_index.vectors.base import VectorSource
+from gem_index.vectors import VectorSource
 from gem_index_paper.transfer_data import (
     SCORES,
     Examples,

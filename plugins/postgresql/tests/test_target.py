@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +21,9 @@ from gem_index.errors import (
 )
 from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name) for name in VECTORS]
+DOCUMENTS = [directed(name) for name in DIRECTIONS]
 
 
 def tables(connection) -> set[str]:
@@ -70,11 +56,39 @@ def target(url: str):
 
 @pytest.fixture
 def filled(target):
-    target.create(SCHEMA).upsert(DOCUMENTS)
+    target.create(PLANE).upsert(DOCUMENTS)
     return target
 
 
-class TestHnsw(TargetContract):
+class PostgresqlContract(TargetContract):
+    foreign_tables = tuple(
+        f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "faq_gem")
+    )
+    foreign_staged_tables = ("TABLE faq__staged", "VIEW faq__staged")
+
+    @contextmanager
+    def connected(self, url: str) -> Iterator[psycopg.Connection]:
+        parsed = TargetUrl.parse(url)
+        name, options = parsed.path.strip("/"), parsed.options
+        with psycopg.connect(host=options["host"], user="postgres", dbname=name) as connection:
+            yield connection
+
+    def occupy(self, url: str, what: str) -> None:
+        content = "(a INTEGER)" if what.startswith("TABLE") else "AS SELECT 1 AS a"
+        with self.connected(url) as connection:
+            connection.execute(f"CREATE {what} {content}")
+
+    def stored(self, url: str) -> dict[str, list]:
+        with self.connected(url) as connection:
+            rows = connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+            ).fetchall()
+            return {
+                name: connection.execute(f"SELECT * FROM {name}").fetchall() for (name,) in rows
+            }
+
+
+class TestHnsw(PostgresqlContract):
     overlap = 0.95
 
     @pytest.fixture
@@ -82,7 +96,7 @@ class TestHnsw(TargetContract):
         return new_table
 
 
-class TestExact(TargetContract):
+class TestExact(PostgresqlContract):
     sentences = 1000
     overlap = 0.99
 
@@ -181,15 +195,15 @@ class TestSql:
         assert rows == [("north", "to the north")]
 
     def test_metadata_is_jsonb(self, connection, filled) -> None:
-        filled.live().upsert([document("west", year=2024, tags=["a", "b"])])
+        filled.live().upsert([directed("west", year=2024, tags=["a", "b"])])
         rows = connection.execute("SELECT id FROM faq WHERE metadata @> '{\"year\": 2024}'")
         assert rows.fetchall() == [("west",)]
 
     def test_the_schema_is_written_down(self, connection, filled) -> None:
-        assert dict(connection.execute("SELECT key, value FROM faq_gem")) == SCHEMA.to_strings()
+        assert dict(connection.execute("SELECT key, value FROM faq_gem")) == PLANE.to_strings()
 
     def test_a_reader_sees_the_old_table_until_the_switch(self, connection, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         assert connection.execute("SELECT count(*) FROM faq").fetchone() == (5,)
         filled.switch()
         assert connection.execute("SELECT id FROM faq").fetchall() == [("west",)]
@@ -200,7 +214,7 @@ class TestSql:
         connection.execute('GRANT SELECT ON faq TO "my ""reader"')
         connection.execute("GRANT SELECT ON faq TO PUBLIC")
         try:
-            filled.stage(SCHEMA).upsert([document("west")])
+            filled.stage(PLANE).upsert([directed("west")])
             filled.switch()
             with psycopg.connect(host=str(folder), user='my "reader', dbname=database) as reader:
                 assert reader.execute("SELECT id FROM faq").fetchall() == [("west",)]
@@ -210,7 +224,7 @@ class TestSql:
 
     def test_a_view_of_the_table_stops_the_switch_alone(self, connection, filled) -> None:
         connection.execute("CREATE VIEW mine AS SELECT id FROM faq")
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         with pytest.raises(ConfigError, match="depend on it.*; drop these views"):
             filled.switch()
         assert filled.live().count() == 5
@@ -219,27 +233,9 @@ class TestSql:
         filled.switch()
         assert filled.live().count() == 1
 
-    def test_what_a_killed_process_has_written(self, connection, url: str) -> None:
-        program = (
-            "import os, signal, numpy as np\n"
-            "from gem_index.targets import *\n"
-            f"target = open_target({url!r})\n"
-            "schema = TargetSchema(fingerprint='f', dimension=2, token='t')\n"
-            "def fill(table, *ids):\n"
-            "    table.upsert([TargetDocument(i, np.array([1, 0], np.float32)) for i in ids])\n"
-            "fill(target.create(schema), 'a', 'b')\n"
-            "fill(target.stage(schema), 'c', 'd', 'e')\n"
-            "target.switch()\n"
-            "target.live().delete(['c'])\n"
-            "os.kill(os.getpid(), signal.SIGKILL)\n"
-        )
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert run.returncode == -signal.SIGKILL, run.stderr
-        assert connection.execute("SELECT id FROM faq ORDER BY id").fetchall() == [("d",), ("e",)]
-
     def test_drop_leaves_other_tables(self, connection, filled) -> None:
         connection.execute("CREATE TABLE mine (a INTEGER)")
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert tables(connection) == {"mine"}
         assert filled.live() is filled.staged() is None
@@ -249,7 +245,7 @@ class TestSql:
         for name, where in (("table=2", 'public."2"'), ("table=faq&schema=app", "app.faq")):
             other = open_target(url.replace("table=faq", name))
             assert other.live() is None
-            other.create(SCHEMA).upsert([document("west")])
+            other.create(PLANE).upsert([directed("west")])
             other.close()
             assert connection.execute(f"SELECT id FROM {where}").fetchall() == [("west",)]
         assert filled.live().count() == 5
@@ -321,7 +317,7 @@ class TestServer:
         try:
             guest = open_target(url.replace("user=postgres", "user=guest"))
             with pytest.raises(ConfigError, match="permission denied .* ask the database's owner"):
-                guest.live().upsert([document("west")])
+                guest.live().upsert([directed("west")])
             guest.close()
             assert filled.live().count() == 5
         finally:
@@ -340,7 +336,7 @@ class TestServer:
         table = filled.live()
         bad = TargetDocument("bad", np.array([1, 0], np.float32), "a\0b")
         with pytest.raises(RejectedDocumentsError, match="refused 1 documents, 'bad': .*zero byte"):
-            table.upsert([document("west"), bad])
+            table.upsert([directed("west"), bad])
         with pytest.raises(RejectedDocumentsError):
             table.upsert([TargetDocument("bad", np.array([1, 0], np.float32), "", {"k": "\0"})])
         assert table.count() == 5
@@ -348,7 +344,7 @@ class TestServer:
     def test_numbers_keep_their_types_or_are_refused(self, filled) -> None:
         kept = {"a": 1, "b": 1.0, "c": -9.9e15, "d": 1e-300, "e": 10**40, "f": [True, 0.1]}
         table = filled.live()
-        table.upsert([document("west", **kept)])
+        table.upsert([directed("west", **kept)])
         [found] = [each.metadata for each in table.documents() if each.id == "west"]
         assert found == kept
         assert {name: type(value) for name, value in found.items()} == {
@@ -381,29 +377,6 @@ class TestRefused:
     def test_a_database_that_does_not_exist(self, url: str, database: str) -> None:
         with pytest.raises(ConfigError, match="does not exist; .*; create it"):
             open_target(url.replace(database, "nosuch"))
-
-    @pytest.mark.parametrize("name", ["faq", "faq_gem", "faq__staged"])
-    @pytest.mark.parametrize("kind", ["TABLE {} (a INTEGER)", "VIEW {} AS SELECT 1 AS a"])
-    def test_a_name_in_use(self, connection, url: str, name: str, kind: str) -> None:
-        connection.execute("CREATE " + kind.format(name))
-        target = open_target(url)
-        calls = [target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)]
-        for call in calls if name == "faq__staged" else [target.live, *calls]:
-            with pytest.raises(ConfigError, match=f"found {name} .*gem-index did not create"):
-                call()
-        target.close()
-        [(found,)] = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
-        )
-        assert found == name
-
-    def test_a_push_into_a_foreign_table(self, connection, url: str, tmp_path: Path) -> None:
-        connection.execute("CREATE TABLE faq (a INTEGER)")
-        faq = build(tmp_path / "home")
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                faq.push(url, full=full)
-        assert tables(connection) == {"faq"}
 
     def test_a_dry_run_creates_nothing(self, connection, url: str, tmp_path: Path) -> None:
         build(tmp_path / "home").push(url, dry_run=True)

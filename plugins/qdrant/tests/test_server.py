@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_qdrant import QdrantTarget, point_id
 from qdrant_client import QdrantClient
 from qdrant_stub import KEY, Stub, serving
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError, RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetDocument, TargetUrl, open_target
 from gem_index.testing import TargetContract
-
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+from gem_index.testing.targets import PLANE
 
 
 @pytest.fixture
@@ -36,8 +37,12 @@ def document(name: str, text: str | None = None, **metadata) -> TargetDocument:
     return TargetDocument(name, np.array([0.6, 0.8], np.float32), text, metadata)
 
 
-class TestOverHttp(TargetContract):
+class TestOverHttp(ForeignCollections, TargetContract):
     sentences = 1000
+
+    def client(self, url: str):
+        host = TargetUrl.parse(url).host
+        return closing(QdrantClient(url=f"http://{host}", check_compatibility=False))
 
     @pytest.fixture
     def url(self, stub: Stub) -> str:
@@ -46,7 +51,7 @@ class TestOverHttp(TargetContract):
 
 class TestRequests:
     def test_a_users_own_client_reads_the_alias(self, stub: Stub, target) -> None:
-        target.create(SCHEMA).upsert([document("a", "a river", year=2024, deep={"x": [1, None]})])
+        target.create(PLANE).upsert([document("a", "a river", year=2024, deep={"x": [1, None]})])
         address = stub.url.removeprefix("qdrant+").partition("/?")[0]
         client = QdrantClient(url=address, check_compatibility=False)
         (hit,) = client.query_points("faq", query=[3.0, 4.0], limit=1).points
@@ -58,8 +63,8 @@ class TestRequests:
         assert hit.score == pytest.approx(1)
 
     def test_a_switch_is_one_request(self, stub: Stub, target) -> None:
-        target.create(SCHEMA)
-        target.stage(SCHEMA).upsert([document("a")])
+        target.create(PLANE)
+        target.stage(PLANE).upsert([document("a")])
         stub.requests.clear()
         target.switch()
         changes = [path for method, path, _ in stub.requests if method != "GET"]
@@ -67,7 +72,7 @@ class TestRequests:
         assert target.live().count() == 1
 
     def test_large_batches_are_split(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.requests.clear()
         table.upsert([document(str(i), "é" * 500_000) for i in range(12)])
         sizes = [size for _, path, size in stub.requests if "/points" in path]
@@ -76,7 +81,7 @@ class TestRequests:
         assert table.count() == 12
 
     def test_a_server_with_a_smaller_limit(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.limit = 10_000
         table.upsert([document(str(i), "x" * 1000) for i in range(30)])
         assert table.count() == 30
@@ -102,7 +107,7 @@ class TestCredentials:
             (tmp_path / "key").write_text(KEY + "\n")
             url += f"&key={KEY}" if way == "option" else f"&key_file={tmp_path}/key"
         target = open_target(url)
-        assert target.create(SCHEMA).count() == 0
+        assert target.create(PLANE).count() == 0
         assert KEY not in str(target.url)
         target.close()
 
@@ -110,7 +115,7 @@ class TestCredentials:
     def test_a_wrong_key(self, stub: Stub, key: str) -> None:
         stub.key = KEY
         target = open_target(stub.url + key)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA)):
+        for call in (target.live, target.drop, lambda: target.create(PLANE)):
             with pytest.raises(
                 ConfigError, match="no permission .*401.*; expected a key"
             ) as caught:
@@ -120,7 +125,7 @@ class TestCredentials:
         assert stub.client.get_collections().collections == []
 
     def test_a_read_only_key(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         stub.faults = [403]
         with pytest.raises(ConfigError, match="no permission"):
             table.upsert([document("a")])
@@ -146,7 +151,7 @@ class TestCredentials:
 class TestFaults:
     @pytest.mark.parametrize("fault", [408, 429, 500, 502, 503, 504, "drop"])
     def test_a_server_that_is_away(self, stub: Stub, target, fault) -> None:
-        table = target.create(SCHEMA)
+        table = target.create(PLANE)
         table.upsert([document("a")])
         for call in (
             target.live,
@@ -191,7 +196,7 @@ class TestFaults:
     def test_a_server_without_metadata_of_collections(self, stub: Stub, target) -> None:
         stub.keeps_metadata = False
         with pytest.raises(ConfigError, match="expected version 1.16 or newer"):
-            target.create(SCHEMA)
+            target.create(PLANE)
         assert stub.client.get_collections().collections == []
 
     def test_a_push_repeats_what_a_busy_server_refused(self, stub: Stub, tmp_path) -> None:
@@ -208,8 +213,8 @@ class TestFaults:
         assert point.payload["text"] == "tea"
 
     def test_a_collection_that_another_push_replaced(self, stub: Stub, target) -> None:
-        table = target.create(SCHEMA)
-        target.stage(SCHEMA)
+        table = target.create(PLANE)
+        target.stage(PLANE)
         target.switch()
         with pytest.raises(ConfigError, match="another push has replaced the collection"):
             table.upsert([document("a")])

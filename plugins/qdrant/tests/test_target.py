@@ -15,32 +15,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
+from foreign import ForeignCollections
 from gem_index_qdrant import QdrantTarget, point_id
 from gem_index_qdrant.database import Database
 from qdrant_client import QdrantClient, models
 
 from gem_index import Document, Home
 from gem_index.errors import ConfigError
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import TargetUrl, open_target
 from gem_index.testing import TargetContract, run_page
+from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
-SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
-VECTORS = {
-    "east": (1, 0),
-    "north": (0, 1),
-    "west": (-1, 0),
-    "northeast": (0.6, 0.8),
-    "none": (0, 0),
-}
-
-
-def document(name: str, **metadata) -> TargetDocument:
-    return TargetDocument(name, np.array(VECTORS[name], np.float32), f"to the {name}", metadata)
-
-
-DOCUMENTS = [document(name, length=len(name)) for name in VECTORS]
+DOCUMENTS = [directed(name, length=len(name)) for name in DIRECTIONS]
 
 
 @contextmanager
@@ -77,39 +64,21 @@ def target(url: str) -> Iterator[QdrantTarget]:
 
 @pytest.fixture
 def filled(target):
-    table = target.create(SCHEMA)
+    table = target.create(PLANE)
     table.upsert(DOCUMENTS)
     return target
 
 
-class TestLocalMode(TargetContract):
+class TestLocalMode(ForeignCollections, TargetContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"qdrant://{tmp_path}/db?collection=faq"
 
+    def client(self, url: str):
+        return client_of(Path(TargetUrl.parse(url).path))
+
 
 class TestQuery:
-    def test_scores_are_cosine_similarities_and_a_zero_vector_has_the_score_0(self, filled) -> None:
-        hits = filled.live().query(np.array([1, 0], np.float32), 5)
-        assert [hits[0].id, hits[1].id, hits[4].id] == ["east", "northeast", "west"]
-        assert {hits[2].id, hits[3].id} == {"north", "none"}
-        assert [round(hit.score, 6) for hit in hits] == [1, 0.6, 0, 0, -1]
-        assert filled.live().query(np.array([1, 0], np.float32), 0) == []
-
-    def test_metadata_keeps_its_types(self, target, url: str) -> None:
-        odd = {
-            "id": "not the id", "text": 1, "metadata": {"metadata": None}, "": [], "a.b": {"c[0]": 1.5},
-            "big": 2**63, "small": -(2**63), "float": 1.0, "flags": [True, 1, "1", None, {}],
-            "when": "2024-01-01T00:00:00Z", "uuid": "6d1f5d3c-0d4e-5c0b-9a51-6f0f2f1e4b7a",
-        }  # fmt: skip
-        target.create(SCHEMA).upsert([document("east", **odd)])
-        target.close()
-        (found,) = open_target(url).live().documents()
-        assert found.metadata == odd
-        assert [type(value) for value in found.metadata.values()] == [
-            type(value) for value in odd.values()
-        ]
-
     def test_integers_beyond_64_bits_are_unsupported(self, filled) -> None:
         odd = {"a": 2**64, "b": [-(2**63) - 1], "c": {"d": 2**70}, "e": 2**64 - 1, "f": 1e300}
         assert filled.unsupported(odd) == ["a", "b", "c"]
@@ -136,11 +105,11 @@ class TestClient:
         filled.close()
         with client_of(path) as client:
             config = client.get_collection("faq").config
-        assert config.metadata == SCHEMA.to_strings()
+        assert config.metadata == PLANE.to_strings()
         assert config.params.vectors.distance == models.Distance.COSINE
 
     def test_a_reader_sees_the_old_collection_until_the_switch(self, path: Path, filled) -> None:
-        filled.stage(SCHEMA).upsert([document("west")])
+        filled.stage(PLANE).upsert([directed("west")])
         filled.close()
         with client_of(path) as client:
             assert client.count("faq").count == 5
@@ -149,11 +118,6 @@ class TestClient:
         with client_of(path) as client:
             assert client.count("faq").count == 1
         assert names(path) == {"faq__gem_2"}
-
-    def test_a_switch_needs_a_staged_collection(self, filled) -> None:
-        with pytest.raises(ConfigError, match="found no staged collection"):
-            filled.switch()
-        assert filled.live().count() == 5
 
     def test_a_push_that_ends_before_any_request_goes_on(
         self, path: Path, url: str, tmp_path: Path, monkeypatch
@@ -216,11 +180,11 @@ class TestClient:
         live = target.live()
         if step == "create":
             assert live is None
-            assert target.create(SCHEMA).count() == 0
+            assert target.create(PLANE).count() == 0
         else:
             assert sorted(each.id for each in live.documents()) == ["c", "d", "e"]
             assert target.staged() is None
-            target.stage(SCHEMA)
+            target.stage(PLANE)
         target.close()
         assert len(names(path)) == (1 if step == "create" else 2)
 
@@ -230,7 +194,7 @@ class TestClient:
         with client_of(path) as client:
             client.create_collection("mine", vectors)
             client.create_collection("faq__gem_7", vectors)
-        filled.stage(SCHEMA)
+        filled.stage(PLANE)
         filled.drop()
         assert filled.live() is filled.staged() is None
         filled.close()
@@ -239,7 +203,7 @@ class TestClient:
     def test_two_collections_in_a_folder(self, path: Path, filled) -> None:
         filled.close()
         other = open_target(f"qdrant://{path}?collection=faq__gem")
-        other.create(SCHEMA).upsert([document("west")])
+        other.create(PLANE).upsert([directed("west")])
         other.close()
         assert filled.live().count() == 5
         filled.drop()
@@ -249,7 +213,7 @@ class TestClient:
 
     def test_two_targets_share_a_folder_in_a_process(self, path: Path, url: str, filled) -> None:
         other = open_target(url)
-        other.live().upsert([document("east", new=True)])
+        other.live().upsert([directed("east", new=True)])
         other.close()
         assert {each.id: each.metadata for each in filled.live().documents()}["east"] == {
             "new": True
@@ -258,7 +222,7 @@ class TestClient:
         assert names(path) == {"faq__gem_1"}
 
     def test_a_target_that_was_not_closed(self, path: Path, url: str) -> None:
-        open_target(url).create(SCHEMA)
+        open_target(url).create(PLANE)
         gc.collect()
         assert names(path) == {"faq__gem_1"}
 
@@ -267,7 +231,7 @@ class TestClient:
         with client_of(path) as client:
             client.delete_collection("faq__gem_1")
         assert filled.live() is None
-        assert filled.create(SCHEMA).count() == 0
+        assert filled.create(PLANE).count() == 0
 
 
 @pytest.fixture
@@ -276,7 +240,7 @@ def others_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "db"
         target = open_target(f"qdrant://{path}?collection=faq")
-        target.create(SCHEMA).upsert(DOCUMENTS)
+        target.create(PLANE).upsert(DOCUMENTS)
         target.close()
         found = [path, *path.rglob("*")]
         for each in found:
@@ -321,35 +285,9 @@ class TestRefused:
         with pytest.raises(ConfigError, match="found a host"):
             open_target("qdrant://folder?collection=faq")
 
-    @pytest.mark.parametrize("kind", ["a collection", "an alias", "an alias of a generation"])
-    def test_a_name_in_use(self, path: Path, url: str, tmp_path: Path, kind: str) -> None:
-        home = Home(tmp_path / "home")
-        collection = home.create_collection("faq")
-        collection.upsert([Document(id="1", text="a river")])
-        vectors = models.VectorParams(size=2, distance=models.Distance.DOT)
-        name = {"a collection": "faq", "an alias": "mine"}.get(kind, "faq__gem_1")
-        with client_of(path) as client:
-            client.create_collection(name, vectors)
-            if name != "faq":
-                alias = models.CreateAlias(collection_name=name, alias_name="faq")
-                client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
-            client.upsert("faq", [models.PointStruct(id=1, vector=[1, 2], payload={"a": 1})])
-        target = open_target(url)
-        for call in (target.live, target.drop, lambda: target.create(SCHEMA), lambda: target.stage(SCHEMA)):  # fmt: skip
-            with pytest.raises(ConfigError, match="found faq .*gem-index did not create"):
-                call()
-        target.close()
-        for full in (False, True):
-            with pytest.raises(ConfigError, match="gem-index did not create"):
-                collection.push(url, full=full)
-        assert names(path) == {name}
-        with client_of(path) as client:
-            (point,) = client.retrieve("faq", [1], with_vectors=True)
-        assert (point.payload, point.vector) == ({"a": 1}, [1, 2])
-
     def test_a_file(self, path: Path, target) -> None:
         path.write_text("not a folder")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="found the file .*; expected a folder"):
                 call()
         assert path.read_text() == "not a folder"
@@ -357,7 +295,7 @@ class TestRefused:
     def test_a_folder_with_other_files(self, path: Path, target) -> None:
         path.mkdir()
         (path / "letter.txt").write_text("mine")
-        for call in (target.live, lambda: target.create(SCHEMA)):
+        for call in (target.live, lambda: target.create(PLANE)):
             with pytest.raises(ConfigError, match="with other files; expected an empty"):
                 call()
         assert [each.name for each in path.iterdir()] == ["letter.txt"]
@@ -385,7 +323,7 @@ class TestRefused:
         for end in ("", "2"):
             target = QdrantTarget(TargetUrl.parse(f"qdrant://{others_folder}{end}?collection=faq"))
             with pytest.raises(ConfigError, match="make the folder and its files writable"):
-                target.create(SCHEMA)
+                target.create(PLANE)
             target.close()
         assert before == {each: each.read_bytes() for each in before}
 

@@ -1,0 +1,6 @@
+"""Exit statuses that more than one module of the command line gives."""
+
+__all__ = ["INTERRUPTED"]
+
+INTERRUPTED = 130
+"""Of an interrupted command: 128 and the number of SIGINT, as shells count."""

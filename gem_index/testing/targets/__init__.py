@@ -1,0 +1,33 @@
+"""Contract tests for vector databases that a collection is pushed into.
+
+In your own package, with pytest::
+
+    from gem_index.testing import TargetContract
+
+    class TestMyDatabase(TargetContract):
+        @pytest.fixture
+        def url(self, tmp_path):
+            return f"mydatabase://{tmp_path}/db?table=faq"
+
+        def occupy(self, url, what):
+            mydatabase.open(url).create_table("faq", [{"mine": 1}])
+
+        def stored(self, url):
+            return mydatabase.open(url).read_all()
+"""
+
+from gem_index.testing.targets.base import DIRECTIONS, PLANE, directed
+from gem_index.testing.targets.foreign import ForeignTableTests
+from gem_index.testing.targets.interruptions import InterruptionTests
+from gem_index.testing.targets.pushes import PushTests
+from gem_index.testing.targets.tables import TableTests
+
+__all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
+
+
+class TargetContract(PushTests, InterruptionTests, TableTests, ForeignTableTests):
+    """Test methods for one engine.
+
+    Inherit, return the URL of an unused table from the fixture ``url``, and say how somebody else creates a table
+    (``occupy``) and reads all of them (``stored``).
+    """

@@ -1,0 +1,41 @@
+"""Collections and aliases of somebody else, which a push must leave alone."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from pymilvus import DataType, MilvusClient
+
+
+def own_collection(client: MilvusClient, name: str) -> None:
+    """Create a collection of a user."""
+    fields = MilvusClient.create_schema()
+    fields.add_field("n", DataType.INT64, is_primary=True)
+    fields.add_field("v", DataType.FLOAT_VECTOR, dim=2)
+    index = MilvusClient.prepare_index_params()
+    index.add_index("v", index_type="FLAT", metric_type="L2")
+    client.create_collection(name, schema=fields, index_params=index)
+    client.insert(name, [{"n": 1, "v": [1, 2]}])
+
+
+class ForeignCollections:
+    """What the contract needs of a client of the user."""
+
+    foreign_tables = ("a collection", "an alias", "an alias of a generation")
+
+    def client(self, url: str) -> AbstractContextManager[MilvusClient]:
+        """Return a client of the place of a URL."""
+        raise NotImplementedError
+
+    def occupy(self, url: str, what: str) -> None:
+        name = {"a collection": "faq", "an alias": "mine"}.get(what, "faq__gem_1")
+        with self.client(url) as client:
+            own_collection(client, name)
+            if name != "faq":
+                client.create_alias(name, "faq")
+
+    def stored(self, url: str) -> tuple:
+        with self.client(url) as client:
+            client.load_collection("faq")
+            names = set(client.list_collections())
+            return names, [dict(row) for row in client.get("faq", ids=[1])]
