@@ -24,6 +24,9 @@ __all__ = ["HeldTexts", "TextsById", "View"]
 
 _ENCODED_AT_ONCE = 2000  # if a filter accepts at most so many documents, they are scored from their texts, without the index
 _SCORED_AT_ONCE = 20_000  # the same, from stored vectors
+_MOST_CORRECTED = (
+    32  # words of a query: a longer one is a text, and each costs a look through the vocabulary
+)
 _MARGIN = 20  # results whose order by their texts may differ from that by stored vectors
 
 
@@ -206,19 +209,21 @@ class View:
         """Return a probable correction for each word of a query that no document contains: a word of the collection.
 
         The nearest word is chosen; among equally near words, the one in most documents. Words without a near word are left
-        out.
+        out, and so are words after the first 32 that no document contains.
         """
         analyser = self.pieces.analyser
-        asked = [token for token in set(tokenize(query)) if may_be_mistyped(token, analyser)]
+        asked = [t for t in dict.fromkeys(tokenize(query)) if may_be_mistyped(t, analyser)]
         held = self._held(asked)
-        found = {}
-        for token in asked:
-            if not held[token]:
-                near = self._near(token)
-                held_near = self._held(near)
-                if near:
-                    found[token] = min(near, key=lambda w: (near[w], -held_near[w], w))
-        return found
+        missing = [token for token in asked if not held[token]][:_MOST_CORRECTED]
+        found = {token: self._nearest(token) for token in missing}
+        return {token: word for token, word in found.items() if word is not None}
+
+    def _nearest(self, word: str) -> str | None:
+        near = self.tail.words.up_to_date().vocabulary.near(word)
+        if self._words is not None:
+            near |= self._words.vocabulary.near(word)
+        held = self._held(near)
+        return min(near, key=lambda other: (near[other], -held[other], other), default=None)
 
     def _held(self, words: Collection[str]) -> dict[str, int]:
         """Return how many documents contain each word, in any form."""
@@ -229,10 +234,6 @@ class View:
             for term, count in self._words.frequencies(every).items():
                 counts[term] += count
         return {word: max((counts[t] for t in terms[word]), default=0) for word in words}
-
-    def _near(self, word: str) -> dict[str, int]:
-        near = self.tail.words.up_to_date().vocabulary.near(word)
-        return near if self._words is None else near | self._words.vocabulary.near(word)
 
     def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
         """Return per term the factor that turns its BM25 score into its share of a match."""
