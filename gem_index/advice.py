@@ -1,4 +1,4 @@
-"""What to do about an error, as data: Python says it with calls, the command line with options, a server with routes."""
+"""The advice of an error, as data: Python words it with calls, the command line with options, a server with routes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Action", "Advice", "Message"]
 
 
 class Action(Enum):
-    """Everything that an error may advise, in the words of Python; braces hold the values of an advice."""
+    """Every advice of an error, worded with calls of Python; braces stand for the values of an advice."""
 
     ADD_OR_DROP = "add to it with home.collection({collection!r}).upsert(documents), or drop it first with home.drop"
     CHECK_HOME = "check it with home.verify()"
@@ -45,13 +45,13 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do about one error.
+    """The advice of one error.
 
     Attributes
     ----------
     action : Action
     values : mapping of str to str
-        What the braces in the action's words stand for.
+        The values for the braces in the words of the action.
     """
 
     action: Action
@@ -61,17 +61,17 @@ class Advice:
         return self.said({})
 
     def said(self, words: Mapping[Action, str]) -> str:
-        """Return the advice in some words, in those of Python where these have none for its action."""
+        """Return the advice in the given words; in those of Python if the given words have none for its action."""
         return words.get(self.action, self.action.value).format_map(self.values)
 
     def retold(self, message: str, words: Mapping[Action, str]) -> str:
-        """Return a message that ends with this advice in the words of Python, with the advice in other words."""
+        """Return a message that ends with this advice, with other words for the advice."""
         return message.removesuffix(str(self)) + self.said(words)
 
 
 @dataclass(frozen=True)
 class Message:
-    """A line for a person, which an advice may end.
+    """A line for a person, which may end with an advice.
 
     Attributes
     ----------
@@ -86,5 +86,5 @@ class Message:
         return self.told({})
 
     def told(self, words: Mapping[Action, str]) -> str:
-        """Return the line with the advice in some words, as :meth:`Advice.said` chooses them."""
+        """Return the line with the advice in the given words, as in :meth:`Advice.said`."""
         return self.text if self.advice is None else f"{self.text}: {self.advice.said(words)}"

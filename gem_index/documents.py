@@ -30,7 +30,7 @@ _DEEPEST = 90  # levels of metadata; below the limit for reading JSON, so that e
 
 
 EXPORT_FORMAT = "gem-index collection"
-"""What the first line of an exported collection has as its ``format``."""
+"""The value of ``format`` in the first line of an exported collection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +68,12 @@ class Document:
 
     @classmethod
     def without_id(cls, place: str, text: str, metadata: Mapping[str, Any]) -> Document:
-        """Return the document of a record that has no id: it gets that of its content.
+        """Return the document of a record without an id: its id is a hash of its content.
 
         Parameters
         ----------
         place : str
-            The id that earlier versions gave the record: collections that they made know it by that one
-            (``former_id``). Errors call it so.
+            The id that earlier versions gave the record (``former_id``): their collections still use it, and errors name it.
         text, metadata
             As for a document.
 
@@ -90,7 +89,7 @@ class Document:
 
     @property
     def content_id(self) -> str:
-        """The id of a document that was given none: 32 hexadecimal digits of a SHA-256 of all that it holds."""
+        """The id of a document without one: 32 hexadecimal digits of a SHA-256 of its text, metadata and weights."""
         if not self.metadata and self.weights_json is None:
             return text_id(self.text)
         return self.content_hash.hex()[:_HASH]
@@ -157,7 +156,7 @@ def document_id(identifier: object) -> str:
 
 
 def text_id(text: str) -> str:
-    """Return the id of a document that holds a text alone and was given none."""
+    """Return the id of a document that has only a text."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH]
 
 

@@ -1,4 +1,4 @@
-"""What operations return: results of a search, explanations, reports, status, topics and maps.
+"""Return values of operations: results of a search, explanations, reports, status, topics and maps.
 
 ``results.pyi`` lists the names, which are imported when first used.
 """

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,11 @@ def _cell(text: str) -> str:
 
 @dataclass
 class _Place:
-    """Where a docstring is shown: the page, and the class that it belongs to."""
+    """Where a docstring is shown: the page, the class that it belongs to, and its text."""
 
     page: str
     owner: str
+    docstring: str = ""
 
 
 class ApiReference:
@@ -238,6 +240,7 @@ class ApiReference:
     def _docstring(self, found: Any, place: _Place) -> Iterator[str]:
         if found.docstring is None:
             return
+        place = replace(place, docstring=found.docstring.value)
         sections = found.docstring.parse(
             "numpy", warn_unknown_params=False, warn_missing_types=False
         )
@@ -263,15 +266,22 @@ class ApiReference:
             named = any(getattr(each, "name", "") for each in value)
             columns = 3 if named else 2
             yield from (f"**{title}**", "", "| " * columns + "|", "|---" * columns + "|")
-            yield from (self._row(each, place, named) for each in value)
+            for _, together in groupby(value, lambda each: each.description or id(each)):
+                yield self._row(list(together), place, named)
             yield ""
 
-    def _row(self, each: Any, place: _Place, named: bool) -> str:
-        kind = str(each.annotation or "").strip()
-        about = " ".join(self._linked(each.description or "", place).split())
+    def _row(self, entries: list[Any], place: _Place, named: bool) -> str:
+        """Return the row of entries with one description: a docstring may describe several names together."""
+        kind = str(entries[0].annotation or "").strip()
+        if (
+            len(entries) > 1
+            and f"{', '.join(each.name for each in entries)} :" not in place.docstring
+        ):
+            kind = ""  # that of the first one in the signature
+        about = " ".join(self._linked(entries[0].description or "", place).split())
         cells = [f"`{kind}`" if kind else "", about]
         if named:
-            cells.insert(0, f"`{each.name}`" if each.name else "")
+            cells.insert(0, ", ".join(f"`{each.name}`" for each in entries if each.name))
         return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
     def _linked(self, text: str, place: _Place) -> str:

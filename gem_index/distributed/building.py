@@ -49,7 +49,7 @@ __all__ = ["BuildReport", "build_shards"]
 
 @dataclass(frozen=True)
 class BuildReport(ReportOfRecords):
-    """What a collection was built of on a cluster.
+    """The report of building a collection on a cluster.
 
     Attributes
     ----------
@@ -97,24 +97,24 @@ def build_shards(
     home : Home
         On this machine; workers do not see it.
     name : str
-        Of a new collection, or of one that holds no documents.
+        The name of a new or empty collection.
     inputs : str, Path, sequence of these, DocumentReader, Dask DataFrame or Bag
         Paths, patterns and URLs of files that every worker reads.
     parts : str or Path, optional
-        A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default
-        one in the home, for workers that see its file system. What the fit keeps meanwhile lies in the home.
+        A folder, or the URL of one, that the workers write to and this machine reads; it is emptied at the end. By default a
+        folder in the home, for workers that can see its file system. The checkpoint of the fit is in the home.
     vectors, config, prior, index, chunking, language
         As for :meth:`gem_index.Home.create_collection`.
     options : PartitionOptions, optional
     parts_options : mapping, optional
         Arguments of the fsspec file system of ``parts``.
     progress : bool or callable, optional
-        Called with the name of a stage, what is done, and of how much.
+        Called with stage, done and total.
 
     Raises
     ------
     InputError
-        If an input is wrong, or the collection holds documents; RecordError names file and line of a bad record.
+        If an input is wrong, or the collection is not empty; RecordError names file and line of a bad record.
     HomeBusyError
         If another process builds this collection.
     DuplicateIdError

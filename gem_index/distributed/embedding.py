@@ -29,7 +29,7 @@ __all__ = ["EmbedReport", "embed"]
 
 @dataclass(frozen=True)
 class EmbedReport(ReportOfRecords):
-    """What was embedded on a cluster.
+    """The report of embedding on a cluster.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ def embed(
     Raises
     ------
     ConfigError
-        If the database takes one writer, or the table holds something else.
+        If the database accepts only one writer, or the table has other content.
     FingerprintMismatchError
-        If it holds vectors of another encoder.
+        If the table has vectors of another encoder.
     InputError
         If an input is wrong; RecordError names file and line of a bad record.
     WorkerMismatchError

@@ -39,7 +39,7 @@ _BLOCK_CHARACTERS = 8_000_000
 
 @dataclass(frozen=True)
 class EncodeReport(ReportOfRecords):
-    """What an encoding on a cluster wrote.
+    """The report of encoding on a cluster.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ def encode(
 ) -> EncodeReport:
     """Encode texts that the workers of a cluster read, and write a Parquet file for each partition.
 
-    The files hold ``id``, ``vector`` (a list of fixed size, float32, the same bytes as those of ``encoder.encode``) and
-    perhaps ``text``, and the encoder's fingerprint in their metadata. A file is visible when it is whole. The same call goes
-    on where an earlier one stopped.
+    The files have the columns ``id``, ``vector`` (a list of fixed size, float32, the same bytes as from ``encoder.encode``)
+    and optionally ``text``, and the encoder's fingerprint in their metadata. A file becomes visible when it is complete. The
+    same call continues where an earlier one stopped.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def encode(
     fit : bool
         Fit the encoder on the same texts first.
     checkpoint : str or Path, optional
-        With ``fit``, where its sums are kept until all is written; as for :func:`fit`.
+        With ``fit``: the folder for its sums until everything is written, as for :func:`fit`.
     options : PartitionOptions, optional
     output_options, checkpoint_options : mapping, optional
         Arguments of the fsspec file systems of the output and of the checkpoint.

@@ -46,7 +46,7 @@ _SUM = re.compile(r"part-(\d{5,})\.npz")
 
 @dataclass(frozen=True)
 class FitReport(ReportOfRecords):
-    """What a fit on a cluster read.
+    """The report of a fit on a cluster.
 
     Attributes
     ----------
@@ -99,8 +99,8 @@ def fit(
         Paths, patterns and URLs of files that every worker reads.
     options : PartitionOptions, optional
     checkpoint : str or Path, optional
-        A folder of this machine, or the URL of one, for the sum of each eight partitions: the same call goes on where an
-        earlier one stopped; the sums of another fit are forgotten. It is emptied at the end.
+        A folder of this machine, or the URL of one, for the sum of each eight partitions: the same call continues where an
+        earlier one stopped; the sums of another fit are deleted. It is emptied at the end.
     checkpoint_options : mapping, optional
         Arguments of its fsspec file system.
     progress : bool or callable, optional

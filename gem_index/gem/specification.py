@@ -146,7 +146,7 @@ def write_specification(path: Path, vectors: str, config: GemConfig) -> dict[str
 def _specs(place: str, content: Any) -> list[EncoderSpec]:
     entries = content.get("encoders", [content]) if isinstance(content, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{place} is not a configuration; {_FORM}")
+        raise ConfigError(f"{place} has no configuration; {_FORM}")
     if "encoders" in content and len(content) > 1:
         others = ", ".join(quoted(key, 40) for key in content if key != "encoders")
         raise ConfigError(f"{place} has {others} beside encoders; expected only encoders")

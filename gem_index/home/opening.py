@@ -108,7 +108,7 @@ class EncoderChoice:
             chosen = replace(self, **_settled(encoder, specs))
         if self.fingerprint is not None and self.fingerprint != encoder.fingerprint:
             raise FingerprintMismatchError(
-                f"the encoder that was saved with {chosen}",
+                f"the data saved with {chosen}",
                 self.fingerprint,
                 encoder.fingerprint,
                 "open it with the word vectors, configuration and fit it was saved with, or embed everything again",

@@ -56,7 +56,7 @@ class FolderReader:
     exclude : sequence of str
         Files and folders that are left out.
     gitignore : bool, optional
-        Whether to leave out what ``.gitignore`` files say; by default as the folder was read before, else not.
+        Whether to skip what ``.gitignore`` files exclude; by default as at the last time this folder was read, else False.
     checksum : bool
         Look for changes by the content of each file, not by its size and time.
     encoding : str, optional
@@ -69,7 +69,7 @@ class FolderReader:
     skipped : int
         Number of files that could not be read so far.
     empty : list of str
-        Paths of files that hold no text, such as scans, so far.
+        Paths of files without text, such as scans, that were read so far.
     unseen : list of str
         Paths of folders and files that could not be looked at so far, and ids of entries of archives.
 
@@ -108,14 +108,14 @@ class FolderReader:
         return {name: value for name, value in given.items() if value not in _NOT_GIVEN}
 
     def adopt(self, options: Mapping[str, Any]) -> None:
-        """Take over how the folder was read before, where nothing else was asked for."""
+        """Use the options of the last time this folder was read, for options that are not given."""
         given = self.choices
         for name, value in options.items():
             if name not in given:
                 setattr(self, name, value)
 
     def path_of(self, found: FoundFile) -> Path:
-        """Return where a file lies."""
+        """Return the path of a file."""
         root = Path(self.location)
         return root if root.is_file() else root / found.path
 

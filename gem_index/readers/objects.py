@@ -34,12 +34,13 @@ def documents_from(
         frame of pandas or polars, a table or reader of pyarrow, a data set of Hugging Face, also a streaming one. An async
         iterable is read by an event loop of its own.
     id : str, optional
-        The field or column of the id. By default ``id``, and a hash of text and metadata where there is none: the same
-        content is the same document. A text counts once if it comes again in an iterable of texts.
+        The field or column of the id. By default ``id``; without one, a hash of text and metadata, so that the same content
+        is the same document. A text counts once if it comes again in an iterable of texts.
     text : str or sequence of str, optional
-        That of the text, ``text`` by default; several are joined by a blank line, and ``NAME*2`` counts twice.
+        The field or column of the text, by default ``text``; several are joined by a blank line, and ``NAME*2`` counts
+        twice.
     metadata : sequence of str, optional
-        Those of the metadata; all others by default. Dates become ISO texts, missing values null.
+        The fields or columns of the metadata, by default all others. Dates become ISO texts, missing values null.
 
     Raises
     ------

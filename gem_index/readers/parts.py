@@ -14,7 +14,8 @@ class Part:
     Attributes
     ----------
     begin, end : int
-        Bytes of a file of lines that is not compressed, where lines begin; row groups of Parquet. No end is the file's.
+        Positions in an uncompressed file of lines, in bytes, at which lines begin; row groups of Parquet. Without an end,
+        the part ends with the file.
     before : int
         Lines or rows before it, so that the records have the numbers that they have in the file.
     """

@@ -47,8 +47,8 @@ class QueryReader:
         Of SQLAlchemy, such as ``postgresql://user@host/db`` or ``sqlite:////data/faq.sqlite``; also after ``sql:``. For
         PostgreSQL the package psycopg is needed, for others that of their dialect.
     query : str, optional
-        One SELECT statement; it may be left out where the collection knows it. All its columns that hold neither id nor text
-        are metadata.
+        One SELECT statement; it may be left out if the collection knows it. All its columns except those of the id and the
+        text are metadata.
     id_field : str
     text_fields : sequence of str
         As for :class:`~gem_index.readers.DocumentReader`.
@@ -124,7 +124,7 @@ class QueryReader:
         }
 
     def adopt(self, options: Mapping[str, Any]) -> None:
-        """Take over how the rows were read before, where nothing else was asked for."""
+        """Use the options of the last time this query was read, for options that are not given."""
         if self.query is None:
             self.query = options["query"]
             self.since = self.since or options["since"]
@@ -166,7 +166,7 @@ class QueryReader:
                 yield document
 
     def ids(self) -> Iterator[str]:
-        """Iterate over the ids of all rows, to find those that are gone."""
+        """Yield the ids of all rows, to find documents whose row no longer exists."""
         statement, values = self._statement(self._identifier(self.id_field), None)
         with self._rows(statement, values) as rows:
             for (identifier,) in rows:

@@ -44,11 +44,11 @@ class DocumentReader:
     format : str, optional
         One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
     id_field : str, optional
-        The field that holds the id; by default ``id`` if a record has it, else a hash of the record's content is its
-        id, whatever its file and line: the same record is the same document, and another one replaces nothing.
+        The field of the id; by default ``id``. A record without an id gets a hash of its content as id, so that the same
+        record is the same document in every file, and another record replaces nothing.
     text_fields : sequence of str
-        The fields that hold the text; several are joined by a blank line. With ``subject*2`` the words of the subject count
-        twice (:class:`~gem_index.text.tokens.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
+        The fields of the text; several are joined by a blank line. With ``subject*2`` the words of the subject count twice
+        (:class:`~gem_index.text.tokens.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
     on_problem : callable, optional
         Called with each bad record, which is then skipped; without it the first one is raised. To skip documents with a
         repeated id, all ids are held in memory; without this function only the store detects repeated ids, see
@@ -57,19 +57,19 @@ class DocumentReader:
         Maximum length of a line.
     encoding : str, optional
         The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default. A byte order mark of
-        another encoding is an error. Parquet has an encoding of its own.
+        another encoding is an error. Parquet files define their own encoding.
     types : str or mapping
         Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
         :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
     clean : sequence of str
-        What is removed from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are
-        resolved) or ``auto`` (the same in texts that plainly are HTML), ``quotes`` and ``signatures`` (of mail).
+        What to remove from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are resolved)
+        or ``auto`` (the same in texts that are clearly HTML), ``quotes`` and ``signatures`` (of mail).
     duplicates : {"stop", "first", "last"}
-        What to do with records of one id: an error, or the first or the last of them counts. ``first`` holds all ids in
-        memory; ``last`` holds them too and reads the inputs twice, standard input by way of a temporary file.
+        What to do when two records have the same id: stop with an error, or keep the first or the last. ``first`` keeps all
+        ids in memory; ``last`` does too, and reads the inputs twice, standard input from a temporary file.
     on_end : callable, optional
-        Called when all was read, with a list of notes: a line about each thing that was decided or changed (types, detected
-        encodings, cleaned texts, repeated ids).
+        Called at the end with a list of notes: one line about each decision or change (types, detected encodings, cleaned
+        texts, repeated ids).
     all_columns : bool
         Whether each column that ``types`` names has to be in one of the files; otherwise it may be missing, as in the next
         file of a collection.

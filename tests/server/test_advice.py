@@ -12,7 +12,7 @@ from gem_index.server.errors import message_for
     [
         (Action.MAKE_COLLECTION, {}, "make one with POST /collections"),
         (Action.REFIT, {"collection": "faq"}, "POST /collections/faq/refit"),
-        (Action.NAME_FIELD, {"field": "text"}, "name the field that holds the text in text_field"),
+        (Action.NAME_FIELD, {"field": "text"}, "name the field of the text in text_field"),
         (Action.NAME_ENCODING, {"encoding": "auto"}, "name the file's encoding, as encoding=auto"),
         (Action.IMPORT_EXPORT, {}, "import it into the server's home"),
     ],

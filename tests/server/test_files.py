@@ -104,7 +104,7 @@ class TestUpload:
             ({"file": "a.csv", "text_field": "body"}, "", 400, "a.csv"),
             ({"file": "a.jsonl"}, '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', 400, "line 2"),
             ({"file": "a.jsonl"}, "no JSON\n", 400, "a.jsonl line 1"),
-            ({"file": "a.md"}, "", 400, "holds no text"),
+            ({"file": "a.md"}, "", 400, "has no text"),
             ({"file": "a.md", "id_field": "key"}, "# x", 400, "id_field"),
             ({"file": "a.docx"}, "no document", 400, "a.docx"),
             ({}, CSV, 422, "file"),

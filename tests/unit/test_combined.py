@@ -96,8 +96,8 @@ class TestSpecification:
         ("content", "message"),
         [
             ("{", "is not JSON"),
-            ("[]", "holds no configuration"),
-            ('{"encoders": []}', "holds no configuration"),
+            ("[]", "has no configuration"),
+            ('{"encoders": []}', "has no configuration"),
             ('{"config": {}}', 'expected {"vectors"'),
             ('{"vectors": "a", "settings": {}}', 'expected {"vectors"'),
             ('{"vectors": "a", "config": {"window": -1}}', "window is -1"),

@@ -120,7 +120,7 @@ def test_contradictory_arguments_are_refused(tiny):
 def test_another_fingerprint_is_refused_by_name(tiny):
     settings = open_provider("tiny", home=tiny).settings
     settings["fingerprint"] = "0" * 64
-    with pytest.raises(FingerprintMismatchError, match="what was saved with the vectors tiny"):
+    with pytest.raises(FingerprintMismatchError, match="the data saved with the vectors tiny"):
         open_provider(**settings)
     settings = open_provider("wordllama").settings
     settings["vectors"] = "wordllama-gem"

@@ -204,8 +204,8 @@ class TestCollection:
         ("config", "problem"),
         [
             ({"encoders": TWO["encoders"] * 51}, "has 102 encoders; expected at most 100"),
-            ({**TWO, "removed": 2}, "holds 'removed' beside encoders"),
-            ({"encoders": []}, "holds no configuration"),
+            ({**TWO, "removed": 2}, "has 'removed' beside encoders"),
+            ({"encoders": []}, "has no configuration"),
             ({"encoders": [{"vectors": "tiny", "config": {"share": object()}}]}, "share is"),
         ],
     )

@@ -24,7 +24,7 @@ _PORT = 8000  # of Chroma's own server
 _TIMEOUT = httpx.Timeout(120, connect=10)
 _DATABASE = "chroma.sqlite3"
 _ERRORS = (ChromaError, httpx.HTTPError, ValueError, RuntimeError, OSError, sqlite3.Error)
-"""What Chroma raises for a folder or a server."""
+"""The errors of Chroma for a folder or a server."""
 _ADVICE = (
     *FOLDER_ADVICE,
     ("not a database", "name another folder"),
@@ -76,7 +76,7 @@ class Connection:
         )
 
     def _read_secrets(self, url: TargetUrl) -> list[str]:
-        """Take the credentials into the headers of requests, and return what messages must not show."""
+        """Put the credentials into the headers of requests, and return the secrets that messages must not show."""
         key, user, password = url.header_secret("key"), url.secret("user"), url.secret("password")
         basic = base64.b64encode(f"{user}:{password}".encode()).decode()
         if key:

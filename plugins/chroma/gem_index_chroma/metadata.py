@@ -1,4 +1,4 @@
-"""Which metadata Chroma stores as it is."""
+"""Tell which metadata Chroma can store unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_supported(name: str, value: Any) -> bool:
 
 
 def changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what an upsert has to send: Chroma keeps the fields that it is not sent, and removes those with None."""
+    """Return the metadata for an upsert: Chroma keeps fields that are not sent, and removes fields with None."""
     return {**dict.fromkeys(old or ()), **new} or None
 
 

@@ -47,7 +47,7 @@ class ChromaTable:
         self.schema = schema
 
     def rename(self, name: str) -> None:
-        """Rename the collection; what has it open keeps it."""
+        """Rename the collection; programs that have it open can still use it."""
         with self._connection.errors():
             self._collection.modify(name=name)
 

@@ -90,7 +90,7 @@ class BulkFilesTable(FolderTable):
                     yield from_hit({"_source": source}, self.schema.dimension)
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of documents, from the files that hold them."""
+        """Return the metadata of documents from their files."""
         places = self._places()
         wanted = {places[key] for each in ids if (key := key_of(each)) in places}
         return {
@@ -125,7 +125,7 @@ class BulkFilesTable(FolderTable):
                 yield target["_id"], json.loads(next(lines)) if operation == "index" else None
 
     def _places(self) -> dict[str, tuple[str, int]]:
-        """Return the file and the action that holds each document; the files are read once."""
+        """Return the file and the action of each document; the files are read once."""
         if self._place is None:
             self._place = {}
             for name in self._files:
@@ -133,7 +133,7 @@ class BulkFilesTable(FolderTable):
         return self._place
 
     def _locate(self, places: dict[str, tuple[str, int]], name: str) -> None:
-        """Note which documents a file holds, and which it deletes."""
+        """Record which documents a file has, and which it deletes."""
         for number, (key, source) in enumerate(self._actions(name)):
             if source is None:
                 places.pop(key, None)

@@ -1,4 +1,4 @@
-"""From documents to what an index stores, and back."""
+"""From documents to the form in an index, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between Elasticsearch and OpenSearch: the mapping of a vector, the query by one, and the client."""
+"""The differences between Elasticsearch and OpenSearch: the mapping of a vector, a query by vector, the client."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ADVICE = {
     403: "ask for the right to read, create and write these indices, or free some space where the server is full",
     413: "push in smaller batches",
 }
-"""What to do, by the status of an answer."""
+"""The advice for each status of an answer."""
 
 
 class _Errors(ClientErrors):
     def text(self, error: BaseException) -> str:
-        """Return what the server says, or the error from which a failed connection came."""
+        """Return the message of the server, or the cause of a failed connection."""
         body = getattr(error, "body", None) or getattr(error, "info", None)
         details = body.get("error") if isinstance(body, Mapping) else None
         if isinstance(details, Mapping):

@@ -424,7 +424,7 @@ def test_a_saved_pipeline_loads_in_another_process_by_the_default_allow_list(sto
     assert best.id == "tea"
     store.collection.refit()
     refused = run_python("-c", script, status=1)
-    assert "what was saved with the collection faq" in refused.stderr
+    assert "the data saved with the collection faq" in refused.stderr
 
 
 @pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/haystack.md"])

@@ -26,7 +26,7 @@ _ADVICE = (
 
 class _Errors(ClientErrors):
     def text(self, error: BaseException) -> str:
-        """Return what LanceDB says, without the places in its own source."""
+        """Return the message of an error of LanceDB, without positions in its source code."""
         return re.sub(r",? /\S+\.rs:\d+(:\d+)?", "", str(error))
 
 

@@ -112,7 +112,7 @@ class GemEmbeddings(TextEmbeddingFunction):
 
 
 def recorded_function(fingerprint: str) -> bytes:
-    """Return what a table records of its embedding function: the encoder's fingerprint, and where to look for it."""
+    """Return a table's record of its embedding function: the encoder's fingerprint, and where to look for the encoder."""
     function = {
         "name": _NAME,
         "model": {"fingerprint": fingerprint, "home": _HOME},

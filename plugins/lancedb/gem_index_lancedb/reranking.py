@@ -1,4 +1,4 @@
-"""Re-ranking of what LanceDB has found."""
+"""Re-rank results of LanceDB."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GemReranker(Reranker):
     column : str
         The column of the texts.
     return_score : {"relevance", "all"}
-        Whether the columns ``_distance`` and ``_score`` of the search are kept.
+        Whether the result has the columns ``_distance`` and ``_score`` of the search.
 
     Raises
     ------
@@ -52,17 +52,17 @@ class GemReranker(Reranker):
         return {**self.provider.settings, "column": self.column, "return_score": self.score}
 
     def rerank_vector(self, query: str, vector_results: pa.Table) -> pa.Table:
-        """Re-rank what a vector search has found."""
+        """Re-rank the results of a vector search."""
         return self._ranked(query, vector_results)
 
     def rerank_fts(self, query: str, fts_results: pa.Table) -> pa.Table:
-        """Re-rank what a full-text search has found."""
+        """Re-rank the results of a full-text search."""
         return self._ranked(query, fts_results)
 
     def rerank_hybrid(
         self, query: str, vector_results: pa.Table, fts_results: pa.Table
     ) -> pa.Table:
-        """Re-rank what either search has found, each row once."""
+        """Re-rank the results of both searches, each row once."""
         if self.score == "all":
             merged = self._merge_and_keep_scores(vector_results, fts_results)
         else:

@@ -19,7 +19,7 @@ __all__ = ["LanceDbTable", "arrow_schema", "read_schema"]
 
 _PAGE = 1000
 _KEPT = timedelta(days=1)
-"""Old versions of a table are deleted after this time; until then, what has one open can read it."""
+"""Old versions of a table are deleted after this time; until then, programs that have one open can read it."""
 _WRITES = 500
 """A table is compacted after this number of writes, and at the end of a push."""
 

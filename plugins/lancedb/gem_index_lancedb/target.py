@@ -57,7 +57,7 @@ class LanceDbTarget(TableTarget[LanceDbTable]):
         return [name for name, value in metadata.items() if not integers_within(value, _INTEGERS)]
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether there is no whole number of more than 64 bits for certain."""
+        """Tell whether it is certain that no integer has more than 64 bits."""
         return integers_are_short(texts)
 
     def switch(self) -> None:

@@ -87,7 +87,7 @@ def register_embedding_models(register: Callable[..., None]) -> None:
 
 
 def _of_home() -> Iterator[tuple[str, str, str]]:
-    """Iterate over kind, name and fingerprint of what the default home holds; nothing if there is no home."""
+    """Yield kind, name and fingerprint of the models and collections in the default home, if there is one."""
     try:
         home = Home(create=False)
     except InputError:

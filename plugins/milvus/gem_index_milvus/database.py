@@ -39,7 +39,7 @@ class TooLargeError(Exception):
 
 class _Errors(ClientErrors):
     def text(self, error: BaseException) -> str:
-        """Return what Milvus says, with the name of the gRPC status."""
+        """Return the message of an error of Milvus, with the name of the gRPC status."""
         if isinstance(error, MilvusException):
             status = _status(error)
             return f"{error.message}{'' if status is None else f' ({status.name})'}"

@@ -26,7 +26,7 @@ class GemEmbeddingFunction:
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint : optional
-        What names the model, as for :func:`gem_index.open_provider`.
+        The arguments that choose the model, as for :func:`gem_index.open_provider`.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class GemEmbeddingFunction:
         vectors: str | None = None,
         **choice: Unpack[ProviderOptions],
     ) -> Self:
-        """Open the model whose vectors a pushed collection holds.
+        """Open the model of the vectors in a pushed collection.
 
         Parameters
         ----------
@@ -56,12 +56,12 @@ class GemEmbeddingFunction:
         name : str
             Of the collection or its alias.
         vectors, **choice : optional
-            What names the model.
+            The arguments that choose the model.
 
         Raises
         ------
         FingerprintMismatchError
-            If the collection holds the vectors of another model.
+            If the collection has vectors of another model.
         ConfigError
             If no push made the collection.
         """

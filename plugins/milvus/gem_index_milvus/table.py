@@ -38,7 +38,7 @@ def primary_key(identifier: str) -> str:
 
 
 def read_schema(description: Mapping[str, Any]) -> TargetSchema | None:
-    """Return what a push recorded in a collection, from its description by pymilvus; None if it is not one of ours."""
+    """Return the record of a push from the description of a collection; None if gem-index did not make the collection."""
     return TargetSchema.from_strings(description.get("properties") or {})
 
 

@@ -64,7 +64,7 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         return [name for name in metadata if name in refused]
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether all are short, and there is no integer of more than 64 bits, for certain."""
+        """Tell whether it is certain that all are short and no integer has more than 64 bits."""
         return max(map(len, texts), default=0) < _SHORT_JSON and integers_are_short(texts)
 
     def exists(self) -> bool:
@@ -98,7 +98,7 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         self._database.call("load_collection", staged.name)
 
     def point_alias(self, name: str | None) -> None:
-        """Let the alias name another collection, which Milvus does in one step."""
+        """Switch the alias to another collection; Milvus does this in one step."""
         if name is None:
             self._database.call("drop_alias", self.alias)
         else:

@@ -73,7 +73,7 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
         return [name for name, value in metadata.items() if _turns_into_integer(value)]
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether there is no float from 1e16 for certain: JSON writes those with an exponent."""
+        """Tell whether it is certain that no float is 1e16 or larger (JSON writes these with an exponent)."""
         return _EXPONENT.search("\n".join(texts)) is None
 
     def opened(self) -> Database:

@@ -40,7 +40,7 @@ class TooLargeError(Exception):
 
 class _Errors(ClientErrors):
     def text(self, error: BaseException) -> str:
-        """Return what Qdrant says: the status and the body of its answer."""
+        """Return the message of an error of Qdrant: the status and the body of its answer."""
         if isinstance(error, UnexpectedResponse):
             content = bytes(error.content or b"").decode(errors="replace")
             return f"the status {error.status_code} {content}"

@@ -51,7 +51,7 @@ class QdrantTarget(AliasTarget[QdrantTable]):
         return [name for name, value in metadata.items() if not integers_within(value, _INTEGERS)]
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether there is no whole number of more than 64 bits for certain."""
+        """Tell whether it is certain that no integer has more than 64 bits."""
         return integers_are_short(texts)
 
     def exists(self) -> bool:
@@ -79,7 +79,7 @@ class QdrantTarget(AliasTarget[QdrantTable]):
         return QdrantTable(self._database, name, schema, str(self.url))
 
     def point_alias(self, name: str | None) -> None:
-        """Let the alias name another collection, or none, by one request, which Qdrant applies in one step."""
+        """Switch the alias to another collection, or remove it, by one request, which Qdrant applies in one step."""
         changes: list[models.AliasOperations] = []
         if self.aliased() is not None:
             delete = models.DeleteAlias(alias_name=self.alias)

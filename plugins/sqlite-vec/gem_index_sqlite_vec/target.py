@@ -208,7 +208,7 @@ class SqliteVecTarget:
         )
 
     def _views(self, generation: str) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return the names of the views, and what each shows."""
+        """Return the names of the views, and the table of each."""
         return (self._name, generation), (f"{self._name}_vectors", f"{generation}_vectors")
 
     def _is_shown(self, view: str, source: str) -> bool:
