@@ -21,14 +21,22 @@ from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
 from gem_index.sparse import SparseVector
 
 _CANDIDATES = 100
-_SPACE = 2**31
 
 
-def stacked(vectors: list[SparseVector]) -> csr_array:
-    starts = np.cumsum([0, *(len(vector.indices) for vector in vectors)])
-    indices = np.concatenate([vector.indices for vector in vectors])
-    values = np.concatenate([vector.values for vector in vectors])
-    return csr_array((values, indices, starts), shape=(len(vectors), _SPACE))
+def products(queries: list[SparseVector], documents: list[SparseVector]) -> F64:
+    """Return the inner product of each query with each document (q, d)."""
+    known = np.unique(np.concatenate([vector.indices for vector in documents]))
+
+    def stacked(vectors: list[SparseVector]) -> csr_array:
+        kept = [np.isin(vector.indices, known) for vector in vectors]
+        starts = np.cumsum([0, *(np.count_nonzero(some) for some in kept)])
+        pairs = list(zip(vectors, kept, strict=True))
+        columns = np.searchsorted(known, np.concatenate([v.indices[some] for v, some in pairs]))
+        values = np.concatenate([v.values[some] for v, some in pairs])
+        return csr_array((values, columns, starts), shape=(len(vectors), len(known)))
+
+    found: F64 = (stacked(queries) @ stacked(documents).T).toarray()
+    return found
 
 
 def ndcg(task: RetrievalTask, rankings: Sequence[Sequence[str]]) -> float:
@@ -59,8 +67,7 @@ def measure(task: RetrievalTask, home: Home) -> str:
     sparse, encoder = found.sparse_encoder(), found.encoder
     dense: F64 = np.asarray(encoder.encode(queries) @ encoder.encode(texts).T, np.float64)
     documents = sparse.embed_documents(texts)
-    asked = stacked([sparse.embed_query(query) for query in queries])
-    both = dense + (asked @ stacked(documents).T).toarray()
+    both = dense + products([sparse.embed_query(query) for query in queries], documents)
     cells = [ndcg(task, [[hit.id for hit in of_one] for of_one in hits])]
     cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense)]
     size = np.mean([8 * len(vector.indices) for vector in documents])
