@@ -23,7 +23,7 @@ from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest
 from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import fuse_ranks
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 
 F64 = npt.NDArray[np.float64]
 Features = dict[str, F64]

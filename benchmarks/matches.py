@@ -25,7 +25,7 @@ from gem_index.evaluate.suite_file import read_suite
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import MATCH_WEIGHT
 from gem_index.index.terms import counts_in_match
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 _K1, _B = 1.2, 0.75

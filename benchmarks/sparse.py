@@ -64,7 +64,7 @@ def measure(task: RetrievalTask, home: Home) -> str:
     cells = [ndcg(task, [[hit.id for hit in of_one] for of_one in hits])]
     cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense)]
     size = np.mean([8 * len(vector.indices) for vector in documents])
-    terms = [len(set(sparse.analyser.terms(text))) for text in texts]
+    terms = [len(set(sparse.analyzer.terms(text))) for text in texts]
     shared = np.mean([len(v.indices) < n for v, n in zip(documents, terms, strict=True)])
     return f"{' | '.join(f'{cell:5.2f}' for cell in cells)} | {size:5.0f}, {shared:.2%}"
 

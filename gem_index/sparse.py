@@ -5,7 +5,7 @@ the query's term weights. So a database that adds the inner products of the dens
 the same order. Divided by 3.25, the sum is the same score.
 
 Code in another language can compute the vectors by these rules. The terms of a text are those of the collection's
-:class:`~gem_index.text.analyser.Analyser`. The index of a term is the first 4 bytes of the SHA-256 of its UTF-8 form, read
+:class:`~gem_index.text.analyzer.Analyzer`. The index of a term is the first 4 bytes of the SHA-256 of its UTF-8 form, read
 as a big-endian number, without the highest bit. A term that occurs c times in a text of L terms has the value
 c / (c + 1.2 (0.25 + 0.75 L / M)); M is the mean number of terms of a text. A term of a query has the value
 2.25 w / (sum of all w); :func:`gem_index.index.terms.match_weights` describes w. If terms have the same index, their values
@@ -34,10 +34,10 @@ from gem_index.index.fusion import MATCH_WEIGHT
 from gem_index.index.terms import K1, B, counts_in_match, inverse_frequency, match_weights
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_path
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import check_text, check_texts
 
-__all__ = ["SparseEncoder", "SparseVector"]
+__all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
@@ -74,7 +74,7 @@ class SparseEncoder:
 
     Parameters
     ----------
-    analyser : Analyser
+    analyzer : Analyzer
         What divides texts into terms.
     texts : int
         Number of texts in the statistics.
@@ -85,7 +85,7 @@ class SparseEncoder:
 
     Examples
     --------
-    >>> from gem_index.text.analyser import ENGLISH
+    >>> from gem_index.text.analyzer import ENGLISH
     >>> encoder = SparseEncoder.fit(["renew a passport", "open a bank account"], ENGLISH)
     >>> query = encoder.embed_query("passports")
     >>> [round(query.dot(text), 2) for text in encoder.embed_documents(["renew a passport", "a bank"])]
@@ -93,15 +93,15 @@ class SparseEncoder:
     """
 
     def __init__(
-        self, analyser: Analyser, texts: int, mean_terms: float, frequencies: Mapping[str, int]
+        self, analyzer: Analyzer, texts: int, mean_terms: float, frequencies: Mapping[str, int]
     ) -> None:
-        self.analyser = analyser
+        self.analyzer = analyzer
         self.texts = check_whole_number(texts, "the number of texts", 0)
         self.mean_terms = check_number(mean_terms, "the mean number of terms", 0)
         self.frequencies = frequencies
 
     @classmethod
-    def fit(cls, texts: Iterable[str], analyser: Analyser) -> SparseEncoder:
+    def fit(cls, texts: Iterable[str], analyzer: Analyzer) -> SparseEncoder:
         """Return an encoder with the statistics of some texts, which are read once.
 
         Raises
@@ -113,11 +113,11 @@ class SparseEncoder:
         frequencies: Counter[str] = Counter()
         count = terms = 0
         for text in texts:
-            found = analyser.terms(check_text(text, "text"))
+            found = analyzer.terms(check_text(text, "text"))
             frequencies.update(set(found))
             count += 1
             terms += len(found)
-        return cls(analyser, count, terms / max(count, 1), frequencies)
+        return cls(analyzer, count, terms / max(count, 1), frequencies)
 
     def embed_documents(self, texts: Iterable[str]) -> list[SparseVector]:
         """Return the vector of each text, or of each piece of a text.
@@ -131,7 +131,7 @@ class SparseEncoder:
         return [self._document(check_text(text, "text")) for text in texts]
 
     def _document(self, text: str) -> SparseVector:
-        terms = self.analyser.terms(text)
+        terms = self.analyzer.terms(text)
         norm = K1 * (1 - B + B * len(terms) / max(self.mean_terms, 1e-9))
         return _vector({term: times / (times + norm) for term, times in Counter(terms).items()})
 
@@ -143,10 +143,10 @@ class SparseEncoder:
         InputError
             If the text is not a string.
         """
-        terms = dict.fromkeys(self.analyser.terms(check_text(text, "query")))
+        terms = dict.fromkeys(self.analyzer.terms(check_text(text, "query")))
         held = {term: self.frequencies.get(term, 0) for term in terms}
         counted = {term: count for term, count in held.items() if counts_in_match(term, count)}
-        weights = match_weights(counted, self.texts, self.analyser)  # of BM25 scores
+        weights = match_weights(counted, self.texts, self.analyzer)  # of BM25 scores
         of_bm25 = {
             term: (K1 + 1) * inverse_frequency(counted[term], self.texts) for term in weights
         }
@@ -162,7 +162,7 @@ class SparseEncoder:
         return {
             "format": _FORMAT,
             "version": _VERSION,
-            "analyser": self.analyser.stored,
+            "analyzer": self.analyzer.stored,
             "texts": self.texts,
             "mean_terms": self.mean_terms,
             "frequencies": dict(self.frequencies),
@@ -196,8 +196,8 @@ class SparseEncoder:
             )
         try:
             frequencies = {str(term): int(count) for term, count in fields["frequencies"].items()}
-            analyser = Analyser.of(fields["analyser"])
-            return cls(analyser, fields["texts"], fields["mean_terms"], frequencies)
+            analyzer = Analyzer.of(fields["analyzer"])
+            return cls(analyzer, fields["texts"], fields["mean_terms"], frequencies)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
                 f"{quoted_path(Path(path))} is damaged; expected a file that SparseEncoder.save wrote"

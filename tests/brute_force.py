@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from gem_index import Document
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 TEXTS = [

@@ -79,7 +79,7 @@ def _print_status(found: list[Any], as_json: bool) -> None:
                 s.documents,
                 s.vectors,
                 s.preset,
-                s.language if s.analyser > 1 else "en (before 0.1)",
+                s.language if s.analyzer > 1 else "en (before 0.1)",
                 s.fitted or "background",
                 s.index.tail,
                 s.bytes,

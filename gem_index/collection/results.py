@@ -214,7 +214,7 @@ class CollectionStatus:
 
     With several encoders, ``vectors`` and ``preset`` name each of them, and ``prior`` is the largest. ``fitted`` is the
     number of texts of the fit, 0 for the background alone; ``since_fit`` the number of later documents; ``bytes`` the size
-    of the index files. ``language`` says how texts become terms, ``analyser`` by which version of the analyser: a collection
+    of the index files. ``language`` says how texts become terms, ``analyzer`` by which version of the analyzer: a collection
     of version 1 has the English stemmer whatever its language, until it is built again with a language.
     """
 
@@ -229,7 +229,7 @@ class CollectionStatus:
     index: IndexStatus
     bytes: int
     language: str
-    analyser: int
+    analyzer: int
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from gem_index.home import Home
 from gem_index.progress import ProgressOption, reporting
 from gem_index.readers import DocumentReader
 from gem_index.targets.parquet import require_pyarrow
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.languages import detect_language
 
@@ -149,9 +149,9 @@ def build_shards(
         try:
             cluster = Cluster(client)
             found = _made(cluster, collection, inputs, folder, sums, own, chosen, progress)
-            analyser = _analyser(collection, found.parts)
+            analyzer = _analyzer(collection, found.parts)
             sharding = Sharding(
-                cluster, found.encoder, folder, found.parts, collection.chunking, analyser
+                cluster, found.encoder, folder, found.parts, collection.chunking, analyzer
             )
             reading = inputs.choices if isinstance(inputs, DocumentReader) else {}
             documents = chain.from_iterable(part.documents() for part in found.parts)
@@ -170,15 +170,15 @@ def build_shards(
     return BuildReport(report, total.skipped, total.skipped_records())
 
 
-def _analyser(collection: Collection, parts: Sequence[DocumentPart]) -> Analyser:
+def _analyzer(collection: Collection, parts: Sequence[DocumentPart]) -> Analyzer:
     """Return how texts become terms, after detecting the language if that is left to the first documents."""
     access = collection.access
     with access.reading() as rows:
-        own = rows.record.analyser
+        own = rows.record.analyzer
     if not own.detects:
         return own
     documents = chain.from_iterable(part.documents() for part in parts)
-    found = Analyser(detect_language(document.text for document in documents).language)
+    found = Analyzer(detect_language(document.text for document in documents).language)
     use_language(access, found.language)
     return found
 

@@ -27,7 +27,7 @@ from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, fill_snapshot
 from gem_index.quoting import quoted_error
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
@@ -72,7 +72,7 @@ class _ShardJob:
     fingerprint : str
         Of the index; see :func:`index_fingerprint`.
     chunking : Chunking
-    analyser : Analyser
+    analyzer : Analyzer
     blank : str
         SHA-256 of the trained index that every shard begins with.
     """
@@ -82,7 +82,7 @@ class _ShardJob:
     dimension: int
     fingerprint: str
     chunking: Chunking
-    analyser: Analyser
+    analyzer: Analyzer
     blank: str
 
     def mark(self, shard: _Shard) -> bytes:
@@ -105,7 +105,7 @@ class Sharding:
         Of the parts and of the shards.
     parts : sequence of DocumentPart
     chunking : Chunking
-    analyser : Analyser
+    analyzer : Analyzer
     """
 
     cluster: Cluster
@@ -113,7 +113,7 @@ class Sharding:
     folder: OutputFolder
     parts: Sequence[DocumentPart]
     chunking: Chunking
-    analyser: Analyser
+    analyzer: Analyzer
 
     def make(self, plan: ShardPlan) -> Sequence[Path]:
         """Return the folders of the shards of all documents, in their order.
@@ -150,9 +150,9 @@ class Sharding:
         with self.folder.writing(_BLANK) as path:
             index.write(path)
             blank = sha256(path.read_bytes()).hexdigest()
-        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyser)
+        fingerprint = index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyzer)
         return _ShardJob(
-            self.folder, kind, dimension, fingerprint, self.chunking, self.analyser, blank
+            self.folder, kind, dimension, fingerprint, self.chunking, self.analyzer, blank
         )
 
     def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
@@ -252,7 +252,7 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
         snapshot.mkdir()
         blank.write_bytes(job.folder.read(_BLANK))
         source = _ShardTexts(job, shard, blank)
-        new = NewSnapshot(job.kind, job.dimension, job.fingerprint, job.analyser, source)
+        new = NewSnapshot(job.kind, job.dimension, job.fingerprint, job.analyzer, source)
         fill_snapshot(snapshot, new)
         with job.folder.writing(str(shard)) as path, ZipFile(path, "w") as packed:
             for each in sorted(snapshot.rglob("*")):

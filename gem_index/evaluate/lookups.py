@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import tokenize
 
 __all__ = ["CARRIERS", "Lookup", "make_lookups"]

@@ -23,7 +23,7 @@ from gem_index.index.hits import Hits, Ids, best_first
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.terms import counts_in_match, match_weights
 from gem_index.readers.formats import read_objects
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, detect_language
 from gem_index.text.tokens import WeightedText
 
@@ -201,19 +201,19 @@ class WordSearch:
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
         self._places = np.arange(len(texts))
         step = max(1, len(texts) // SAMPLED)
-        self._analyser = Analyser(detect_language(texts[::step]).language)
-        LexicalIndex.write(folder / "words", [(self._places, texts)], self._analyser)
+        self._analyzer = Analyzer(detect_language(texts[::step]).language)
+        LexicalIndex.write(folder / "words", [(self._places, texts)], self._analyzer)
         self._index = LexicalIndex.open(folder / "words")
 
     def bm25(self, query: str) -> Hits:
         """Return the hundred best pairs (position, BM25 score)."""
-        return self.matching(dict.fromkeys(self._analyser.terms(query), 1.0), _DEPTH)
+        return self.matching(dict.fromkeys(self._analyzer.terms(query), 1.0), _DEPTH)
 
     def fused(self, query: str, cosines: F32) -> Hits:
         """Return the hundred best results of hybrid search, from all cosines (n,)."""
-        held = self._index.frequencies(self._analyser.terms(query))
+        held = self._index.frequencies(self._analyzer.terms(query))
         counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
-        weights = match_weights(counted, len(self._index), self._analyser)
+        weights = match_weights(counted, len(self._index), self._analyzer)
         best, _ = fuse_scores(_Lists(self, weights, cosines), _DEPTH)
         return best
 

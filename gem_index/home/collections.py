@@ -88,7 +88,7 @@ class HomeCollections:
         language : str
             How texts become terms for word search: ``auto`` (the default) detects the language from the first stored
             documents; a code of ISO 639-1 such as ``de``; ``mul`` for several languages; ``none`` leaves words as they are
-            written. See :class:`~gem_index.text.analyser.Analyser`.
+            written. See :class:`~gem_index.text.analyzer.Analyzer`.
 
         Raises
         ------

@@ -19,11 +19,11 @@ from gem_index.forking import cached_property
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.vocabulary import VOCABULARY, Vocabulary, words_to_keep
 from gem_index.quoting import quoted_error
-from gem_index.text.analyser import FIRST, Analyser
+from gem_index.text.analyzer import FIRST, Analyzer
 
 __all__ = ["LexicalIndex"]
 
-_ANALYSER = "gem_index"
+_ANALYZER = "gem_index"
 _TEXT, _ID = "text", "id"
 _META, _FILES = "meta.json", ".managed.json"  # tantivy's: the segments, and the names of all files
 _WRITER_BYTES = 64_000_000
@@ -36,7 +36,7 @@ def _schema() -> Any:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field(_TEXT, stored=False, tokenizer_name=_ANALYSER, index_option="freq")
+    builder.add_text_field(_TEXT, stored=False, tokenizer_name=_ANALYZER, index_option="freq")
     builder.add_unsigned_field(_ID, stored=False, indexed=True, fast=True)
     return builder.build()
 
@@ -84,7 +84,7 @@ class LexicalIndex:
         self._folder = folder
         meta = json.loads((folder / _META).read_text())
         self.documents = sum(segment["max_doc"] for segment in meta["segments"])
-        index.register_tokenizer(_ANALYSER, FIRST.tantivy)  # unused: queries are made of terms
+        index.register_tokenizer(_ANALYZER, FIRST.tantivy)  # unused: queries are made of terms
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
 
@@ -95,7 +95,7 @@ class LexicalIndex:
     def write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
-        analyser: Analyser,
+        analyzer: Analyzer,
         old: Path | None = None,
         dead: Ids | None = None,
     ) -> tuple[int, int]:
@@ -106,9 +106,9 @@ class LexicalIndex:
         folder : Path
         blocks : iterable of (ids, texts)
             An id may come several times, once for each piece of its document.
-        analyser : Analyser
+        analyzer : Analyzer
         old : Path, optional
-            An existing index folder by the same analyser. Its documents are reused: its files are immutable and are
+            An existing index folder by the same analyzer. Its documents are reused: its files are immutable and are
             hard-linked.
         dead : int64 array, optional
             Ids in the old folder to delete.
@@ -124,7 +124,7 @@ class LexicalIndex:
             If the files cannot be written.
         """
         try:
-            return LexicalIndex._write(folder, blocks, analyser, old, dead)
+            return LexicalIndex._write(folder, blocks, analyzer, old, dead)
         except ValueError as error:
             raise DiskError(
                 f"cannot write the index of words: {quoted_error(error)}; make room on the disk and try again"
@@ -134,7 +134,7 @@ class LexicalIndex:
     def _write(
         folder: Path,
         blocks: Iterable[tuple[Ids, Sequence[str]]],
-        analyser: Analyser,
+        analyzer: Analyzer,
         old: Path | None,
         dead: Ids | None,
     ) -> tuple[int, int]:
@@ -150,7 +150,7 @@ class LexicalIndex:
             index = tantivy.Index.open(str(folder))
         else:
             index = tantivy.Index(_schema(), path=str(folder))
-        index.register_tokenizer(_ANALYSER, analyser.tantivy)
+        index.register_tokenizer(_ANALYZER, analyzer.tantivy)
         writer = index.writer(_WRITER_BYTES, 1)
         if dead is not None and len(dead):
             writer.delete_documents_by_query(
@@ -160,7 +160,7 @@ class LexicalIndex:
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
-                tokens = analyser.tokens(text)
+                tokens = analyzer.tokens(text)
                 terms += len(tokens)
                 vocabulary.add(words_to_keep(tokens))
                 document = tantivy.Document()
@@ -245,7 +245,7 @@ class LexicalIndex:
         Parameters
         ----------
         terms : mapping of str to float
-            Terms of the index's analyser, with the weight of each one's BM25 score.
+            Terms of the index's analyzer, with the weight of each one's BM25 score.
         k : int
         wanted : int64 array
             Ids to accept, ascending, all of them in the files.

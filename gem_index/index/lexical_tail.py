@@ -13,7 +13,7 @@ from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.terms import K1, B, inverse_frequency
 from gem_index.index.vocabulary import Vocabulary, words_to_keep
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 
 __all__ = ["LexicalTail"]
 
@@ -26,7 +26,7 @@ class LexicalTail:
 
     Parameters
     ----------
-    analyser : Analyser
+    analyzer : Analyzer
     only : container of str, optional
         The terms that will be asked for; all by default.
 
@@ -36,8 +36,8 @@ class LexicalTail:
         The words of all texts; none where only some terms will be asked for.
     """
 
-    def __init__(self, analyser: Analyser, only: Container[str] | None = None) -> None:
-        self._analyser = analyser
+    def __init__(self, analyzer: Analyzer, only: Container[str] | None = None) -> None:
+        self._analyzer = analyzer
         self._only = only
         self.vocabulary = Vocabulary()
         self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
@@ -59,10 +59,10 @@ class LexicalTail:
         before, lengths = self._rows
         analysed = []
         for text in texts:
-            tokens = self._analyser.tokens(text)
+            tokens = self._analyzer.tokens(text)
             if self._only is None:
                 self.vocabulary.add(words_to_keep(tokens))
-            analysed.append(self._analyser.stemmed(tokens))
+            analysed.append(self._analyzer.stemmed(tokens))
         for place, terms in enumerate(analysed, len(before)):
             counted = Counter(t for t in terms if self._only is None or t in self._only)
             for term, times in counted.items():

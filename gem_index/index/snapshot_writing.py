@@ -38,7 +38,7 @@ from gem_index.index.snapshot import (
     piece_counts,
     values_of,
 )
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 
 __all__ = [
     "Blocks",
@@ -94,7 +94,7 @@ class NewSnapshot:
     dimension : int
     fingerprint : str
         Of the encoder that makes the vectors, and how texts are cut and analysed.
-    analyser : Analyser
+    analyzer : Analyzer
     source : SnapshotSource
     checkpoint : Checkpoint, optional
         Saved progress to resume from and to update during a long build.
@@ -103,7 +103,7 @@ class NewSnapshot:
     kind: IndexKind
     dimension: int
     fingerprint: str
-    analyser: Analyser
+    analyzer: Analyzer
     source: SnapshotSource
     checkpoint: Checkpoint | None = None
 
@@ -378,10 +378,10 @@ def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tu
             new.source.report("index words", int(block[-1]))
 
     if old is None:
-        return LexicalIndex.write(folder, blocks(0), new.analyser)
+        return LexicalIndex.write(folder, blocks(0), new.analyzer)
     dead = old.ids[~old.kept]
     words_before = old.directory / WORDS
     documents, words = LexicalIndex.write(
-        folder, blocks(old.last), new.analyser, words_before, dead
+        folder, blocks(old.last), new.analyzer, words_before, dead
     )
     return old.documents + documents, old.words + words

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import frequent_english, has_symbols
 
 __all__ = [
@@ -26,7 +26,7 @@ _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
 def match_weights(
-    frequencies: Mapping[str, int], documents: int, analyser: Analyser
+    frequencies: Mapping[str, int], documents: int, analyzer: Analyzer
 ) -> dict[str, float]:
     """Return the weight of each term's BM25 score in a match.
 
@@ -45,10 +45,10 @@ def match_weights(
         How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
     documents : int
         Number of documents, including deleted ones if the frequencies count them.
-    analyser : Analyser
+    analyzer : Analyzer
         What made the terms.
     """
-    common = _background(analyser) if analyser.knows_english else {}
+    common = _background(analyzer) if analyzer.knows_english else {}
     weights = {}
     for term, held in frequencies.items():
         idf = inverse_frequency(held + common.get(term, 0.0), documents + _BACKGROUND)
@@ -69,11 +69,11 @@ def counts_in_match(term: str, held: int) -> bool:
 
 
 @cache
-def _background(analyser: Analyser) -> dict[str, float]:
+def _background(analyzer: Analyzer) -> dict[str, float]:
     """Return how many texts of the background hold each frequent English term, on average."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
-        for term in analyser.terms(word):
+        for term in analyzer.terms(word):
             shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
     return {
         term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS) for term, share in shares.items()

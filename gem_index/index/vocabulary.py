@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from gem_index.text.analyser import Analyser, is_unspaced
+from gem_index.text.analyzer import Analyzer, is_unspaced
 from gem_index.text.languages import NONE
 from gem_index.text.tokens import frequent_english
 
@@ -24,7 +24,7 @@ def _frequent() -> frozenset[str]:
     return frozenset(frequent_english())
 
 
-def may_be_mistyped(token: str, analyser: Analyser) -> bool:
+def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
     """Tell whether a word of a query that no document holds is replaced by one that is much like it.
 
     Short words, numbers, frequent English words and words of scripts without blanks are not; nor is any where words are
@@ -33,9 +33,9 @@ def may_be_mistyped(token: str, analyser: Analyser) -> bool:
     return (
         _LEAST <= len(token) <= _LONGEST
         and token.isalpha()
-        and analyser.language != NONE
+        and analyzer.language != NONE
         and not is_unspaced(token)
-        and not (analyser.knows_english and token in _frequent())
+        and not (analyzer.knows_english and token in _frequent())
     )
 
 

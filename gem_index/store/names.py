@@ -187,7 +187,7 @@ class CollectionRepository:
             update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
         )
 
-    def use_analyser(self, collection_id: int, analysis: str) -> None:
+    def use_analyzer(self, collection_id: int, analysis: str) -> None:
         """Set how texts become terms."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(analysis=analysis)

@@ -6,7 +6,7 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 
 __all__ = [
@@ -109,9 +109,9 @@ class CollectionRecord:
         return Chunking.of(json.loads(self.cutting))
 
     @property
-    def analyser(self) -> Analyser:
+    def analyzer(self) -> Analyzer:
         """How texts become terms."""
-        return Analyser.of(self.analysis)
+        return Analyzer.of(self.analysis)
 
 
 @dataclass(frozen=True, kw_only=True)

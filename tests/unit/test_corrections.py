@@ -9,7 +9,7 @@ import pytest
 
 from gem_index.errors import CorruptionError
 from gem_index.index.vocabulary import Vocabulary, may_be_mistyped
-from gem_index.text.analyser import ENGLISH, Analyser
+from gem_index.text.analyzer import ENGLISH, Analyzer
 from gem_index.text.tokens import WeightedText
 
 TEXTS = [
@@ -74,7 +74,7 @@ class TestVocabulary:
         ],
     )
     def test_which_words_are_corrected(self, word, language, may):
-        assert may_be_mistyped(word, Analyser(language)) is may
+        assert may_be_mistyped(word, Analyzer(language)) is may
 
 
 class TestSearch:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gem_index.index.fusion import fuse_ranks, fuse_scores
 from gem_index.index.hits import best_of
 from gem_index.index.terms import counts_in_match, match_weights
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]

@@ -16,7 +16,7 @@ from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
 from gem_index.index.terms import match_weights
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 
 FLAT = IndexKind("flat", "Flat")
 KINDS = (

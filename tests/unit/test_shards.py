@@ -17,7 +17,7 @@ from gem_index.index.kinds import resolve_kind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, join_snapshots, write_snapshot
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 
 DIMENSION, COUNT = 16, 1200
 CUTS = [0, 333, 340, COUNT]

@@ -12,7 +12,7 @@ import pytest
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import MATCH_WEIGHT
 from gem_index.sparse import SparseEncoder, SparseVector
-from gem_index.text.analyser import ENGLISH, Analyser
+from gem_index.text.analyzer import ENGLISH, Analyzer
 
 TEXTS = [
     "How do I renew a passport before a long journey?",
@@ -99,7 +99,7 @@ class TestVectors:
         assert (vector.indices.dtype, vector.values.dtype) == (np.int64, np.float32)
 
     def test_indices_ascend_and_values_are_positive(self):
-        for vector in SparseEncoder.fit(TEXTS, Analyser("mul")).embed_documents(TEXTS):
+        for vector in SparseEncoder.fit(TEXTS, Analyzer("mul")).embed_documents(TEXTS):
             assert (np.diff(vector.indices) > 0).all()
             assert (vector.values > 0).all()
             assert (vector.values < 1).all()
@@ -129,7 +129,7 @@ class TestVectors:
 
 class TestStored:
     def test_comes_back(self, tmp_path):
-        encoder = SparseEncoder.fit(TEXTS, Analyser("de"))
+        encoder = SparseEncoder.fit(TEXTS, Analyzer("de"))
         encoder.save(tmp_path / "words.json")
         again = SparseEncoder.load(tmp_path / "words.json")
         assert again.fingerprint == encoder.fingerprint
@@ -141,7 +141,7 @@ class TestStored:
     def test_other_statistics_have_another_fingerprint(self):
         found = {
             SparseEncoder.fit(TEXTS, ENGLISH).fingerprint,
-            SparseEncoder.fit(TEXTS, Analyser("de")).fingerprint,
+            SparseEncoder.fit(TEXTS, Analyzer("de")).fingerprint,
             SparseEncoder.fit(TEXTS[1:], ENGLISH).fingerprint,
             SparseEncoder.fit([*TEXTS[1:], "How"], ENGLISH).fingerprint,
         }
@@ -154,7 +154,7 @@ class TestStored:
             ({"version": 2}, ConfigError, "has version 2; expected 1: upgrade"),
             ({"frequencies": [1]}, InputError, "is damaged"),
             ({"texts": -1}, ConfigError, "number of texts"),
-            ({"analyser": '{"version": 9}'}, ConfigError, "version 9"),
+            ({"analyzer": '{"version": 9}'}, ConfigError, "version 9"),
         ],
     )
     def test_a_wrong_file(self, tmp_path, change, error, told):

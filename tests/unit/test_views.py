@@ -8,7 +8,7 @@ from gate import Gate
 from gem_index import Document, Home
 from gem_index.collection.state import tail, view_cache
 from gem_index.collection.state.view_cache import ViewCache
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 
 
 @pytest.fixture

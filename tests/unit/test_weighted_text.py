@@ -17,7 +17,7 @@ from gem_index.collection.write.imports import read_export
 from gem_index.errors import ConfigError, InputError
 from gem_index.readers import DocumentReader
 from gem_index.readers.fields import with_title_weights
-from gem_index.text.analyser import ENGLISH
+from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import search_tokens, token_weights, tokenize
 
 TEXT = WeightedText.joined([("Open a bank account", 2.5), ("Where, in the river?", 1.0)])

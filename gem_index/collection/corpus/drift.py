@@ -55,7 +55,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
             raise InputError(
                 f"the collection {access.name} has no documents; expected some to compare"
             )
-        pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
+        pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyzer)
         parts, _ = pieces.parts(texts.sample(sample))
         compared = parts[:: -(-len(parts) // sample)]
         since = int((texts.seqs > rows.record.fitted_seq).sum())

@@ -42,9 +42,9 @@ class CorpusQuestions:
 
         with self.access.reading() as rows, reporting(progress, "read") as show:
             record = rows.record
-            pieces = PieceEncoder(self.access.encoder(rows), record.chunking, record.analyser)
+            pieces = PieceEncoder(self.access.encoder(rows), record.chunking, record.analyzer)
             texts = CollectionTexts(rows.documents).all(show)
-            return SparseEncoder.fit(pieces.of_all(texts), record.analyser)
+            return SparseEncoder.fit(pieces.of_all(texts), record.analyzer)
 
     def duplicates(
         self,

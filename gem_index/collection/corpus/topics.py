@@ -19,7 +19,7 @@ from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import frequent_english, tokenize
 
 __all__ = ["rows_with_words", "topics_in", "topics_of"]
@@ -126,7 +126,7 @@ def _described(
     shown = set(np.concatenate([drawn, *examples]).tolist())
     counted = set(read.tolist())
     with access.reading() as rows:
-        analyser = rows.record.analyser
+        analyzer = rows.record.analyzer
         assigned = _assignment(rows.documents, corpus, topics, places)
         for begin in range(0, len(wanted), _BLOCK):
             part = wanted[begin : begin + _BLOCK]
@@ -137,12 +137,12 @@ def _described(
                     continue  # deleted meanwhile
                 text = stored[seq].text
                 if number in counted:
-                    _count(analyser, text, counts[topics[number]], forms, stems)
+                    _count(analyzer, text, counts[topics[number]], forms, stems)
                 if number in shown:
                     kept[number] = TopicExample(stored[seq].document_id, str(text))
             if show is not None:
                 show("name", begin + len(part), len(wanted))
-    words = _telling_words(analyser, [counts[t] for t in order])
+    words = _telling_words(analyzer, [counts[t] for t in order])
     return Topics(
         (
             Topic(
@@ -177,7 +177,7 @@ def _assignment(
 
 
 def _count(
-    analyser: Analyser,
+    analyzer: Analyzer,
     text: str,
     counts: Counter[str],
     forms: dict[str, Counter[str]],
@@ -187,13 +187,13 @@ def _count(
     found = set()
     for word in set(tokenize(text)):
         if word not in stems:
-            stems[word] = next(iter(analyser.words(word)), "")
+            stems[word] = next(iter(analyzer.words(word)), "")
         found.add(stems[word])
         forms.setdefault(stems[word], Counter())[word] += 1
     counts.update(found)
 
 
-def _telling_words(analyser: Analyser, counts: Sequence[Counter[str]]) -> list[list[str]]:
+def _telling_words(analyzer: Analyzer, counts: Sequence[Counter[str]]) -> list[list[str]]:
     """Return the stems that distinguish each topic best from all texts.
 
     A stem counts p log(p / q), where p is its share of the topic's stems and q its share of all stems. This is its part of
@@ -201,7 +201,7 @@ def _telling_words(analyser: Analyser, counts: Sequence[Counter[str]]) -> list[l
     and numbers are left out, because they describe no topic.
     """
     silent = {
-        stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in analyser.words(word)
+        stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in analyzer.words(word)
     }
     total = Counter[str]()
     for topic in counts:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.gem.matches import MatchedWord, MatchExplanation, explain_match
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 
 __all__ = ["explain_hit"]
 
@@ -14,18 +14,18 @@ __all__ = ["explain_hit"]
 def explain_hit(pieces: PieceEncoder, query: str, text: str) -> MatchExplanation:
     """Return why a query and a text match; each word says whether word search finds it in the other text."""
     found = explain_match(pieces.encoder, query, text)
-    analyser = pieces.analyser
+    analyzer = pieces.analyzer
     return replace(
         found,
-        first_words=_marked(found.first_words, analyser, text),
-        second_words=_marked(found.second_words, analyser, query),
+        first_words=_marked(found.first_words, analyzer, text),
+        second_words=_marked(found.second_words, analyzer, query),
     )
 
 
 def _marked(
-    words: tuple[MatchedWord, ...], analyser: Analyser, other: str
+    words: tuple[MatchedWord, ...], analyzer: Analyzer, other: str
 ) -> tuple[MatchedWord, ...]:
-    held = set(analyser.words(other))
+    held = set(analyzer.words(other))
     return tuple(
-        replace(word, same_word=not held.isdisjoint(analyser.words(word.token))) for word in words
+        replace(word, same_word=not held.isdisjoint(analyzer.words(word.token))) for word in words
     )

@@ -193,6 +193,6 @@ class CollectionAccess:
                 counts.tail,
             ),
             bytes=sum(entry["bytes"] for entry in files.values()),
-            language=record.analyser.language,
-            analyser=record.analyser.version,
+            language=record.analyzer.language,
+            analyzer=record.analyzer.version,
         )

@@ -103,7 +103,7 @@ class StoredDocuments:
     def language(self) -> str:
         """The language of the texts for word search; ``auto`` until the first texts are stored."""
         with self.access.reading() as rows:
-            return rows.record.analyser.language
+            return rows.record.analyzer.language
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from gem_index.arrays import F32, I64
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.gem.combined import Encoder
-from gem_index.text.analyser import ENGLISH, FIRST, Analyser
+from gem_index.text.analyzer import ENGLISH, FIRST, Analyzer
 from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerprint"]
@@ -19,13 +19,13 @@ __all__ = ["PieceEncoder", "embedded_pieces", "expected_pieces", "index_fingerpr
 _SAMPLE = 1000  # texts whose pieces are counted
 
 
-def index_fingerprint(encoder: str, chunking: Chunking, analyser: Analyser) -> str:
-    """Return the index fingerprint: the encoder's plus the chunking and the analyser."""
+def index_fingerprint(encoder: str, chunking: Chunking, analyzer: Analyzer) -> str:
+    """Return the index fingerprint: the encoder's plus the chunking and the analyzer."""
     parts = [encoder]
     if chunking.chunk is not None:
         parts.append(json.dumps(chunking.fields, sort_keys=True))
-    if analyser != FIRST:
-        parts.append(analyser.stored)
+    if analyzer != FIRST:
+        parts.append(analyzer.stored)
     return " ".join(parts)
 
 
@@ -58,18 +58,18 @@ class PieceEncoder:
     ----------
     encoder : Encoder
     chunking : Chunking
-    analyser : Analyser
+    analyzer : Analyzer
         Makes terms of their words, for word search.
     """
 
     encoder: Encoder
     chunking: Chunking
-    analyser: Analyser = ENGLISH
+    analyzer: Analyzer = ENGLISH
 
     @property
     def fingerprint(self) -> str:
         """The index fingerprint; see :func:`index_fingerprint`."""
-        return index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyser)
+        return index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyzer)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
         """Return the texts to embed for all pieces; see :func:`embedded_pieces`."""

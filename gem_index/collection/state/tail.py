@@ -134,7 +134,7 @@ class TailWords:
 
     def __init__(self, pieces: PieceEncoder) -> None:
         self._pieces = pieces
-        self._tail = LexicalTail(pieces.analyser)
+        self._tail = LexicalTail(pieces.analyzer)
         self._waiting: list[tuple[Ids, Sequence[str]]] = []
         self._noted = 0
         self._lock = ForkSafeLock()

@@ -196,7 +196,7 @@ class View:
 
     def terms(self, query: str) -> list[str]:
         """Return the distinct terms of a query."""
-        return list(dict.fromkeys(self.pieces.analyser.terms(query)))
+        return list(dict.fromkeys(self.pieces.analyzer.terms(query)))
 
     @property
     def _words(self) -> LexicalIndex | None:
@@ -211,8 +211,8 @@ class View:
         The nearest word is chosen; among equally near words, the one in most documents. Words without a near word are left
         out, and so are words after the first 32 that no document contains.
         """
-        analyser = self.pieces.analyser
-        asked = [t for t in dict.fromkeys(tokenize(query)) if may_be_mistyped(t, analyser)]
+        analyzer = self.pieces.analyzer
+        asked = [t for t in dict.fromkeys(tokenize(query)) if may_be_mistyped(t, analyzer)]
         held = self._held(asked)
         missing = [token for token in asked if not held[token]][:_MOST_CORRECTED]
         found = {token: self._nearest(token) for token in missing}
@@ -227,7 +227,7 @@ class View:
 
     def _held(self, words: Collection[str]) -> dict[str, int]:
         """Return how many documents contain each word, in any form."""
-        terms = {word: self.pieces.analyser.words(word) for word in words}
+        terms = {word: self.pieces.analyzer.words(word) for word in words}
         every = {term for of_one in terms.values() for term in of_one}
         counts = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
         if self._words is not None:
@@ -246,7 +246,7 @@ class View:
             if counts_in_match(term, count + in_tail[term])
         }
         documents = words.documents if words is not None else len(self.tail)
-        return match_weights(held, documents, self.pieces.analyser)
+        return match_weights(held, documents, self.pieces.analyzer)
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
         """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.
@@ -291,7 +291,7 @@ class View:
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-        tail, places = LexicalTail(self.pieces.analyser, set(asked)), np.arange(len(texts))
+        tail, places = LexicalTail(self.pieces.analyzer, set(asked)), np.arange(len(texts))
         tail.add(places, texts)
 
         def scores(terms: Mapping[str, float]) -> list[float]:

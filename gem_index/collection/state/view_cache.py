@@ -86,7 +86,7 @@ class ViewCache:
             or view.model_id != record.model_id
             or view.directory != record.directory
             or view.pieces.chunking != record.chunking
-            or view.pieces.analyser != record.analyser
+            or view.pieces.analyzer != record.analyzer
         ):
             row = CollectionRepository(connection).snapshot(self._collection_id)
             view = self._open(connection, record, row)
@@ -115,7 +115,7 @@ class ViewCache:
         row: SnapshotRecord | None,
     ) -> View:
         encoder = self.encoder(connection, record)
-        pieces = PieceEncoder(encoder, record.chunking, record.analyser)
+        pieces = PieceEncoder(encoder, record.chunking, record.analyzer)
         snapshot = None
         if row is not None and row.model_fingerprint == pieces.fingerprint:
             folder = self._workspace.collection_folder(self._collection_id) / row.directory

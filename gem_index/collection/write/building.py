@@ -16,7 +16,7 @@ from gem_index.collection.state.piece_encoder import expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
-from gem_index.collection.write.writing import detect_analyser, refit, upsert
+from gem_index.collection.write.writing import detect_analyzer, refit, upsert
 from gem_index.errors import GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
@@ -24,7 +24,7 @@ from gem_index.progress import Progress
 from gem_index.readers import DocumentReader
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.languages import SAMPLED
 from gem_index.vectors.coverage import known_share
@@ -62,7 +62,7 @@ def create(
             model_id,
             choice.index or AUTOMATIC,
             chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
-            analysis=choice.analyser.stored,
+            analysis=choice.analyzer.stored,
         )
     return CollectionAccess(workspace, record)
 
@@ -210,10 +210,10 @@ def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
 def use_language(access: CollectionAccess, language: str) -> bool:
     """Set the language of a collection, or detect it; tell whether texts become other terms than before."""
     with access.writing() as rows:
-        before = rows.record.analyser
-        rows.names.use_analyser(access.id, Analyser(language).stored)
-        detect_analyser(access.rows(rows.connection))
-        return access.rows(rows.connection).record.analyser != before
+        before = rows.record.analyzer
+        rows.names.use_analyzer(access.id, Analyzer(language).stored)
+        detect_analyzer(access.rows(rows.connection))
+        return access.rows(rows.connection).record.analyzer != before
 
 
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs
 from gem_index.index.kinds import AUTOMATIC, check_kind
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.languages import AUTO, check_language
 from gem_index.vectors.registry import DEFAULT_VECTORS
@@ -46,9 +46,9 @@ class CollectionChoice:
             check_language(self.language)
 
     @property
-    def analyser(self) -> Analyser:
+    def analyzer(self) -> Analyzer:
         """How the texts of a new collection become terms."""
-        return Analyser(self.language or AUTO)
+        return Analyzer(self.language or AUTO)
 
     @property
     def specs(self) -> tuple[EncoderSpec, ...]:
@@ -129,7 +129,7 @@ def check_language_of(access: CollectionAccess, asked: str | None) -> None:
         If it has another language.
     """
     with access.reading() as rows:
-        own = rows.record.analyser.language
+        own = rows.record.analyzer.language
     if asked not in (None, AUTO, own):
         raise ConfigError(
             f"the collection {access.name} has the language {own}, found {asked}; expected the same: leave it out, or build "

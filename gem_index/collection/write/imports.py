@@ -34,7 +34,7 @@ from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace, check_name
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import WeightedText
 from gem_index.vectors.specification import VectorSpec
@@ -163,7 +163,7 @@ def _analysis(value: Any) -> str:
     """Return how texts become terms as stored JSON; ValueError or ConfigError if it is malformed."""
     if not isinstance(value, dict) or not set(value) <= {"language", "version"}:
         raise ValueError(f"analysis is {quoted(value, 40)}, not language and version")
-    return Analyser.of(json.dumps(value)).stored
+    return Analyzer.of(json.dumps(value)).stored
 
 
 def _reading(value: Any) -> str:

@@ -149,14 +149,14 @@ def _plan(
 ) -> _Plan:
     """Decide which texts to encode, and which files to copy."""
     texts = CollectionTexts(rows.documents)
-    pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyser)
+    pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyzer)
     vectors = expected_pieces(texts, rows.record.chunking)
     kind = resolve_kind(rows.record.index_kind, vectors, encoder.dimension)
     new = NewSnapshot(
         kind,
         encoder.dimension,
         pieces.fingerprint,
-        pieces.analyser,
+        pieces.analyzer,
         _StoredTexts(texts, pieces, progress),
         None if unfinished is None else unfinished.checkpoint(kind),
     )

@@ -67,11 +67,11 @@ def _problems_of_snapshot(access: CollectionAccess) -> tuple[str | None, list[st
             f"the index is of the encoder {encoder[:12]}, the model is {model.fingerprint[:12]}"
         )
     elif row.model_fingerprint != index_fingerprint(
-        model.fingerprint, record.chunking, record.analyser
+        model.fingerprint, record.chunking, record.analyzer
     ):
         problems.append(
             f"the chunking and analysis of the index are {pieces or 'none'}, those of the collection "
-            f"{record.chunking.fields or 'none'} {record.analyser.stored}"
+            f"{record.chunking.fields or 'none'} {record.analyzer.stored}"
         )
     if problems:
         return row.directory, problems

@@ -19,10 +19,10 @@ from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import GemIndexError, InputError
 from gem_index.progress import Progress
-from gem_index.text.analyser import Analyser
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
-__all__ = ["compact", "delete", "detect_analyser", "refit", "shorten_tail", "upsert"]
+__all__ = ["compact", "delete", "detect_analyzer", "refit", "shorten_tail", "upsert"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def upsert(
         writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
-        detected = detect_analyser(rows)
+        detected = detect_analyzer(rows)
         # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
@@ -53,18 +53,18 @@ def upsert(
         documents=total,
         fingerprint=fingerprint,
         seconds=time.monotonic() - started,
-        language=rows.record.analyser.language if detected is None else detected.language,
+        language=rows.record.analyzer.language if detected is None else detected.language,
         language_share=None if detected is None else detected.share,
     )
 
 
-def detect_analyser(rows: CollectionRows) -> DetectedLanguage | None:
+def detect_analyzer(rows: CollectionRows) -> DetectedLanguage | None:
     """Detect and store the language if the collection detects it and has documents; else return None."""
     texts = CollectionTexts(rows.documents)
-    if not rows.record.analyser.detects or not len(texts):
+    if not rows.record.analyzer.detects or not len(texts):
         return None
     found = detect_language(texts.sample(SAMPLED))
-    rows.names.use_analyser(rows.record.id, Analyser(found.language).stored)
+    rows.names.use_analyzer(rows.record.id, Analyzer(found.language).stored)
     return found
 
 
@@ -109,7 +109,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
-            pieces = PieceEncoder(fresh, rows.record.chunking, rows.record.analyser)
+            pieces = PieceEncoder(fresh, rows.record.chunking, rows.record.analyzer)
             encoder = unfinished.fitted(
                 fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
             )

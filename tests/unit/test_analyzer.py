@@ -9,7 +9,7 @@ import pytest
 
 from gem_index import Home
 from gem_index.errors import ConfigError
-from gem_index.text.analyser import ENGLISH, FIRST, Analyser
+from gem_index.text.analyzer import ENGLISH, FIRST, Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.languages import LANGUAGES, STEMMERS, detect_language
 from gem_index.text.tokens import search_tokens
@@ -43,7 +43,7 @@ class TestTerms:
     @pytest.mark.parametrize("language", ["en", "auto", "none"])
     def test_plain_words_are_as_they_were(self, language):
         for text in ENGLISH_TEXTS:
-            assert Analyser(language).tokens(text) == search_tokens(text)
+            assert Analyzer(language).tokens(text) == search_tokens(text)
         assert (ENGLISH.terms(ENGLISH_TEXTS[0]) == FIRST.terms(ENGLISH_TEXTS[0])) is True
 
     def test_the_first_version_knows_no_script(self):
@@ -51,7 +51,7 @@ class TestTerms:
 
     @pytest.mark.parametrize("language", LANGUAGES)
     def test_signs_and_their_pairs(self, language):
-        found = Analyser(language).terms("我的护照")
+        found = Analyzer(language).terms("我的护照")
         assert found == ["我", "的", "护", "照", "我的", "的护", "护照"]
 
     def test_words_beside_signs(self):
@@ -60,7 +60,7 @@ class TestTerms:
 
     @pytest.mark.parametrize("word", ["สวัสดีครับ", "ສະບາຍດີທ່ານ", "សួស្តីបងប្អូន", "မင်္ဂလာပါခင်ဗျာ"])
     def test_other_scripts_without_blanks_are_grams(self, word):
-        found = Analyser("th").terms(word)
+        found = Analyzer("th").terms(word)
         assert len(found) == len(word) - 3
         assert all(len(term) == 4 and term in word for term in found)
 
@@ -69,20 +69,20 @@ class TestTerms:
         assert ENGLISH.terms("照") == ["照"]
 
     def test_syllables_of_korean_words(self):
-        analyser = Analyser("ko")
-        assert analyser.terms("비밀번호를")[0] == "비밀번호를"
-        shared = set(analyser.terms("비밀번호를")) & set(analyser.terms("비밀번호가"))
+        analyzer = Analyzer("ko")
+        assert analyzer.terms("비밀번호를")[0] == "비밀번호를"
+        shared = set(analyzer.terms("비밀번호를")) & set(analyzer.terms("비밀번호가"))
         assert len(shared) == 3  # pairs of 비밀번호
 
     def test_stems_and_parts_of_words(self):
-        german = Analyser("de")
+        german = Analyzer("de")
         assert german.words("Häuser") == german.words("Hauses")
         compound, part = set(german.terms("Sperrmüllabfuhr")), set(german.terms("Abfuhr"))
         assert len(compound & part) >= 3
         assert not set(german.words("Sperrmüllabfuhr")) & set(german.words("Abfuhr"))
 
     def test_numbers_have_no_parts(self):
-        assert Analyser("de").terms("47114711") == ["47114711"]
+        assert Analyzer("de").terms("47114711") == ["47114711"]
 
     @pytest.mark.parametrize(
         ("language", "written", "typed"),
@@ -99,15 +99,15 @@ class TestTerms:
         ],
     )
     def test_words_are_found_without_accents(self, language, written, typed):
-        analyser = Analyser(language)
-        assert set(analyser.words(written)) & set(analyser.words(typed))
+        analyzer = Analyzer(language)
+        assert set(analyzer.words(written)) & set(analyzer.words(typed))
         for form in (written, typed):  # once, however many forms have one stem
-            words = analyser.words(form)
+            words = analyzer.words(form)
             assert len(words) == len(set(words))
 
     @pytest.mark.parametrize(("language", "text"), [("vi", "má"), ("none", "má"), ("ru", "мой")])
     def test_accents_that_make_another_word(self, language, text):
-        assert len(Analyser(language).words(text)) == 1
+        assert len(Analyzer(language).words(text)) == 1
 
     def test_nothing_is_lost_or_invented(self):
         """Each token of a text is there whole, in signs or in parts, whatever its characters are."""
@@ -116,7 +116,7 @@ class TestTerms:
         for _ in range(300):
             text = "".join(draw.choices(letters + "  .-", k=draw.randrange(1, 40)))
             for language in draw.sample(LANGUAGES, 5):
-                tokens = Analyser(language).tokens(text)
+                tokens = Analyzer(language).tokens(text)
                 assert bool(tokens) == bool(search_tokens(text))
                 assert not any(set(token) & set(" \n") or not token for token in tokens)
                 held = "".join(token.strip("#_") for token in tokens)
@@ -125,34 +125,34 @@ class TestTerms:
 
     @pytest.mark.parametrize("language", STEMMERS)
     def test_each_stemmer_exists(self, language):
-        assert Analyser(language).terms("a bc") == ENGLISH.terms("a bc") or Analyser(
+        assert Analyzer(language).terms("a bc") == ENGLISH.terms("a bc") or Analyzer(
             language
         ).terms("abc")
 
 
 class TestStored:
-    @pytest.mark.parametrize("analyser", [ENGLISH, FIRST, Analyser("de"), Analyser("auto")])
-    def test_comes_back(self, analyser):
-        assert Analyser.of(analyser.stored) == analyser
+    @pytest.mark.parametrize("analyzer", [ENGLISH, FIRST, Analyzer("de"), Analyzer("auto")])
+    def test_comes_back(self, analyzer):
+        assert Analyzer.of(analyzer.stored) == analyzer
 
     def test_old_collections_store_nothing(self):
         assert FIRST.stored == "{}"
-        assert Analyser.of("{}") == FIRST
+        assert Analyzer.of("{}") == FIRST
 
     def test_a_later_version_is_refused(self):
         with pytest.raises(ConfigError, match="analysed as of version 3; expected at most 2"):
-            Analyser.of('{"language": "en", "version": 3}')
+            Analyzer.of('{"language": "en", "version": 3}')
 
     @pytest.mark.parametrize("language", ["german", "EN", "", "dee", "xx", 5])
     def test_an_unknown_language(self, language):
         with pytest.raises(
             ConfigError, match="the language is .*; expected auto, none, mul, or a code"
         ):
-            Analyser(language)
+            Analyzer(language)
 
     def test_near_languages_are_named(self):
         with pytest.raises(ConfigError, match="near ones: .*de"):
-            Analyser("DE")
+            Analyzer("DE")
 
 
 class TestDetection:
@@ -256,10 +256,10 @@ class TestCollections:
         assert collection.verify(fix=True)[0].fixed
         collection.upsert(documents(ENGLISH_TEXTS))
         collection.refit()
-        assert collection.status().analyser == 1
+        assert collection.status().analyzer == 1
         assert not collection.verify()
         home.build("faq", [], language="auto")
-        assert collection.status().analyser == 2
+        assert collection.status().analyzer == 2
 
     @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
     def test_an_export_keeps_it(self, home, tmp_path, suffix):

@@ -16,7 +16,7 @@ from gem_index.quoting import quoted
 from gem_index.text.languages import AUTO, MANY, NONE, STEMMERS, check_language
 from gem_index.text.tokens import has_symbols, search_tokens
 
-__all__ = ["ENGLISH", "FIRST", "Analyser", "is_unspaced"]
+__all__ = ["ENGLISH", "FIRST", "Analyzer", "is_unspaced"]
 
 _NEWEST = 2
 _LONGEST_TERM = 200  # bytes
@@ -27,7 +27,7 @@ _ENGLISH_GRAMMAR = (
 )  # what is searched for by whole words: 4-grams cost English 1.8 points
 _BY_SIGNS = ("ja", "ko", "zh")
 _KEEPS_MARKS = ("vi", NONE)  # a Vietnamese word without its marks is another word
-_REMEMBERED = 200_000  # words, for each analyser
+_REMEMBERED = 200_000  # words, for each analyzer
 
 _SCRIPTS = regex.compile(
     r"(?P<signs>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc]+)"
@@ -45,7 +45,7 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
 @dataclass(frozen=True)
-class Analyser:
+class Analyzer:
     """How texts become terms; a collection keeps the one that it was built with.
 
     Words are stemmed by the language's Snowball stemmer. In a language other than English each word adds its 4-grams, so
@@ -79,8 +79,8 @@ class Analyser:
             )
 
     @classmethod
-    def of(cls, stored: str) -> Analyser:
-        """Return the analyser of what :attr:`stored` gave; that of the first version for ``{}``."""
+    def of(cls, stored: str) -> Analyzer:
+        """Return the analyzer of what :attr:`stored` gave; that of the first version for ``{}``."""
         return cls(**{"version": 1, **json.loads(stored)})
 
     @property
@@ -105,8 +105,8 @@ class Analyser:
 
     @property
     def tantivy(self) -> Any:
-        """Tantivy's analyser of :meth:`tokens` that are joined by blanks."""
-        return _tantivy_analyser(STEMMERS.get(self._code, ""))
+        """Tantivy's analyzer of :meth:`tokens` that are joined by blanks."""
+        return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text before stemming, those of :func:`search_tokens` and what the class adds to them."""
@@ -136,15 +136,15 @@ def is_unspaced(token: str) -> bool:
     return any(not found["word"] for found in _SCRIPTS.finditer(token))
 
 
-ENGLISH = Analyser()
+ENGLISH = Analyzer()
 """That of English texts."""
 
-FIRST = Analyser(version=1)
+FIRST = Analyzer(version=1)
 """That of collections from before there were languages."""
 
 
 @cache
-def _tantivy_analyser(stemmer: str) -> Any:
+def _tantivy_analyzer(stemmer: str) -> Any:
     import tantivy
 
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
@@ -195,7 +195,7 @@ def _different(forms: list[str], language: str) -> Iterable[str]:
     """Return those of some forms of a word that the stemmer keeps apart."""
     if len(forms) == 1:
         return forms
-    stem = _tantivy_analyser(STEMMERS.get(language, "")).analyze
+    stem = _tantivy_analyzer(STEMMERS.get(language, "")).analyze
     return {tuple(stem(form)): form for form in reversed(forms)}.values()
 
 
