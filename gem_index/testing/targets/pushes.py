@@ -67,7 +67,7 @@ class PushTests(TargetTests):
         target = open_target(url)
         target.drop()
         target.close()
-        with pytest.raises(TargetChangedError, match="there is no table"):
+        with pytest.raises(TargetChangedError, match="no longer exists"):
             faq.push(url)
         faq.push(url, full=True)
         self.assert_in_step(faq, url)

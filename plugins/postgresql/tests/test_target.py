@@ -387,7 +387,7 @@ class TestRefused:
         faq = build(tmp_path / "home")
         faq.push(url)
         connection.execute("DROP TABLE faq")
-        with pytest.raises(TargetChangedError, match="there is no table"):
+        with pytest.raises(TargetChangedError, match="no longer exists"):
             faq.push(url)
         assert faq.push(url, full=True).added == 1
 
