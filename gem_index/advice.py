@@ -38,6 +38,7 @@ class Action(Enum):
     NAME_SINCE_COLUMN = "select it, or name another as since"
     NAME_VECTORS = "give one, as home.vectors.add(name, {file!r})"
     OPEN_AGAIN = "open the new one with home.collection({collection!r})"
+    REBUILD_INDEX = "rebuild it with home.verify(fix=True)"
     READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"
     REFIT = "call home.collection({collection!r}).refit()"
     REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"

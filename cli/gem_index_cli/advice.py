@@ -37,6 +37,7 @@ COMMANDS = {
     Action.READ_AS_TSV: (
         "if it is separated by tabs and quotes nothing, read it with --format tsv"
     ),
+    Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REFIT: "run: gem-index refit {collection}",
     Action.REGISTER_VECTORS: (
         "register a file with: gem-index vectors add NAME FILE, or name an existing file"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gem_index.advice import Action, Advice
 from gem_index.errors import CorruptionError, DiskError
 from gem_index.forking import cached_property
 from gem_index.index.hits import Hits, Ids, among
@@ -61,7 +62,7 @@ def _report_damage(folder: Path) -> Iterator[None]:
         if not damaged and type(error).__name__ != "PanicException":
             raise
         raise CorruptionError(
-            f"{folder} cannot be read: {quoted_error(error)}; rebuild it: verify and fix the collection"
+            f"{folder} cannot be read: {quoted_error(error)}", Advice(Action.REBUILD_INDEX)
         ) from error
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gem_index.advice import Action, Advice
 from gem_index.arrays import I64
 from gem_index.errors import CorruptionError
 from gem_index.files.inputs import sha256_of_file
@@ -84,7 +85,8 @@ class Snapshot:
             found = path.stat().st_size if path.is_file() else None
             if found != expected["bytes"]:
                 raise CorruptionError(
-                    f"{path} has {found} bytes; expected {expected['bytes']}: rebuild it: verify and fix the collection"
+                    f"{path} has {found} bytes; expected {expected['bytes']}",
+                    Advice(Action.REBUILD_INDEX),
                 )
         try:
             meta = json.loads((directory / META).read_text())
