@@ -70,7 +70,7 @@ class SparseEncoder:
     """Makes sparse vectors of words, by the word statistics of a corpus.
 
     :meth:`gem_index.Collection.sparse_encoder` returns that of a collection. Texts that are added later change the
-    statistics: vectors of one encoder belong together, as those of one fingerprint do.
+    statistics: compare only vectors of encoders with the same fingerprint.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class SparseEncoder:
         return cls(analyzer, count, terms / max(count, 1), frequencies)
 
     def embed_documents(self, texts: Iterable[str]) -> list[SparseVector]:
-        """Return the vector of each text, or of each piece of a text.
+        """Return the vector of each text; of texts in pieces, give the pieces.
 
         Raises
         ------

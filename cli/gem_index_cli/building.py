@@ -233,9 +233,11 @@ def _print_upsert(report: UpsertReport, skipped: int, as_json: bool) -> None:
         f"{f'{report.deleted} deleted, ' if report.deleted else ''}{skipped} skipped; {report.documents} documents now."
     )
     if report.language_share:
+        share = f"{report.language_share:.0%} of a sample"
+        if report.language == "mul":
+            share = f"several languages; the most frequent one has {share}"
         say(
-            f"Language for word search: {report.language} ({report.language_share:.0%} of a sample); "
-            "build with --language changes it."
+            f"Language for word search: {report.language} ({share}); build with --language changes it."
         )
 
 

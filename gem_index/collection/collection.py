@@ -224,7 +224,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         full : bool
             Write the whole table of an earlier push again, even if somebody else changed it.
         dry_run : bool
-            Only count; neither the database nor its records in the home change.
+            Only count what would change. If an earlier push was interrupted in its last step, that step is completed.
         batch : int
             Documents per batch, 1 to 100,000.
         texts : bool

@@ -152,8 +152,8 @@ class UpsertReport:
     """The counts of an upsert; all counted changes are durable.
 
     ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the collection's; if this upsert
-    detected it, ``language_share`` is the share of the sample in that language, 0 if the texts were too short to detect it.
-    After a build, ``known_words`` is the share of the words of a sample that the word vectors know.
+    detected it, ``language_share`` is the share of the sample in its most frequent language, 0 if the texts were too short.
+    After a build, ``known_words`` is the share of words, in a sample of the texts, that have a word vector.
     """
 
     collection: str

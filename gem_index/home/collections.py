@@ -135,7 +135,7 @@ class HomeCollections:
         Raises
         ------
         FingerprintMismatchError, ConfigError
-            If the collection exists with other vectors, another configuration or another chunking.
+            If the collection exists with other vectors, or with another configuration, chunking or language.
         """
         from gem_index.collection.write.choice import (
             CollectionChoice,

@@ -1,4 +1,4 @@
-"""Search by words: BM25 over terms with tantivy, and the same scores for the few documents not in its files."""
+"""Search by words: BM25 over terms, with tantivy. `lexical_tail` scores the documents that are not in the files."""
 
 from __future__ import annotations
 
@@ -238,10 +238,10 @@ class LexicalIndex:
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
-        """Return the k best (id, score), best first; of several texts of an id the best counts.
+        """Return the k best (id, score), best first; if an id has several texts, the best counts.
 
-        Equal scores come in the order of the files, which is that of ids but for segments that tantivy has merged: fewer
-        hits are always the beginning of more.
+        Hits with equal scores come in the order of the files. That is the order of the ids, except in segments that tantivy
+        has merged. A search for fewer hits returns the beginning of a search for more.
 
         Parameters
         ----------

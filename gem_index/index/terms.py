@@ -21,7 +21,7 @@ __all__ = [
 K1, B = 1.2, 0.75
 """BM25's parameters: tantivy's."""
 
-_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # English texts beside the collection's own, words of each
+_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # number of added English texts, and of the words in each
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
@@ -32,7 +32,7 @@ def match_weights(
 
     A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
     0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
-    length. w_t = idf_t^2 is squared so that the one rare word of a question outweighs its common phrases. A term of at
+    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at
     least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
     information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
     small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
@@ -63,7 +63,7 @@ def match_weights(
 def counts_in_match(term: str, held: int) -> bool:
     """Tell whether a term of a query counts in a match.
 
-    A word with symbols and a part of a word, which repeat others, count only if a document holds them.
+    Words with symbols and parts of words repeat other terms of the query. So they count only if a document has them.
     """
     return held > 0 or not has_symbols(term)
 

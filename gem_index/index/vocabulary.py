@@ -16,7 +16,7 @@ VOCABULARY = "vocabulary.txt"
 """The file of a vocabulary, a word a line, in the folder of the word index."""
 
 _LEAST, _LONG, _LONGEST = 5, 9, 40
-"""Letters of a word that may have one error, of one that may have two, and of the longest word that is looked at."""
+"""The fewest letters of a word that may have one error, and of one that may have two; the most letters of a word."""
 
 
 @cache
@@ -25,10 +25,10 @@ def _frequent() -> frozenset[str]:
 
 
 def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
-    """Tell whether a word of a query that no document holds is replaced by one that is much like it.
+    """Tell whether a word of a query has a form that may be corrected; the caller checks that no document has it.
 
-    Short words, numbers, frequent English words and words of scripts without blanks are not; nor is any where words are
-    matched as they are written.
+    Short words, numbers, frequent English words and words of scripts without blanks are never corrected, and no word is if
+    the language is ``none``.
     """
     return (
         _LEAST <= len(token) <= _LONGEST
@@ -54,7 +54,8 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
-        self._by_letter: dict[str, list[str]] = {}  # only grow: a search may go through one
+        # these lists only grow: another thread may be searching one
+        self._by_letter: dict[str, list[str]] = {}
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
@@ -70,7 +71,9 @@ class Vocabulary:
             yield from words
 
     def near(self, word: str) -> dict[str, int]:
-        """Return the words that begin alike and are one error away, of nine letters and more two, with the number of errors.
+        """Return the words with the same first letter and at most one error, or two in a word of nine letters or more.
+
+        The value of a word is its number of errors.
 
         An error is a letter that is missing, added or another one, or two letters that changed places (optimal string
         alignment).
@@ -88,7 +91,7 @@ class Vocabulary:
         return {near: int(errors) for near, errors, _ in found}
 
     def write(self, folder: Path) -> None:
-        """Write the words into a folder, in their order."""
+        """Write the words into a folder, sorted, one a line."""
         text = "".join(f"{word}\n" for word in sorted(self._known))
         (folder / VOCABULARY).write_text(text, encoding="utf-8")
 

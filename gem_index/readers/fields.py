@@ -143,9 +143,9 @@ def with_title_weights(names: Sequence[str], kept: Sequence[str] | None = None) 
     Parameters
     ----------
     names : sequence of str
-        As a user gave them; one string is one name. Where one has a weight, the user has chosen them all.
+        As a user gave them; one string is one name. If one has a weight, all stay as they are: the user chose the weights.
     kept : sequence of str, optional
-        Those that the collection is read with: if they are the same, they stay as they are.
+        The text fields that the collection remembers. If they equal ``names``, these stay as they are.
     """
     if (
         isinstance(names, str)

@@ -21,10 +21,8 @@ __all__ = ["ENGLISH", "FIRST", "Analyzer", "is_unspaced"]
 _NEWEST = 2
 _LONGEST_TERM = 200  # bytes
 _GRAM = 4  # characters
-_ENGLISH_GRAMMAR = (
-    "en",
-    NONE,
-)  # what is searched for by whole words: 4-grams cost English 1.8 points
+# languages of whole words: 4-grams lowered the default search in English (docs/evaluation.md)
+_WHOLE_WORDS = ("en", NONE)
 _BY_SIGNS = ("ja", "ko", "zh")
 _KEEPS_MARKS = ("vi", NONE)  # a Vietnamese word without its marks is another word
 _REMEMBERED = 200_000  # words, for each analyzer
@@ -35,9 +33,8 @@ _SCRIPTS = regex.compile(
     r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
 )
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
-_MARKED = regex.compile(
-    r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+"
-)  # Russians write ie for io, never i for short i
+# Russian io loses its dots, but short i keeps its breve
+_MARKED = regex.compile(r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+")
 _UNMARKED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}
 )
@@ -48,16 +45,17 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 class Analyzer:
     """How texts become terms; a collection keeps the one that it was built with.
 
-    Words are stemmed by the language's Snowball stemmer. In a language other than English each word adds its 4-grams, so
-    that forms and compounds meet that the stemmer keeps apart. Scripts that put no blanks between words are cut: Chinese and
-    Japanese into signs and pairs of signs, Thai, Lao, Khmer, Burmese and Tibetan into 4-grams; a Korean word adds its
-    pairs of syllables. A word with accents adds its form without them. docs/evaluation.md has the measurements.
+    Words are stemmed by the language's Snowball stemmer. In all languages except English, Chinese, Japanese and Korean,
+    each word without digits also adds its 4-grams, so that two words with different stems can share terms. Scripts that
+    put no blanks between words are cut: Chinese and Japanese into signs and pairs of signs, Thai, Lao, Khmer, Burmese
+    and Tibetan into 4-grams; a Korean word adds its pairs of syllables. A word with accents adds its form without them.
+    docs/evaluation.md has the measurements.
 
     Parameters
     ----------
     language : str
-        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` until the first documents are stored: it analyses as
-        ``en``.
+        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected; it then works
+        like ``en``.
     version : int
         2. Collections from before there were languages have 1: the English stemmer alone.
 
@@ -80,7 +78,7 @@ class Analyzer:
 
     @classmethod
     def of(cls, stored: str) -> Analyzer:
-        """Return the analyzer of what :attr:`stored` gave; that of the first version for ``{}``."""
+        """Return the analyzer from the text in :attr:`stored`; ``{}`` means the first version."""
         return cls(**{"version": 1, **json.loads(stored)})
 
     @property
@@ -111,7 +109,7 @@ class Analyzer:
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text before stemming, those of :func:`search_tokens` and what the class adds to them."""
         found = search_tokens(text)
-        grams = self._code not in (*_ENGLISH_GRAMMAR, *_BY_SIGNS)
+        grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):
             return found
         expanded = _expanding(self._code, grams)
@@ -137,10 +135,10 @@ def is_unspaced(token: str) -> bool:
 
 
 ENGLISH = Analyzer()
-"""That of English texts."""
+"""The analyzer of English texts."""
 
 FIRST = Analyzer(version=1)
-"""That of collections from before there were languages."""
+"""The analyzer of collections that were made before there were languages."""
 
 
 @cache
@@ -156,7 +154,7 @@ def _tantivy_analyzer(stemmer: str) -> Any:
 
 @cache
 def _expanding(language: str, grams: bool) -> Any:
-    """Return a function from a token to the tokens that stand for it; it remembers those of frequent ones."""
+    """Return a function from a token to the tokens that stand for it; it keeps the latest results."""
 
     @lru_cache(_REMEMBERED)
     def expanded(token: str) -> tuple[str, ...]:
@@ -192,7 +190,7 @@ def _grams(run: str) -> Iterator[str]:
 
 
 def _different(forms: list[str], language: str) -> Iterable[str]:
-    """Return those of some forms of a word that the stemmer keeps apart."""
+    """Return the forms of a word that have different stems."""
     if len(forms) == 1:
         return forms
     stem = _tantivy_analyzer(STEMMERS.get(language, "")).analyze

@@ -56,7 +56,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunking:
-    """How long texts are cut.
+    """The way to cut long texts.
 
     Parameters
     ----------

@@ -69,9 +69,9 @@ SAMPLED = 300
 
 _CHARACTERS = 300  # of each text of a sample
 _LONG = 100  # characters of a text that is classified by itself
-_BLOCK = 300  # and of several shorter ones that are classified together: fewer are guessed
-_LEAST_LETTERS = 300  # of the Latin script: in fewer every language looks like another
-_SHARE = 0.7  # of the sample, from which on it has one language
+_BLOCK = 300  # of shorter texts that are joined and classified together: with fewer, the result is a guess
+_LEAST_LETTERS = 300  # of a sample in which most letters are Latin: with fewer, every language looks like another
+_SHARE = 0.7  # of the sample: with less, it is in several languages
 _LATIN = regex.compile(r"\p{Latin}")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -112,8 +112,8 @@ def check_language(language: object) -> str:
 def detect_language(texts: Iterable[str]) -> DetectedLanguage:
     """Return the language of the first 300 texts; English if they hold too few letters to tell.
 
-    Texts of at least 100 characters, and shorter ones together, are classified by py3langid. Where no language has 70 % of
-    them, the texts are in several.
+    Texts of at least 100 characters, and shorter ones together, are classified by py3langid. If no language has 70 % of the
+    characters, the texts are in several.
     """
     votes: Counter[str] = Counter()
     letters = latin = 0

@@ -275,7 +275,7 @@ def test_filters(exported):
 def test_filters_of_very_many_parts_are_refused_at_once(exported, where):
     home, _ = exported
     began = time.process_time()
-    with pytest.raises(InputError, match="holds more than 500 conditions; expected fewer"):
+    with pytest.raises(InputError, match="has more than 500 conditions; expected fewer"):
         home.collection("c").search("visa", where=where)
     assert time.process_time() - began < 2
 

@@ -76,7 +76,7 @@ class TestTerms:
 
     def test_stems_and_parts_of_words(self):
         german = Analyzer("de")
-        assert german.words("Häuser") == german.words("Hauses")
+        assert set(german.words("Häuser")) & set(german.words("Hauses"))
         compound, part = set(german.terms("Sperrmüllabfuhr")), set(german.terms("Abfuhr"))
         assert len(compound & part) >= 3
         assert not set(german.words("Sperrmüllabfuhr")) & set(german.words("Abfuhr"))

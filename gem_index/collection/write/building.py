@@ -239,7 +239,9 @@ def bring_up_to_date(
 
 @contextmanager
 def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
-    """Turn errors of the body into NotIndexedError: the documents are stored; ``action`` completes the index.
+    """Turn GemIndexError, OSError and MemoryError of the body into NotIndexedError; other errors get a note.
+
+    The documents are stored; ``action`` completes the index.
 
     An interrupt stays an interrupt, with the error as its argument.
 

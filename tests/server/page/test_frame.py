@@ -166,7 +166,7 @@ def test_a_key_is_asked_for_once_and_kept_in_memory(browser, tmp_path):
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Key").fill("wrong")
         page.keyboard.press("Enter")
-        expect(dialog).to_contain_text("does not know that key")
+        expect(dialog).to_contain_text("does not know this key")
         assert faults(page) == []
         dialog.get_by_label("Key").fill(key)
         page.keyboard.press("Enter")
