@@ -67,8 +67,9 @@ class GemConfig:
     tokenizer : {"wordpunct", "treebank", "tweet", "toktok"}
         Which of NLTK's tokenizers splits a text into words (docs/algorithm.md, section 1).
     fit_words : int
-        A fit divides a text that is more than a fifth longer into equal parts of at most so many words. 0, as in the paper,
-        for whole texts, whose cost grows faster than their length (docs/algorithm.md, section 3).
+        The largest number of words of a part in a fit, which divides a text with more than 1.2 times this number into equal
+        parts. 0 means whole texts, as in the paper; the cost then grows faster than the length (docs/algorithm.md,
+        section 3).
 
     Raises
     ------

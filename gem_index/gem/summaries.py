@@ -22,8 +22,8 @@ def fit_parts(offsets: I64, words: int) -> I64:
     offsets : int64 array (texts + 1,)
         Where each text begins.
     words : int
-        A text that is longer by more than a fifth is divided into equal parts of at most so many words, so that the cost of
-        a fit is proportional to the number of words; 0 for whole texts.
+        The largest number of words of a part. A text with more than 1.2 times this number is divided into equal parts, so
+        that the cost of a fit is proportional to the number of words. 0 for whole texts.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def fit_parts(offsets: I64, words: int) -> I64:
 def summarise_batch(
     vectors: VectorSource, batch: TokenBatch, power: float, words: int = 0
 ) -> CorpusStatistics:
-    """Return the statistics of texts, divided into parts of at most so many words; 0 for whole texts."""
+    """Return the statistics of texts, divided into parts of at most ``words`` words; 0 for whole texts."""
     from gem_index.kernels.fits import coarse_vectors
 
     statistics = CorpusStatistics(vectors.dimension)

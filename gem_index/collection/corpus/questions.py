@@ -175,7 +175,7 @@ class CorpusQuestions:
         Parameters
         ----------
         sample : int
-            At most so many documents, at even intervals, are compared in pairs.
+            The largest number of documents to compare in pairs; they are taken at even intervals.
         progress : callable, optional
             Called with stage, done and total.
 

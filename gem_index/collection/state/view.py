@@ -22,11 +22,11 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-_ENCODED_AT_ONCE = 2000  # if a filter accepts at most so many documents, they are scored from their texts, without the index
-_SCORED_AT_ONCE = 20_000  # the same, from stored vectors
-_MOST_CORRECTED = (
-    32  # words of a query: a longer one is a text, and each costs a look through the vocabulary
-)
+# An approximate index is not asked if a filter accepts documents of at most this many vectors: all are scored,
+_ENCODED_AT_ONCE = 2000  # from their texts,
+_SCORED_AT_ONCE = 20_000  # or from stored vectors.
+# Words of a query: each costs a look through the vocabulary, and a query with more unknown words is a text.
+_MOST_CORRECTED = 32
 _MARGIN = 20  # results whose order by their texts may differ from that by stored vectors
 
 
