@@ -104,6 +104,7 @@ class _Push:
             documents=documents,
             fingerprint=self._encoder.fingerprint,
             seconds=time.monotonic() - started,
+            words=self._with_words() if self._holds_words else None,
         )
 
     def _finish_switch(self) -> None:
@@ -212,6 +213,11 @@ class _Push:
         """Return the schema; a server may have closed the connection while it was made, and is connected again."""
         with_retries(self._target.live)
         return schema
+
+    def _with_words(self) -> bool:
+        """Tell whether the live table has sparse vectors, or would have them after a push."""
+        live = with_retries(self._target.live)
+        return self._options.words if live is None else bool(live.schema.words)
 
     @property
     def _holds_words(self) -> bool:
