@@ -9,13 +9,17 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["F32", "F64", "I32", "I64", "Mask", "SparseVector"]
+__all__ = ["F32", "F64", "I32", "I64", "WORD_DIMENSIONS", "Mask", "SparseVector"]
 
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
 I32: TypeAlias = npt.NDArray[np.int32]
 I64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+WORD_DIMENSIONS = 2**31
+"""Number of dimensions of sparse vectors of words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,12 @@ class SparseVector:
         sums = np.zeros(len(unique), np.float64)
         np.add.at(sums, inverse, np.asarray(values, np.float64))
         return cls(unique, sums.astype(np.float32))
+
+    def folded(self, dimensions: int) -> SparseVector:
+        """Return the vector with fewer dimensions: indices modulo their number, values of the same index added."""
+        if dimensions >= WORD_DIMENSIONS:
+            return self
+        return SparseVector.summed(self.indices % dimensions, self.values)
 
     def dot(self, other: SparseVector) -> float:
         """Return the inner product with another vector."""

@@ -1,6 +1,6 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
-from gem_index.arrays import SparseVector
+from gem_index.arrays import WORD_DIMENSIONS, SparseVector
 from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
@@ -35,6 +35,7 @@ __all__ = [
     "FILE_ADVICE",
     "FOLDER_ADVICE",
     "WORD_COLUMNS",
+    "WORD_DIMENSIONS",
     "AliasTarget",
     "ClientErrors",
     "FolderTable",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, SparseVector
+from gem_index.arrays import F32, WORD_DIMENSIONS, SparseVector
 from gem_index.errors import MissingExtraError
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
@@ -215,7 +215,7 @@ class ParquetTarget(FolderTarget[ParquetTable]):
         ``parquet:///folder``.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url)

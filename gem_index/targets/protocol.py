@@ -20,6 +20,7 @@ __all__ = [
     "TargetTable",
     "WordsTable",
     "WordsTarget",
+    "word_dimensions",
 ]
 
 
@@ -232,9 +233,17 @@ class WordsTarget(Protocol):
     """A target whose tables are :class:`WordsTable` if their schema has a rule for words."""
 
     @property
-    def holds_words(self) -> bool:
-        """Whether the database, in its version, can hold sparse vectors."""
+    def word_dimensions(self) -> int:
+        """Number of dimensions of the database's sparse vectors, at most 2^31; 0 if its version has none.
+
+        With fewer than 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
+        """
         ...
+
+
+def word_dimensions(target: Target) -> int:
+    """Return the number of dimensions of a target's sparse vectors; 0 if it has none."""
+    return target.word_dimensions if isinstance(target, WordsTarget) else 0
 
 
 @runtime_checkable

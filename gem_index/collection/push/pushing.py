@@ -27,7 +27,7 @@ from gem_index.forking import cached_property
 from gem_index.progress import Progress
 from gem_index.sparse import SparseEncoder
 from gem_index.store.targets import TargetRecord
-from gem_index.targets.protocol import Target, TargetSchema, TargetTable, WordsTarget
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable, word_dimensions
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 
@@ -104,7 +104,7 @@ class _Push:
             documents=documents,
             fingerprint=self._encoder.fingerprint,
             seconds=time.monotonic() - started,
-            words=self._with_words() if self._holds_words else None,
+            words=self._with_words() if word_dimensions(self._target) else None,
         )
 
     def _finish_switch(self) -> None:
@@ -206,7 +206,7 @@ class _Push:
             dimension=self._encoder.dimension,
             token=record.token,
             texts=record.texts,
-            words=self._words.rule if self._options.words and self._holds_words else "",
+            words=self._words.rule if self._options.words and word_dimensions(self._target) else "",
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
@@ -218,7 +218,3 @@ class _Push:
         """Tell whether the live table has sparse vectors, or would have them after a push."""
         live = with_retries(self._target.live)
         return self._options.words if live is None else bool(live.schema.words)
-
-    @property
-    def _holds_words(self) -> bool:
-        return isinstance(self._target, WordsTarget) and self._target.holds_words

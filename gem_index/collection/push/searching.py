@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, SparseVector
+from gem_index.arrays import F32, WORD_DIMENSIONS, SparseVector
 from gem_index.collection.piece_rows import PLACE, piece_of
 from gem_index.collection.push.embedding import EMBEDDED
 from gem_index.collection.push.query_record import QueryRecord, QueryRecords
@@ -24,9 +24,17 @@ from gem_index.gem.combined import Encoder
 from gem_index.index.fusion import MATCH_WEIGHT, fuse_scores
 from gem_index.index.hits import Hits, Ids
 from gem_index.quoting import quoted
+from gem_index.sparse import SparseEncoder
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.workspace import Workspace
-from gem_index.targets.protocol import Neighbor, Target, TargetDocument, TargetTable, WordsTable
+from gem_index.targets.protocol import (
+    Neighbor,
+    Target,
+    TargetDocument,
+    TargetTable,
+    WordsTable,
+    word_dimensions,
+)
 from gem_index.targets.registry import exact_search, open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
@@ -49,6 +57,7 @@ class _Opened:
     table: TargetTable
     record: QueryRecord
     encoder: Encoder
+    dimensions: int
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,11 @@ class SearchedTarget:
         """The encoder of the table's vectors."""
         return self._current().encoder
 
+    @property
+    def sparse_encoder(self) -> SparseEncoder:
+        """The sparse encoder of the table: its vectors of queries, for the database's own client."""
+        return self._current().record.words
+
     def close(self) -> None:
         """Release the connection."""
         self._target.close()
@@ -163,7 +177,9 @@ class SearchedTarget:
             )
         opened = self._current()
         [vector] = opened.encoder.encode([query])
-        words = opened.record.words.embed_query(query) if mode == "hybrid" else None
+        words = None
+        if mode == "hybrid":
+            words = opened.record.words.embed_query(query).folded(opened.dimensions)
         with self._workspace.database.reading() as connection:
             documents = DocumentRepository(connection, 0)
             if asked.where is not None:
@@ -222,7 +238,8 @@ class SearchedTarget:
                 "push in full again",
                 kind="encoder",
             )
-        self._opened = _Opened(table, record, encoder)
+        dimensions = word_dimensions(self._target) if table.schema.words else WORD_DIMENSIONS
+        self._opened = _Opened(table, record, encoder, dimensions)
         return self._opened
 
     def _results(self, rows: _Rows, asked: SearchRequest) -> list[SearchResult]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl, local_path
+from gem_index.targets import (
+    WORD_DIMENSIONS,
+    SqlDatabase,
+    SqlTarget,
+    TargetSchema,
+    TargetUrl,
+    local_path,
+)
 from gem_index_duckdb.database import Database
 from gem_index_duckdb.table import DuckDbTable
 
@@ -27,7 +34,7 @@ class DuckDbTarget(SqlTarget[DuckDbTable]):
         database or in use.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
     in_catalog = "table_catalog = current_database() AND table_schema = 'main' AND lower(table_name) = lower($1)"
 
     def __init__(self, url: TargetUrl) -> None:

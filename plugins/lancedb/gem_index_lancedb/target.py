@@ -12,6 +12,7 @@ from typing import Any
 
 from gem_index.errors import ConfigError
 from gem_index.targets import (
+    WORD_DIMENSIONS,
     TableTarget,
     TargetSchema,
     TargetUrl,
@@ -41,7 +42,7 @@ class LanceDbTarget(TableTarget[LanceDbTable]):
         If the table's name is missing or unsuitable, or the folder's parent does not exist.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url: TargetUrl) -> None:
         url.check_options("table")

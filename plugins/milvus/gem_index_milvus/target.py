@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_index.targets import (
+    WORD_DIMENSIONS,
     AliasTarget,
     TargetSchema,
     TargetUrl,
@@ -41,7 +42,7 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         If a part of the URL is missing or unsuitable.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
     too_old = "found a Milvus without properties of collections at {url}; expected version 2.5 or newer; update it"
 
     def __init__(self, url: TargetUrl) -> None:

@@ -17,15 +17,15 @@ from gem_index.errors import ConfigError, RejectedDocumentsError
 from gem_index.targets import Neighbor, SparseVector, SqlTable, TargetBatch, TargetSchema
 from gem_index_postgresql.database import Database
 
-__all__ = ["LARGEST", "PostgresqlTable"]
+__all__ = ["LARGEST", "TERMS", "PostgresqlTable"]
 
 LARGEST = {"vector": 2000, "halfvec": 4000}
 """The most dimensions that pgvector's HNSW takes, by type."""
 _NEIGHBOURS, _CANDIDATES = 32, 200
 """Of the HNSW graph. With pgvector's own 16 and 64 a search finds 0.94 of the ten nearest among 10,000 sentences."""
 _VALUES: dict[str, Callable[[Any], Any]] = {"vector": Vector, "halfvec": HalfVector}
-_TERMS = 1_000_000_000
-"""The most dimensions of a sparsevec; larger indices of terms are counted from 0 again."""
+TERMS = 1_000_000_000
+"""The most dimensions of a sparsevec."""
 _MOST_TERMS = 16_000
 """The most values of a sparsevec."""
 _AS_JSON = partial(Jsonb, dumps=str)  # of a text that is JSON
@@ -122,7 +122,7 @@ class PostgresqlTable(SqlTable):
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
         """Return the k documents with the largest inner product of words, by a scan."""
-        asked = f"$1::sparsevec({_TERMS})"
+        asked = f"$1::sparsevec({TERMS})"
         rows = self._database.rows(
             f"SELECT id, -(words <#> {asked}) FROM {self._table} WHERE words <#> {asked} < 0 "
             f"ORDER BY words <#> {asked} LIMIT $2",
@@ -184,7 +184,7 @@ class PostgresqlTable(SqlTable):
 
     def _words_type(self, begin: str) -> str:
         """Return the type of the sparse vectors behind a text; nothing if the table has none."""
-        return f"{begin}sparsevec({_TERMS})" if self.schema.words else ""
+        return f"{begin}sparsevec({TERMS})" if self.schema.words else ""
 
     def _refuse_many_terms(self, batch: TargetBatch) -> None:
         """Raise an error that names the documents that have more terms than a sparsevec holds."""
@@ -213,7 +213,7 @@ class PostgresqlTable(SqlTable):
 def _to_sparsevec(words: SparseVector | None) -> PgSparseVector:
     """Return a sparse vector as pgvector stores it, whose dimensions are fewer than the indices of terms."""
     assert words is not None
-    folded = SparseVector.summed(words.indices % _TERMS, words.values)
+    folded = words.folded(TERMS)
     return PgSparseVector(
-        dict(zip(folded.indices.tolist(), folded.values.tolist(), strict=True)), _TERMS
+        dict(zip(folded.indices.tolist(), folded.values.tolist(), strict=True)), TERMS
     )

@@ -19,7 +19,7 @@ from gem_index.targets import (
     query_table_name,
 )
 from gem_index_postgresql.database import Database
-from gem_index_postgresql.table import LARGEST, PostgresqlTable
+from gem_index_postgresql.table import LARGEST, TERMS, PostgresqlTable
 
 __all__ = ["PostgresqlTarget"]
 
@@ -90,10 +90,11 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
         return _EXPONENT.search("\n".join(texts)) is None
 
     @property
-    def holds_words(self) -> bool:
-        """Whether the server's pgvector has sparse vectors: from version 0.7."""
+    def word_dimensions(self) -> int:
+        """Number of dimensions of a sparsevec; 0 if pgvector is older than 0.7 and has none."""
         self._database.prepare()
-        return bool(self._database.rows("SELECT 1 FROM pg_type WHERE typname = 'sparsevec'"))
+        there = self._database.rows("SELECT 1 FROM pg_type WHERE typname = 'sparsevec'")
+        return TERMS if there else 0
 
     def opened(self) -> Database:
         """Return the database."""

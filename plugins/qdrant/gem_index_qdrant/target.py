@@ -8,6 +8,7 @@ from typing import Any
 from qdrant_client import models
 
 from gem_index.targets import (
+    WORD_DIMENSIONS,
     AliasTarget,
     TargetSchema,
     TargetUrl,
@@ -40,7 +41,7 @@ class QdrantTarget(AliasTarget[QdrantTable]):
         If a part of the URL is missing or unsuitable.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
     too_old = "found a Qdrant without metadata of collections at {url}; expected version 1.16 or newer; update it"
 
     def __init__(self, url: TargetUrl) -> None:

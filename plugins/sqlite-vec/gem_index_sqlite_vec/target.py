@@ -15,6 +15,7 @@ from typing import Any
 
 from gem_index.errors import ConfigError
 from gem_index.targets import (
+    WORD_DIMENSIONS,
     TargetSchema,
     TargetUrl,
     existing_table,
@@ -46,7 +47,7 @@ class SqliteVecTarget:
         database.
     """
 
-    holds_words = True
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url: TargetUrl) -> None:
         self.url = url
