@@ -33,10 +33,13 @@ COMMANDS = {
     Action.NAME_ID_COLUMN: "select it, or name another with --id-field",
     Action.NAME_SINCE_COLUMN: "select it, or name another with --since",
     Action.NAME_VECTORS: "gem-index vectors add NAME {file}",
+    Action.NAME_TABLE: "name one with --table {table}",
     Action.OPEN_AGAIN: "run the command again for the new one",
+    Action.READ_AS_JSON_LINES: "if each line is a JSON object, read it with --format jsonl",
     Action.READ_AS_TSV: (
         "if it is separated by tabs and quotes nothing, read it with --format tsv"
     ),
+    Action.SKIP_RECORDS: "skip such records with --on-error skip",
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REFIT: "run: gem-index refit {collection}",
     Action.REGISTER_VECTORS: (

@@ -30,7 +30,7 @@ _CANDIDATES = (
 _NEXT = (
     ("ask your own", 'gem-index search demo "how do I send something back?"'),
     (
-        "your own texts: .jsonl, .csv, .tsv, .txt, .parquet",
+        "your own texts: .jsonl, .json, .csv, .tsv, .xlsx, .txt, .parquet",
         "gem-index build faq my-questions.jsonl",
     ),
     ("compare two texts", 'gem-index similarity "a cheap flight" "a low-cost plane ticket"'),

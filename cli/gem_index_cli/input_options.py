@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["InputOptions"]
 
 
+_OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose names differ
+
+
 @dataclass(frozen=True)
 class InputOptions:
     """How input files are read."""
@@ -42,13 +45,53 @@ class InputOptions:
     input_format: Annotated[
         str | None,
         typer.Option(
-            "--format", help="jsonl, csv, tsv, txt or parquet. Default: by the file's name."
+            "--format",
+            help="jsonl, json, csv, tsv, txt, parquet, xlsx, or posts (Posts.xml of Stack Exchange). Default: by the file's "
+            "name.",
         ),
     ] = None
     encoding: Annotated[
         str | None,
         typer.Option(
             help="Encoding of text files, such as cp1252 or utf-16; auto detects it. Default: UTF-8.",
+            show_default=False,
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row of a table has the names of its columns. Default: it has.",
+            show_default=False,
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the columns of a table, joined by commas, instead of those of its first row. Without header and "
+            "names: column1, column2 ...",
+            show_default=False,
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="The character between the fields of CSV and TSV, or tab. Default: recognised in the first row.",
+            show_default=False,
+        ),
+    ] = None
+    quote: Annotated[
+        str | None,
+        typer.Option(
+            help='The character around the fields of CSV and TSV, or none. Default: " for CSV, none for TSV.',
+            show_default=False,
+        ),
+    ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="The sheet of an .xlsx file, or the key of the list in a .json file, such as data.items. Default: the "
+            "first sheet, the only list.",
             show_default=False,
         ),
     ] = None
@@ -128,9 +171,9 @@ class InputOptions:
         from gem_index.settings import load_settings
 
         self.check_report(names)
-        if self.encoding is not None and all(_is_parquet(name) for name in names):
+        if self.encoding is not None and all(_has_own_encoding(name) for name in names):
             raise ConfigError(
-                f"--encoding is {self.encoding!r:.80}, and all inputs are Parquet, which has its own; expected text files"
+                f"--encoding is {self.encoding!r:.80}, and all inputs define their own; expected text files"
             )
         choices = self._choices(kept or {})
         return DocumentReader(
@@ -183,6 +226,11 @@ class InputOptions:
         self._refuse(
             "no input is a file of records",
             format=self.input_format,
+            header=None if self.header is None else str(self.header),
+            columns=self.columns,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            table=self.table,
             types=self.types,
             clean=self.clean,
             duplicates=self.duplicates,
@@ -221,13 +269,18 @@ class InputOptions:
             "id_field": self.id_field,
             "text_fields": self.text_fields(kept.get("text_fields")),
             "encoding": self.encoding,
+            "header": self.header,
+            "column_names": None if self.columns is None else self.columns.split(","),
+            "delimiter": self.delimiter,
+            "quote": self.quote,
+            "table": self.table,
             "types": _types(self.types),
             "clean": _cleaning(self.clean),
         }
         choices = {name: value for name, value in given.items() if value is not None}
         for name, before in kept.items():
             if name in choices and choices[name] != before:
-                option = f"--{name.removesuffix('s') if name == 'text_fields' else name}"
+                option = f"--{_OPTIONS.get(name, name)}"
                 print(  # noqa: T201
                     f"Note: the collection was built with another {option.replace('_', '-')}: {_listed(before)}.",
                     file=sys.stderr,
@@ -290,11 +343,15 @@ def _is_read_of(report: Path, name: str) -> bool:
         return False
 
 
-def _is_parquet(name: str) -> bool:
-    return Path(name).suffix.lower() == ".parquet"
+def _has_own_encoding(name: str) -> bool:
+    from gem_index.readers.formats import BINARY, format_of_name
+
+    return format_of_name(name) in BINARY
 
 
 def _listed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         value = [f"{name} {kind}" for name, kind in value.items()]
     return value if isinstance(value, str) else ", ".join(value)

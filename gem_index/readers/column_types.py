@@ -14,7 +14,7 @@ from gem_index.advice import Message
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.readers.fields import Fields
-from gem_index.readers.formats import Record
+from gem_index.readers.lines import Record
 
 __all__ = ["ColumnTypes", "TypeChoice"]
 

@@ -10,7 +10,7 @@ from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
 from gem_index.readers.fields import LINE, FieldNames
-from gem_index.readers.formats import json_value
+from gem_index.readers.values import json_value
 from gem_index.text.tokens import check_texts
 
 __all__ = ["documents_from"]
