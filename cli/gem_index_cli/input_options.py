@@ -187,6 +187,25 @@ class InputOptions:
             **{"types": types, **choices},
         )
 
+    def given_form(self) -> list[str]:
+        """Return the options about the form of the files that were given, as they are typed."""
+        values = {
+            "--format": self.input_format,
+            "--encoding": self.encoding,
+            "--columns": self.columns,
+            "--delimiter": self.delimiter,
+            "--quote": self.quote,
+            "--table": self.table,
+            "--types": self.types,
+            "--clean": self.clean,
+        }
+        found = [
+            part for name, value in values.items() if value is not None for part in (name, value)
+        ]
+        return (
+            found if self.header is None else [*found, "--header" if self.header else "--no-header"]
+        )
+
     def texts(self, names: list[str]) -> Iterator[str]:
         """Return the texts of some files, for a command that takes nothing else of them.
 

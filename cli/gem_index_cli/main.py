@@ -103,7 +103,7 @@ def run(arguments: list[str]) -> int:
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
-        return _fail(message_of(error), error.exit_status)
+        return _fail(message_of(error, arguments), error.exit_status)
     except typer.TyperException as error:
         if not error.format_message():
             return 2  # no command: the help has been shown instead

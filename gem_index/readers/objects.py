@@ -10,6 +10,7 @@ from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
 from gem_index.readers.fields import LINE, FieldNames
+from gem_index.readers.missing_fields import missing_field
 from gem_index.readers.values import json_value
 from gem_index.text.tokens import check_texts
 
@@ -94,7 +95,9 @@ def _rows(source: Any) -> Iterator[Any] | None:
 
 def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
     seen: set[str] = set()
-    for place, item in enumerate(_flat(items), 1):
+    checked = False
+    rest = _flat(items)
+    for place, item in enumerate(rest, 1):
         if isinstance(item, Document):
             yield item
         elif isinstance(item, str):
@@ -104,6 +107,20 @@ def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
                 yield document
         elif isinstance(item, Mapping):
             fields = _plain_fields(item, place)
+            if not checked and fields.keys().isdisjoint(name for name, _ in names.weighted):
+                more = ((0, _plain_fields(each, 0)) for each in rest if isinstance(each, Mapping))
+                wanted = names.weighted[0][0]
+                raise missing_field(
+                    "documents",
+                    place,
+                    wanted,
+                    fields,
+                    more,
+                    id=names.id,
+                    text=names.text,
+                    is_table=False,
+                )
+            checked = True
             text = names.text_of("documents", place, fields)
             yield names.document("documents", place, fields, text_id(text))
         elif isinstance(item, tuple) and len(item) in (2, 3):

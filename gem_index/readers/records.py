@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
-from gem_index.documents import Document
+from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.files.inputs import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
@@ -28,6 +28,7 @@ from gem_index.readers.formats import (
     format_of_name,
 )
 from gem_index.readers.lines import Record, RecordFile, TableForm
+from gem_index.readers.missing_fields import missing_field
 from gem_index.readers.parts import WHOLE, Part
 from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
 from gem_index.text.written_forms import composed
@@ -146,6 +147,7 @@ class DocumentReader:
         self._copy: str | None = None  # of standard input
         self._findings = Findings()
         self._any_good = False
+        self._checked = False  # fields of the first record
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -297,6 +299,11 @@ class DocumentReader:
         """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
         return self._each(self._row)
 
+    def records(self) -> Iterator[Fields]:
+        """Iterate over the fields of the records, which need no text and no id; bad ones are reported."""
+        self._checked = True
+        return self._each(_good)
+
     def _each(self, taken: Callable[[str, int, Fields | Message], Item]) -> Iterator[Item]:
         """Iterate over what a function takes from the records; bad ones are reported."""
         self._findings = Findings()
@@ -367,12 +374,40 @@ class DocumentReader:
                 self._begun.add(name)
                 checks = self.all_columns and self._begun.issuperset(self._tables())
                 records = self._types.convert(records, self._findings.misfits, check_names=checks)
+            records = iter(records)
             for line, fields in records:
                 if not isinstance(fields, Message):
+                    self._check_fields(name, line, fields, records)
                     self._clean_texts(fields)
                 yield line, fields
         if file_state(name) != before:
             raise changed_meanwhile(name)
+
+    def _check_fields(self, name: str, line: int, fields: Fields, rest: Iterator[Record]) -> None:
+        """Check that the first record has a field of the text, and the named field of the id, if nothing is skipped.
+
+        Raises
+        ------
+        MissingFieldError
+            If it has not.
+        """
+        if self._checked or self.on_problem is not None or fields.get("format") == EXPORT_FORMAT:
+            return
+        wanted = self._text_names[0] if fields.keys().isdisjoint(self._text_names) else None
+        if wanted is None and self.id_field is not None and self.id_field not in fields:
+            wanted = self.id_field
+        if wanted is not None:
+            raise missing_field(
+                name,
+                line,
+                wanted,
+                fields,
+                rest,
+                id=self.id_field,
+                text=self.text_fields,
+                is_table=self.header and self.format_of(name) in (*TABLES, "xlsx"),
+            )
+        self._checked = True
 
     def _tables(self) -> set[str]:
         return {name for name in self.names if self.format_of(name) in TABLES}
@@ -423,6 +458,12 @@ class DocumentReader:
         if isinstance(fields, Message):
             raise RecordError(name, line, fields)
         return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
+
+
+def _good(name: str, line: int, fields: Fields | Message) -> Fields:
+    if isinstance(fields, Message):
+        raise RecordError(name, line, fields)
+    return fields
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

@@ -230,7 +230,7 @@ class TestTables:
     def test_names_that_could_be_two_columns_stay(self, tmp_path):
         found = read(write(tmp_path / "x.csv", "id,text,Text, a ,a\n1,x,y,2,3\n"))
         assert found == [("1", "x", {"Text": "y", " a ": "2", "a": "3"})]
-        with pytest.raises(RecordError, match="no field 'text', found 'id', 'Text', 'TEXT'"):
+        with pytest.raises(RecordError, match="no field 'text', found 'id' .*, 'Text' .*, 'TEXT' "):
             read(write(tmp_path / "x.csv", "id,Text,TEXT\n1,x,y\n"))
 
     def test_a_table_without_header(self, tmp_path):
