@@ -245,7 +245,7 @@ def explain(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much each word of a text weighs in its vector, or why two texts match."""
+    """Show how much each word of a text adds to its vector, or why two texts match."""
     model = encoder.encoder(context, config)
     if other is not None:
         match = model.explain_match(text, other)

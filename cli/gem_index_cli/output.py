@@ -195,7 +195,7 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
 
 
 def print_explanation(explanation: Explanation | CombinedExplanation) -> None:
-    """Print each word with its three weights as bars, for each encoder."""
+    """Print each word with its share as a bar, and its weights, for each encoder."""
     from gem_index.gem.combined import CombinedExplanation
 
     if not isinstance(explanation, CombinedExplanation):
@@ -212,18 +212,19 @@ def _print_weights(explanation: Explanation) -> None:
     if not explanation.words:
         say("No words: the vector is zero.")
         return
-    parts = ("alpha_n", "alpha_s", "alpha_u")
-    tops = {part: max(getattr(word, part) for word in explanation.words) for part in parts}
+    top = max(word.share for word in explanation.words)
     rows = []
     for word in explanation.words:
-        cells: list[object] = [word.token if word.known else f"{word.token} (unknown)"]
-        for part in parts:
-            value = getattr(word, part)
-            bar = "█" * round(_BAR * value / tops[part]) if tops[part] >= _VISIBLE else ""
-            cells.append(Text(f"{value:.3f} {bar:<{_BAR}}", no_wrap=True))
-        rows.append((*cells, f"{word.alpha:.3f}"))
-    headings = ("word", "novelty", "significance", "uniqueness", ">weight")
-    print_table(headings, rows)
+        bar = "█" * round(_BAR * max(word.share, 0.0) / top) if top >= _VISIBLE else ""
+        rows.append(
+            (
+                word.token if word.known else f"{word.token} (unknown)",
+                Text(f"{word.share:z6.3f} {bar:<{_BAR}}", no_wrap=True),
+                *(f"{part:.3f}" for part in (word.alpha_n, word.alpha_s, word.alpha_u)),
+                f"{word.alpha:.3f}",
+            )
+        )
+    print_table(("word", " share", ">novelty", ">significance", ">uniqueness", ">weight"), rows)
 
 
 def print_match(match: MatchExplanation) -> None:

@@ -59,7 +59,7 @@ class FieldSummary:
 
 
 @dataclass
-class _Field:
+class _FieldCounts:
     """What is counted of a field."""
 
     filled: int = 0
@@ -118,7 +118,7 @@ class FieldSummaries:
     """The summaries of the fields of records that are added one after the other."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
-        self._fields: dict[str, _Field] = {}
+        self._fields: dict[str, _FieldCounts] = {}
         self.records = 0
         for each in records:
             self.add(each)
@@ -127,7 +127,7 @@ class FieldSummaries:
         """Count a record."""
         self.records += 1
         for name, value in record.items():
-            self._fields.setdefault(name, _Field()).add(value)
+            self._fields.setdefault(name, _FieldCounts()).add(value)
 
     def summaries(self, *, languages: bool) -> list[FieldSummary]:
         """Return the fields in the order in which they came first; with their languages, which take half a second."""

@@ -235,7 +235,15 @@ def test_explain(gem, faq):
     answer = gem("explain", "Two ducks, swimming", "--json").json
     assert set(answer) == {"text", "fingerprint", "words"}
     assert [word["token"] for word in answer["words"]] == ["two", "ducks", "swimming"]
-    assert set(answer["words"][0]) == {"token", "known", "alpha_n", "alpha_s", "alpha_u", "alpha"}
+    assert set(answer["words"][0]) == {
+        "token",
+        "known",
+        "alpha_n",
+        "alpha_s",
+        "alpha_u",
+        "alpha",
+        "share",
+    }
     by_collection = gem("explain", "Two ducks, swimming", "--collection", "faq", "--json").json
     assert by_collection["fingerprint"] != answer["fingerprint"]
     shown = gem("explain", "Two ducks, swimming").out

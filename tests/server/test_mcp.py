@@ -226,6 +226,9 @@ class TestExplain:
         assert [word["alpha"] for word in part["words"]] == [
             round(w.alpha, 4) for w in expected.words
         ]
+        assert [word["share"] for word in part["words"]] == [
+            round(w.share, 4) for w in expected.words
+        ]
         assert part["words"][2]["alpha_s"] == round(expected.words[2].alpha_s, 4)
         assert "match" not in answer
 

@@ -115,8 +115,8 @@ def test_the_error_of_a_missing_field_shows_all_fields(tmp_path):
     assert str(caught.value) == (
         f"{name} line 2: no field 'text', found 'ticket_id' (text 'T-1'), 'subject' (text 'Printer is broken'), 'body' "
         "(text 'It prints <b>nothing</b> since Monday, please help me'), 'priority' (number '3'), 'created' (date "
-        "'2024-01-02'), 'open' (boolean 'true'), 'empty' (empty); expected the fields of id and text: name them, as id='ticket_id', "
-        "text=['subject*2', 'body']"
+        "'2024-01-02'), 'open' (boolean 'true'), 'empty' (empty); expected the fields of id and text: name them, as "
+        "id='ticket_id', text=['subject*2', 'body']"
     )
     with pytest.raises(
         MissingFieldError, match=r"no field 'nr', found .*id='ticket_id', text='body'"
