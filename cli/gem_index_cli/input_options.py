@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gem_index_cli.problems import ReadingLog
 
 __all__ = ["InputOptions"]
+
+Item = TypeVar("Item")
 
 
 _OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose names differ
@@ -216,6 +218,10 @@ class InputOptions:
         """
         return self._logged(self.text_reader(names).texts())
 
+    def rows(self, names: list[str]) -> Iterator[tuple[str, str]]:
+        """Return the ids and texts of some files; errors as for :meth:`texts`."""
+        return self._logged(self.text_reader(names).rows())
+
     def text_reader(self, names: list[str]) -> DocumentReader:
         """Return the reader of some files for such a command; errors as for :meth:`texts`."""
         self._refuse("this command takes texts alone", types=self.types, duplicates=self.duplicates)
@@ -278,8 +284,8 @@ class InputOptions:
                     f"--{name} is {value!r:.80}, and {reason}; expected the command without it"
                 )
 
-    def _logged(self, texts: Iterator[str]) -> Iterator[str]:
-        yield from texts
+    def _logged(self, items: Iterator[Item]) -> Iterator[Item]:
+        yield from items
         self.log.end()
 
     def _choices(self, kept: Mapping[str, Any]) -> dict[str, Any]:

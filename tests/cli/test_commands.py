@@ -302,12 +302,14 @@ def test_encode_fits_on_its_input(gem, faq, tmp_path):
     assert encoded["rows"] == 5
 
 
-def test_encode_to_parquet_keeps_texts_and_order(gem, faq, tmp_path):
+def test_encode_to_parquet_keeps_ids_texts_and_order(gem, faq, tmp_path):
     import pyarrow.parquet as pq
 
     gem("encode", faq, "-o", tmp_path / "x.parquet")
     gem("encode", faq, "-o", tmp_path / "x.npy")
     table = pq.read_table(tmp_path / "x.parquet")
+    assert table.column_names == ["id", "text", "vector"]
+    assert table.column("id").to_pylist() == ["v1", "v2", "b1", "b2", "p1"]
     assert table.column("text").to_pylist()[0] == "How do I renew my residence visa?"
     stacked = np.array(table.column("vector").to_pylist(), dtype=np.float32)
     np.testing.assert_array_equal(stacked, np.load(tmp_path / "x.npy"))

@@ -380,7 +380,8 @@ class TestFingerprint:
 
 def test_vectors_are_written_without_anybody_who_watches(fitted, tmp_path):
     texts = ["open a bank account", "...", "two ducks"]
-    assert write_vectors(tmp_path / "v.npy", fitted, texts) == (3, 1)
+    rows = list(zip("abc", texts, strict=True))
+    assert write_vectors(tmp_path / "v.npy", fitted, rows) == (3, 1)
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), fitted.encode(texts))
 
 
