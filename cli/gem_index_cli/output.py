@@ -150,10 +150,12 @@ def print_document(document: Document) -> None:
         say(visible(line.expandtabs()))
 
 
-def print_results(results: Sequence[Any], title: str = "") -> None:
-    """Print found or re-ranked documents: place, score, id and the beginning of the text.
+def print_results(
+    results: Sequence[Any], title: str = "", *, first: int = 1, fields: Sequence[str] = ()
+) -> None:
+    """Print found or re-ranked documents: place (from ``first``), score, id and the beginning of the text.
 
-    An id is never broken; a long id has its own line.
+    An id is never broken; a long id has its own line. The given fields of the metadata are below.
     """
     import shutil
 
@@ -167,7 +169,7 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
     width = shutil.get_terminal_size().columns
     ids = [visible(str(result.id or "")) for result in results]
     column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
-    for place, (name, result) in enumerate(zip(ids, results, strict=True), 1):
+    for place, (name, result) in enumerate(zip(ids, results, strict=True), first):
         begin = f"{place:>3}  {result.score:6.3f}  "
         if cell_len(name) > _LONGEST_ID:
             say(begin + name)
@@ -189,6 +191,13 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
             more = f"{piece.hits} pieces" if piece.hits > 1 else ""
             page = f"page {piece.page}" if piece.page else ""
             say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), page, more))))
+        named = [
+            f"{name}: {json.dumps(result.metadata[name], ensure_ascii=False)}"
+            for name in fields
+            if name in result.metadata
+        ]
+        if named:
+            say(" " * 13 + visible(", ".join(named)))
         similar = getattr(result, "similar", ())
         if similar:
             say(" " * 13 + f"similar: {visible(', '.join(similar))}")

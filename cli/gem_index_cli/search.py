@@ -41,6 +41,19 @@ def search(
         int | None,
         typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
     ] = None,
+    offset: Annotated[
+        int,
+        typer.Option(
+            help="How many of the best results to leave out: -k 10 --offset 10 is the second page."
+        ),
+    ] = 0,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            help="Fields of the metadata to print below each result, joined by commas.",
+            show_default=False,
+        ),
+    ] = None,
     mode: Annotated[
         str,
         typer.Option(
@@ -114,8 +127,8 @@ def search(
         typer.Option(
             "--queries",
             metavar="FILE",
-            help='A file of queries: one text per line, or JSON lines such as {"id": 1, "query": "..."}; - is standard '
-            "input.",
+            help='A file of queries: one text per line, JSON lines such as {"id": 1, "query": "..."}, or a table (.csv, '
+            ".tsv, .xlsx, .parquet, .json) with a column query, question or text; - is standard input.",
             show_default=False,
         ),
     ] = None,
@@ -153,17 +166,19 @@ def search(
         "pieces": pieces,
         "exact": exact,
         "correct": correct,
+        "offset": offset,
     }
+    shown = [name.strip() for name in show.split(",")] if show else []
     searched = home_of(context).collection(collection)
     if mode != "lexical":
         _prepare(searched)
     if queries is not None:
-        _search_file(searched, queries, output, wanted, as_json or as_json_lines)
+        _search_file(searched, queries, output, wanted, shown, as_json or as_json_lines)
         return
     hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
         _print_corrected(hits)
-        print_results(hits)
+        print_results(hits, first=offset + 1, fields=shown)
         return
     # with the query each hit is all that rerank needs to know
     asked = {"query": query, **_corrected(hits)}
@@ -203,7 +218,12 @@ def _print_corrected(hits: SearchResults) -> None:
 
 
 def _search_file(
-    collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
+    collection: Collection,
+    source: str,
+    output: Path | None,
+    wanted: dict[str, Any],
+    shown: list[str],
+    as_json: bool,
 ) -> None:
     """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
     from gem_index.files.publishing import publish_file
@@ -230,7 +250,7 @@ def _search_file(
                 print_json(line)
             else:
                 _print_corrected(results)
-                print_results(results, title=asked.query)
+                print_results(results, title=asked.query, first=wanted["offset"] + 1, fields=shown)
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
     if output is None:

@@ -282,8 +282,8 @@ class Collection(CollectionTables, CorpusQuestions):
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
         **options
-            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
-            see :class:`~gem_index.collection.SearchOptions`.
+            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``,
+            ``correct``, ``offset``: see :class:`~gem_index.collection.SearchOptions`.
 
         Returns
         -------

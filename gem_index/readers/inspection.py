@@ -60,7 +60,7 @@ def inspect_records(reader: DocumentReader) -> Inspection:
     """
     found = FieldSummaries()
     complete = True
-    for record in reader.records():
+    for _, record in reader.records():
         if found.records == _MOST:
             complete = False
             break

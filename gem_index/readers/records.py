@@ -299,8 +299,8 @@ class DocumentReader:
         """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
         return self._each(self._row)
 
-    def records(self) -> Iterator[Fields]:
-        """Iterate over the fields of the records, which need no text and no id; bad ones are reported."""
+    def records(self) -> Iterator[tuple[int, Fields]]:
+        """Iterate over the numbers and fields of the records, which need no text and no id; bad ones are reported."""
         self._checked = True
         return self._each(_good)
 
@@ -460,10 +460,10 @@ class DocumentReader:
         return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
 
 
-def _good(name: str, line: int, fields: Fields | Message) -> Fields:
+def _good(name: str, line: int, fields: Fields | Message) -> tuple[int, Fields]:
     if isinstance(fields, Message):
         raise RecordError(name, line, fields)
-    return fields
+    return line, fields
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

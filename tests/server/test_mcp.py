@@ -143,6 +143,10 @@ class TestSearch:
         assert answer["results"][0]["id"] == "visa"
         assert answer["results"][0]["metadata"] == {"lang": "en", "year": 2024}
         assert not answer["results"][0]["shortened"]
+        rest = either.answer(
+            "search", collection="faq", query="renew a visa", k=2, mode=mode, offset=1
+        )
+        assert rest["results"] == answer["results"][1:]
 
     def test_hybrid_is_the_mode_where_none_is_named(self, local):
         asked = {"collection": "faq", "query": "renew a visa"}
