@@ -346,7 +346,7 @@ class TestWhatIsShown:
         problem = writer.problem(tool, collection="secret", **arguments)
         assert (
             problem
-            == "no collection is named 'secret': there is faq, notes; list_collections names them"
+            == "no collection is named 'secret': existing names: faq, notes; list_collections names them"
         )
 
     def test_a_collection_to_show_has_to_exist(self, stored, capfd):
