@@ -191,7 +191,7 @@ def search(
         hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
         _print_corrected(hits)
-        print_results(hits, first=offset + 1, fields=shown)
+        print_results(hits, first=offset + 1, fields=shown, meaning=_part_of_meaning(wanted))
         return
     # with the query each hit is all that rerank needs to know
     asked = {"query": query, **_corrected(hits)}
@@ -238,6 +238,15 @@ def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
     return hit.to_dict(why=wanted["why"], similar=bool(wanted.get("collapse")))
 
 
+def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
+    """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
+    from gem_index.index.fusion import MATCH_WEIGHT
+
+    if wanted.get("rerank") or wanted["mode"] == "lexical" or wanted.get("fusion") == "rrf":
+        return None
+    return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
+
+
 def _corrected(hits: SearchResults) -> dict[str, Any]:
     return {"corrected": dict(hits.corrected)} if hits.corrected else {}
 
@@ -281,7 +290,11 @@ def _search_file(
             else:
                 _print_corrected(results)
                 print_results(
-                    results, title=asked.query, first=wanted.get("offset", 0) + 1, fields=shown
+                    results,
+                    title=asked.query,
+                    first=wanted.get("offset", 0) + 1,
+                    fields=shown,
+                    meaning=_part_of_meaning(wanted),
                 )
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
