@@ -34,13 +34,18 @@ class Action(Enum):
     MAKE_KEY_OR_NONE = "make it with home.keys.add(name), or serve with insecure=True"
     NAME_ENCODING = "name the file's encoding, as encoding={encoding!r}"
     NAME_FIELD = "name the field that holds the {field}, as {field}='…'"
+    NAME_FIELDS = "name them, as {arguments}"
     NAME_ID_COLUMN = "select it, or name another as id_field"
     NAME_SINCE_COLUMN = "select it, or name another as since"
     NAME_VECTORS = "give one, as home.vectors.add(name, {file!r})"
+    NAME_NO_HEADER = "if its first row is a record, read it with header=False"
+    NAME_TABLE = "name one, as table={table!r}"
     OPEN_AGAIN = "open the new one with home.collection({collection!r})"
     REBUILD_INDEX = "rebuild it with home.verify(fix=True)"
+    READ_AS_JSON_LINES = "if each line is a JSON object, read it with format='jsonl'"
     READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"
     REFIT = "call home.collection({collection!r}).refit()"
+    SKIP_RECORDS = "skip such records with on_problem"
     REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from gem_index.advice import Action
-from gem_index.errors import GemIndexError, RecordError, UnreadableFileError
+import shlex
+from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "message_of", "problem_of"]
+from gem_index.advice import Action
+from gem_index.errors import GemIndexError, MissingFieldError, RecordError, UnreadableFileError
+
+__all__ = ["COMMANDS", "command_with_fields", "message_of", "problem_of"]
+
+_FIELD_OPTIONS = ("--id-field", "--text-field")
 
 COMMANDS = {
     Action.ADD_OR_DROP: "add to it with gem-index add, or drop it first",
@@ -30,13 +35,18 @@ COMMANDS = {
     Action.MAKE_KEY_OR_NONE: "make it with gem-index keys add NAME, or say --insecure",
     Action.NAME_ENCODING: "name the file's encoding, as --encoding {encoding}",
     Action.NAME_FIELD: "name the field that holds the {field} with --{field}-field",
+    Action.NAME_FIELDS: "name them with --text-field and --id-field; gem-index inspect FILE shows all fields",
     Action.NAME_ID_COLUMN: "select it, or name another with --id-field",
     Action.NAME_SINCE_COLUMN: "select it, or name another with --since",
     Action.NAME_VECTORS: "gem-index vectors add NAME {file}",
+    Action.NAME_NO_HEADER: "if its first row is a record, read it with --no-header",
+    Action.NAME_TABLE: "name one with --table {table}",
     Action.OPEN_AGAIN: "run the command again for the new one",
+    Action.READ_AS_JSON_LINES: "if each line is a JSON object, read it with --format jsonl",
     Action.READ_AS_TSV: (
         "if it is separated by tabs and quotes nothing, read it with --format tsv"
     ),
+    Action.SKIP_RECORDS: "skip such records with --on-error skip",
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REFIT: "run: gem-index refit {collection}",
     Action.REGISTER_VECTORS: (
@@ -46,8 +56,27 @@ COMMANDS = {
 """The advice of each :class:`~gem_index.advice.Action`, with commands and options instead of calls."""
 
 
-def message_of(error: BaseException) -> str:
-    """Return the message of an error, with the commands and options that it advises."""
+def command_with_fields(arguments: Sequence[str], error: MissingFieldError) -> str:
+    """Return a command that named no such field, with the fields that plainly are the id and the text."""
+    kept = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _FIELD_OPTIONS:
+            next(rest, None)
+        elif argument.partition("=")[0] not in _FIELD_OPTIONS:
+            kept.append(argument)
+    if error.id_field is not None:
+        kept += ["--id-field", error.id_field]
+    for name in error.text_fields:
+        kept += ["--text-field", name]
+    return shlex.join(["gem-index", *kept])
+
+
+def message_of(error: BaseException, arguments: Sequence[str] = ()) -> str:
+    """Return the message of an error, with the commands and options that it advises for a command of some arguments."""
+    if isinstance(error, MissingFieldError) and error.text_fields and arguments:
+        words = {Action.NAME_FIELDS: f"run: {command_with_fields(arguments, error)}"}
+        return error.told(words)
     return error.told(COMMANDS) if isinstance(error, GemIndexError) else str(error)
 
 

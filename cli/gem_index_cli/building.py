@@ -176,10 +176,7 @@ def _print_built(home: Home, collection: str, as_json: bool) -> None:
     if not as_json:
         status = home.collection(collection).status()
         unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
-        say(
-            f"Model fitted on {status.fitted} {unit} with {status.vectors}.\n"
-            f"Preset {status.preset}, prior {status.prior:g} pseudo-sentences of background."
-        )
+        say(f"Model fitted on {status.fitted} {unit} with {status.vectors}.")
         say(f'Search it: gem-index search {collection} "your question"')
 
 

@@ -30,7 +30,7 @@ _CANDIDATES = (
 _NEXT = (
     ("ask your own", 'gem-index search demo "how do I send something back?"'),
     (
-        "your own texts: .jsonl, .csv, .tsv, .txt, .parquet",
+        "your own texts: .jsonl, .json, .csv, .tsv, .xlsx, .txt, .parquet",
         "gem-index build faq my-questions.jsonl",
     ),
     ("compare two texts", 'gem-index similarity "a cheap flight" "a low-cost plane ticket"'),
@@ -76,7 +76,7 @@ def demo(context: typer.Context, as_json: AsJson = False) -> None:
     for query, results in found.items():
         print_results(results, title=f"2. Search: {query}")
     print_results(ranked, title=f"3. Re-rank: {_QUESTION}")
-    say("4. Explain: the weights of its words")
+    say("4. Explain: what its words add to its vector")
     print_explanation(explanation)
     say(f"That took {seconds:.1f} s. Everything lies in {home.root}")
     say("What next?")

@@ -27,6 +27,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index add notes ~/notes --prune",
         "gem-index add notes ~/notes --no-gitignore",
     ),
+    "inspect": ("gem-index inspect tickets.csv", "gem-index inspect news.csv --no-header"),
     "watch": ("gem-index watch notes", "gem-index watch notes ~/notes --glob '*.md'"),
     "search": (
         'gem-index search faq "how do I renew a visa?" -k 5',

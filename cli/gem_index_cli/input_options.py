@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from gem_index_cli.problems import ReadingLog
 
 __all__ = ["InputOptions"]
+
+Item = TypeVar("Item")
+
+
+_OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose names differ
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,53 @@ class InputOptions:
     input_format: Annotated[
         str | None,
         typer.Option(
-            "--format", help="jsonl, csv, tsv, txt or parquet. Default: by the file's name."
+            "--format",
+            help="jsonl, json, csv, tsv, txt, parquet, xlsx, or posts (Posts.xml of Stack Exchange). Default: by the file's "
+            "name.",
         ),
     ] = None
     encoding: Annotated[
         str | None,
         typer.Option(
             help="Encoding of text files, such as cp1252 or utf-16; auto detects it. Default: UTF-8.",
+            show_default=False,
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row of a table has the names of its columns. Default: it has.",
+            show_default=False,
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the columns of a table, joined by commas, instead of those of its first row. Without header and "
+            "names: column1, column2 ...",
+            show_default=False,
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="The character between the fields of CSV and TSV, or tab. Default: recognised in the first row.",
+            show_default=False,
+        ),
+    ] = None
+    quote: Annotated[
+        str | None,
+        typer.Option(
+            help='The character around the fields of CSV and TSV, or none. Default: " for CSV, none for TSV.',
+            show_default=False,
+        ),
+    ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="The sheet of an .xlsx file, or the key of the list in a .json file, such as data.items. Default: the "
+            "first sheet, the only list.",
             show_default=False,
         ),
     ] = None
@@ -128,9 +173,9 @@ class InputOptions:
         from gem_index.settings import load_settings
 
         self.check_report(names)
-        if self.encoding is not None and all(_is_parquet(name) for name in names):
+        if self.encoding is not None and all(_has_own_encoding(name) for name in names):
             raise ConfigError(
-                f"--encoding is {self.encoding!r:.80}, and all inputs are Parquet, which has its own; expected text files"
+                f"--encoding is {self.encoding!r:.80}, and all inputs define their own; expected text files"
             )
         choices = self._choices(kept or {})
         return DocumentReader(
@@ -144,6 +189,25 @@ class InputOptions:
             **{"types": types, **choices},
         )
 
+    def given_form(self) -> list[str]:
+        """Return the options about the form of the files that were given, as they are typed."""
+        values = {
+            "--format": self.input_format,
+            "--encoding": self.encoding,
+            "--columns": self.columns,
+            "--delimiter": self.delimiter,
+            "--quote": self.quote,
+            "--table": self.table,
+            "--types": self.types,
+            "--clean": self.clean,
+        }
+        found = [
+            part for name, value in values.items() if value is not None for part in (name, value)
+        ]
+        return (
+            found if self.header is None else [*found, "--header" if self.header else "--no-header"]
+        )
+
     def texts(self, names: list[str]) -> Iterator[str]:
         """Return the texts of some files, for a command that takes nothing else of them.
 
@@ -153,6 +217,10 @@ class InputOptions:
             If an option is none of its values, or is about ids or metadata.
         """
         return self._logged(self.text_reader(names).texts())
+
+    def rows(self, names: list[str]) -> Iterator[tuple[str, str]]:
+        """Return the ids and texts of some files; errors as for :meth:`texts`."""
+        return self._logged(self.text_reader(names).rows())
 
     def text_reader(self, names: list[str]) -> DocumentReader:
         """Return the reader of some files for such a command; errors as for :meth:`texts`."""
@@ -183,6 +251,11 @@ class InputOptions:
         self._refuse(
             "no input is a file of records",
             format=self.input_format,
+            header=None if self.header is None else str(self.header),
+            columns=self.columns,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            table=self.table,
             types=self.types,
             clean=self.clean,
             duplicates=self.duplicates,
@@ -211,8 +284,8 @@ class InputOptions:
                     f"--{name} is {value!r:.80}, and {reason}; expected the command without it"
                 )
 
-    def _logged(self, texts: Iterator[str]) -> Iterator[str]:
-        yield from texts
+    def _logged(self, items: Iterator[Item]) -> Iterator[Item]:
+        yield from items
         self.log.end()
 
     def _choices(self, kept: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,13 +294,18 @@ class InputOptions:
             "id_field": self.id_field,
             "text_fields": self.text_fields(kept.get("text_fields")),
             "encoding": self.encoding,
+            "header": self.header,
+            "column_names": None if self.columns is None else self.columns.split(","),
+            "delimiter": self.delimiter,
+            "quote": self.quote,
+            "table": self.table,
             "types": _types(self.types),
             "clean": _cleaning(self.clean),
         }
         choices = {name: value for name, value in given.items() if value is not None}
         for name, before in kept.items():
             if name in choices and choices[name] != before:
-                option = f"--{name.removesuffix('s') if name == 'text_fields' else name}"
+                option = f"--{_OPTIONS.get(name, name)}"
                 print(  # noqa: T201
                     f"Note: the collection was built with another {option.replace('_', '-')}: {_listed(before)}.",
                     file=sys.stderr,
@@ -290,11 +368,15 @@ def _is_read_of(report: Path, name: str) -> bool:
         return False
 
 
-def _is_parquet(name: str) -> bool:
-    return Path(name).suffix.lower() == ".parquet"
+def _has_own_encoding(name: str) -> bool:
+    from gem_index.readers.formats import BINARY, format_of_name
+
+    return format_of_name(name) in BINARY
 
 
 def _listed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         value = [f"{name} {kind}" for name, kind in value.items()]
     return value if isinstance(value, str) else ", ".join(value)

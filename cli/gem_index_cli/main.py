@@ -6,8 +6,10 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,18 +100,19 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit status."""
+    arguments = _home_first(arguments)
     try:
         app = make_app(modules_for(arguments))
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
-        return _fail(message_of(error), error.exit_status)
+        return _fail(message_of(error, arguments), error.exit_status)
     except typer.TyperException as error:
         if not error.format_message():
             return 2  # no command: the help has been shown instead
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "gem-index"
-        return _fail(f"{error.format_message().rstrip('.')}. See: {command} --help", 2)
+        return _fail(f"{_usage_problem(error)} See: {command} --help", 2)
     except BrokenPipeError:
         # The reader of our output has left, as in `gem-index search … | head -1`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,6 +136,35 @@ def run(arguments: list[str]) -> int:
     if status == INTERRUPTED:  # while it looked at the arguments: Typer ends without a word
         return _fail("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _usage_problem(error: typer.TyperException) -> str:
+    """Return what is wrong with the options and arguments of a command, as a sentence."""
+    option = getattr(error, "option_name", None)
+    context = getattr(error, "ctx", None)
+    if option is None or context is None:
+        message = error.format_message()
+        return message if message.endswith("?") else f"{message.rstrip('.')}."
+    known = [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)]
+    near = get_close_matches(option, known, 1, 0.5)
+    return f"No such option: {option}." + (f" Did you mean {near[0]}?" if near else "")
+
+
+def _home_first(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the option ``--home``, which may be anywhere before ``--``, at the beginning."""
+    home: list[str] = []
+    rest: list[str] = []
+    following = iter(arguments)
+    for argument in following:
+        if argument == "--":
+            return [*home, *rest, argument, *following]
+        if argument == "--home":
+            home = [argument, *islice(following, 1)]
+        elif argument.startswith("--home="):
+            home = [argument]
+        else:
+            rest.append(argument)
+    return [*home, *rest]
 
 
 def _fail(message: str, status: int) -> int:

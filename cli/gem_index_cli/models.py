@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from hashlib import sha256
@@ -88,7 +89,7 @@ def fit(
         )
 
 
-def _tell_unknown(encoder: Encoder, sample: SampledTexts) -> None:
+def _tell_unknown(encoder: Encoder, sample: SampledTexts[Any]) -> None:
     from gem_index.vectors.coverage import known_share
 
     tell_unknown_words(known_share([part.vectors for part in encoder.encoders], sample.first))
@@ -138,7 +139,10 @@ def encode(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the vectors of the texts of files: one row per text, in the same order."""
+    """Write the vectors of the texts of files: one row per text, in the same order.
+
+    A .parquet file has the columns id, text and vector.
+    """
     from gem_index.gem.vector_output import write_vectors
     from gem_index.readers.rereading import readable_twice
 
@@ -164,7 +168,7 @@ def encode(
         found = encoder.encoder(context, config)
         if fit:
             found.fit(options.texts(names))
-        sample = SampledTexts(options.texts(names))
+        sample = SampledTexts(_rows(options, names, output))
         with progress_bar("encode") as progress:
             rows, empty = write_vectors(
                 Path(output),
@@ -183,6 +187,13 @@ def encode(
         print_json(result)
     else:
         say(f"{output}: {rows} rows of {found.dimension} dimensions, {empty} without words.")
+
+
+def _rows(options: InputOptions, names: list[str], output: str) -> Iterator[tuple[str, str]]:
+    """Return the ids and texts of some files; empty ids for an output that has none."""
+    if output.endswith(".npy"):
+        return (("", text) for text in options.texts(names))
+    return options.rows(names)
 
 
 def _encode_on(
@@ -245,7 +256,7 @@ def explain(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much each word of a text weighs in its vector, or why two texts match."""
+    """Show how much each word of a text adds to its vector, or why two texts match."""
     model = encoder.encoder(context, config)
     if other is not None:
         match = model.explain_match(text, other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ _BAR = 10  # characters of the longest bar
 _LONGEST_ID = 28  # of ids that are printed beside their text
 _LEAST = 24  # characters; a column of longer texts may be broken to that
 _PAIRS = 10  # of two texts' words are shown
+_SHOWN_PAIRS = 4  # below a result
 _SEEN = 0.005  # a share that prints as 0.00 is not
 _VISIBLE = 0.0005  # a weight that prints as 0.000 gets no bar
 
@@ -150,10 +152,18 @@ def print_document(document: Document) -> None:
         say(visible(line.expandtabs()))
 
 
-def print_results(results: Sequence[Any], title: str = "") -> None:
-    """Print found or re-ranked documents: place, score, id and the beginning of the text.
+def print_results(
+    results: Sequence[Any],
+    title: str = "",
+    *,
+    first: int = 1,
+    fields: Sequence[str] = (),
+    meaning: float | None = None,
+) -> None:
+    """Print found or re-ranked documents: place (from ``first``), score, id and the beginning of the text.
 
-    An id is never broken; a long id has its own line.
+    An id is never broken; a long id has its own line. The given fields of the metadata are below. ``meaning`` is the factor
+    of the cosine in the score; None if the score is not a sum of a cosine and something else.
     """
     import shutil
 
@@ -167,7 +177,7 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
     width = shutil.get_terminal_size().columns
     ids = [visible(str(result.id or "")) for result in results]
     column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
-    for place, (name, result) in enumerate(zip(ids, results, strict=True), 1):
+    for place, (name, result) in enumerate(zip(ids, results, strict=True), first):
         begin = f"{place:>3}  {result.score:6.3f}  "
         if cell_len(name) > _LONGEST_ID:
             say(begin + name)
@@ -184,18 +194,25 @@ def print_results(results: Sequence[Any], title: str = "") -> None:
         else:
             compared = result.text if piece is None else piece.text
             _show(begin, _snippet(compared, why.second_words, room))
-            say(" " * 13 + (_strongest(why) or "no word adds to the cosine"))
+            say(" " * 13 + _why_line(why, result.score, meaning))
         if piece is not None and (piece.heading or piece.page or piece.hits > 1):
             more = f"{piece.hits} pieces" if piece.hits > 1 else ""
             page = f"page {piece.page}" if piece.page else ""
             say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), page, more))))
+        named = [
+            f"{name}: {json.dumps(result.metadata[name], ensure_ascii=False)}"
+            for name in fields
+            if name in result.metadata
+        ]
+        if named:
+            say(" " * 13 + visible(", ".join(named)))
         similar = getattr(result, "similar", ())
         if similar:
             say(" " * 13 + f"similar: {visible(', '.join(similar))}")
 
 
 def print_explanation(explanation: Explanation | CombinedExplanation) -> None:
-    """Print each word with its three weights as bars, for each encoder."""
+    """Print each word with its share as a bar, and its weights, for each encoder."""
     from gem_index.gem.combined import CombinedExplanation
 
     if not isinstance(explanation, CombinedExplanation):
@@ -212,18 +229,19 @@ def _print_weights(explanation: Explanation) -> None:
     if not explanation.words:
         say("No words: the vector is zero.")
         return
-    parts = ("alpha_n", "alpha_s", "alpha_u")
-    tops = {part: max(getattr(word, part) for word in explanation.words) for part in parts}
+    top = max(word.share for word in explanation.words)
     rows = []
     for word in explanation.words:
-        cells: list[object] = [word.token if word.known else f"{word.token} (unknown)"]
-        for part in parts:
-            value = getattr(word, part)
-            bar = "█" * round(_BAR * value / tops[part]) if tops[part] >= _VISIBLE else ""
-            cells.append(Text(f"{value:.3f} {bar:<{_BAR}}", no_wrap=True))
-        rows.append((*cells, f"{word.alpha:.3f}"))
-    headings = ("word", "novelty", "significance", "uniqueness", ">weight")
-    print_table(headings, rows)
+        bar = "█" * round(_BAR * max(word.share, 0.0) / top) if top >= _VISIBLE else ""
+        rows.append(
+            (
+                word.token if word.known else f"{word.token} (unknown)",
+                Text(f"{word.share:z6.3f} {bar:<{_BAR}}", no_wrap=True),
+                *(f"{part:.3f}" for part in (word.alpha_n, word.alpha_s, word.alpha_u)),
+                f"{word.alpha:.3f}",
+            )
+        )
+    print_table(("word", " share", ">novelty", ">significance", ">uniqueness", ">weight"), rows)
 
 
 def print_match(match: MatchExplanation) -> None:
@@ -245,14 +263,28 @@ def print_match(match: MatchExplanation) -> None:
     print_table(("first", "second", ">share"), rows)
 
 
-def _strongest(match: MatchExplanation) -> str:
-    """Return the pairs that add most to a cosine, in one line."""
-    words = [
-        f"{match.first_words[p.first].token} ~ {match.second_words[p.second].token} {p.share:.2f}"
-        for p in match.pairs[:4]
-        if p.share >= _SEEN
-    ]
-    return visible(", ".join(words))
+def _why_line(match: MatchExplanation, score: float, meaning: float | None) -> str:
+    """Return the pairs of words that add most, in one line; a pair that comes again is counted once.
+
+    If the factor of the cosine is known, the numbers add up to the score: its part by meaning, pair by pair, and the rest.
+    """
+    factor = 1.0 if meaning is None else meaning
+    shares: Counter[tuple[str, str]] = Counter()
+    for pair in match.pairs:
+        words = match.first_words[pair.first].token, match.second_words[pair.second].token
+        shares[words] += pair.share * factor  # type: ignore[assignment] # a Counter adds up any number
+    shown = [(words, share) for words, share in shares.most_common(_SHOWN_PAIRS) if share >= _SEEN]
+    if not shown:
+        return "no word adds to the cosine"
+    line = ", ".join(f"{first} ~ {second} {share:.3f}" for (first, second), share in shown)
+    if meaning is None:
+        return visible(line)
+    total = match.cosine * meaning
+    line = f"{line}, others {total - sum(share for _, share in shown):z.3f}"
+    by_words = score - total
+    if by_words < _VISIBLE:
+        return visible(line)
+    return visible(f"meaning {total:.3f} ({line}) + words {by_words:.3f}")
 
 
 def _show(begin: str, text: Text) -> None:

@@ -20,6 +20,7 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help=".jsonl, .csv, .tsv, .parquet or .txt (one text per line); all also as .gz; - is standard input.",
+        help=".jsonl, .json, .csv, .tsv, .xlsx, .parquet, Posts.xml or .txt (one text per line); all also as "
+        ".gz; - is standard input.",
     ),
 ]

@@ -48,6 +48,19 @@ def search(
         int | None,
         typer.Option("-k", help="How many results. Default: 10, or all with --min-score."),
     ] = None,
+    offset: Annotated[
+        int,
+        typer.Option(
+            help="How many of the best results to leave out: -k 10 --offset 10 is the second page."
+        ),
+    ] = 0,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            help="Fields of the metadata to print below each result, joined by commas.",
+            show_default=False,
+        ),
+    ] = None,
     mode: Annotated[
         str,
         typer.Option(
@@ -121,8 +134,8 @@ def search(
         typer.Option(
             "--queries",
             metavar="FILE",
-            help='A file of queries: one text per line, or JSON lines such as {"id": 1, "query": "..."}; - is standard '
-            "input.",
+            help='A file of queries: one text per line, JSON lines such as {"id": 1, "query": "..."}, or a table (.csv, '
+            ".tsv, .xlsx, .parquet, .json) with a column query, question or text; - is standard input.",
             show_default=False,
         ),
     ] = None,
@@ -160,7 +173,9 @@ def search(
         "pieces": pieces,
         "exact": exact,
         "correct": correct,
+        "offset": offset,
     }
+    shown = [name.strip() for name in show.split(",")] if show else []
     with ExitStack() as stack:
         searched: Collection | SearchedTarget
         if "://" in collection:
@@ -171,12 +186,12 @@ def search(
             if mode != "lexical":
                 _prepare(searched)
         if queries is not None:
-            _search_file(searched, queries, output, wanted, as_json or as_json_lines)
+            _search_file(searched, queries, output, wanted, shown, as_json or as_json_lines)
             return
         hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
         _print_corrected(hits)
-        print_results(hits)
+        print_results(hits, first=offset + 1, fields=shown, meaning=_part_of_meaning(wanted))
         return
     # with the query each hit is all that rerank needs to know
     asked = {"query": query, **_corrected(hits)}
@@ -186,7 +201,13 @@ def search(
 
 def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a search of a vector database; ConfigError for one that only a collection has."""
-    unchanged = {"fusion": "weighted", "rerank": False, "collapse": False, "exact": False}
+    unchanged = {
+        "fusion": "weighted",
+        "rerank": False,
+        "collapse": False,
+        "exact": False,
+        "offset": 0,
+    }
     for name, value in unchanged.items():
         if wanted[name] != value:
             raise ConfigError(
@@ -217,6 +238,15 @@ def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
     return hit.to_dict(why=wanted["why"], similar=bool(wanted.get("collapse")))
 
 
+def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
+    """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
+    from gem_index.index.fusion import MATCH_WEIGHT
+
+    if wanted.get("rerank") or wanted["mode"] == "lexical" or wanted.get("fusion") == "rrf":
+        return None
+    return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
+
+
 def _corrected(hits: SearchResults) -> dict[str, Any]:
     return {"corrected": dict(hits.corrected)} if hits.corrected else {}
 
@@ -231,6 +261,7 @@ def _search_file(
     source: str,
     output: Path | None,
     wanted: dict[str, Any],
+    shown: list[str],
     as_json: bool,
 ) -> None:
     """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
@@ -258,7 +289,13 @@ def _search_file(
                 print_json(line)
             else:
                 _print_corrected(results)
-                print_results(results, title=asked.query)
+                print_results(
+                    results,
+                    title=asked.query,
+                    first=wanted.get("offset", 0) + 1,
+                    fields=shown,
+                    meaning=_part_of_meaning(wanted),
+                )
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
     if output is None:

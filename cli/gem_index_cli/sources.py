@@ -36,8 +36,8 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="Files of records (.jsonl, .csv, .tsv, .parquet, .txt with one text per line; all also as .gz; - is standard "
-        "input), folders, documents (.md .html .pdf .docx ...), or a database as sql:URL.",
+        help="Files of records (.jsonl, .json, .csv, .tsv, .xlsx, .parquet, .txt with one text per line, Posts.xml; all "
+        "also as .gz; - is standard input), folders, documents (.md .html .pdf .docx ...), or a database as sql:URL.",
     ),
 ]
 
@@ -267,7 +267,22 @@ def skipped_in(inputs: Inputs) -> int:
 
 
 def print_unread(inputs: Inputs, as_json: bool = False) -> None:
-    """Print the names of files without text."""
+    """Print the names of files that were not stored: without text, and files of records in folders."""
+    from gem_index.readers import FolderReader
+
+    records = [
+        os.path.join(reader.folder, path)  # noqa: PTH118 - as the user typed it
+        for reader in inputs.readers
+        if isinstance(reader, FolderReader)
+        for path in reader.records
+    ]
+    if records:
+        more = f" and {len(records) - 3:,} more" if len(records) > 3 else ""
+        print(  # noqa: T201
+            f"Note: not read, because they are files of records: {visible(' '.join(records[:3]))}{more}. To store them too, "
+            "name them as inputs.",
+            file=sys.stderr,
+        )
     if as_json:
         return
     empty = [path for reader in inputs.readers for path in getattr(reader, "empty", ())]

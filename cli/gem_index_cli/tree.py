@@ -12,6 +12,7 @@ __all__ = ["MODULES", "modules_for"]
 MODULES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
     "building": ("build", "add"),
+    "inspecting": ("inspect",),
     "collections": (
         "refit",
         "status",

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
 
 __all__ = ["SampledTexts", "tell_unknown_words"]
 
 _SAMPLED = 300  # texts
+
+Item = TypeVar("Item", str, tuple[str, str])
 _FEW = 0.5
 
 
-class SampledTexts:
-    """Texts that are passed on; the first of them are kept."""
+class SampledTexts(Generic[Item]):
+    """Texts, or ids and texts, that are passed on; the first texts are kept."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = texts
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items: Iterable[Item] = items
         self.first: list[str] = []
 
-    def __iter__(self) -> Iterator[str]:
-        for text in self._texts:
+    def __iter__(self) -> Iterator[Item]:
+        for item in self._items:
             if len(self.first) < _SAMPLED:
-                self.first.append(str(text))
-            yield text
+                self.first.append(str(item if isinstance(item, str) else item[1]))
+            yield item
 
 
 def tell_unknown_words(known: float | None) -> None:

@@ -18,7 +18,7 @@ from gem_index.collection.results import (
 )
 from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.documents import StoredDocuments
+from gem_index.collection.tables import CollectionTables
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
 from gem_index.files.inputs import user_path
 from gem_index.gem.combined import Encoder
@@ -38,7 +38,7 @@ Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 """The input of :func:`gem_index.readers.documents_from`."""
 
 
-class Collection(StoredDocuments, CorpusQuestions):
+class Collection(CollectionTables, CorpusQuestions):
     """A named set of documents with one model; made by :class:`~gem_index.home.Home`.
 
     Any number of threads and processes may search; one at a time writes. A search sees every document whose write had
@@ -76,6 +76,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         id: str | None = None,
         text: str | Sequence[str] | None = None,
         metadata: Sequence[str] | None = None,
+        clean: Sequence[str] | None = None,
         on_existing: OnExisting = "replace",
         prune: bool = False,
         progress: ProgressOption = None,
@@ -99,6 +100,9 @@ class Collection(StoredDocuments, CorpusQuestions):
             line. ``NAME*2`` counts twice, and so does one of several that is called title, subject, question or heading.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
+        clean : sequence of str, optional
+            What to remove from texts that are not in a :class:`~gem_index.Document`: ``html``, ``auto``, ``quotes``,
+            ``signatures``. By default that of :attr:`reading`, else nothing.
         on_existing : {"replace", "keep", "refuse"}
             What to do with a document whose id is stored already: replace the stored one, keep it (it counts as unchanged),
             or raise an error.
@@ -131,6 +135,7 @@ class Collection(StoredDocuments, CorpusQuestions):
             id=id or kept.get("id_field"),
             text=with_title_weights(text, fields) if text else fields,
             metadata=metadata,
+            clean=kept.get("clean", ()) if clean is None else clean,
             on_existing=on_existing,
             prune=prune,
         )
@@ -282,8 +287,8 @@ class Collection(StoredDocuments, CorpusQuestions):
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
         **options
-            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``:
-            see :class:`~gem_index.collection.SearchOptions`.
+            ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``,
+            ``correct``, ``offset``: see :class:`~gem_index.collection.SearchOptions`.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
@@ -91,6 +91,9 @@ class SearchOptions(TypedDict, total=False):
         Replace a word that no document contains by the most similar word of the collection, which differs in one letter, or
         in two if the word has nine letters or more. True by default; ``dense`` corrects nothing.
         :attr:`~gem_index.results.SearchResults.corrected` lists the replaced words.
+    offset : int
+        How many of the best results to leave out, so that ``k=10, offset=10`` returns the second page. Pages are parts of
+        one list; with ``rerank``, those within the first 100 results.
     """
 
     mode: str | None
@@ -103,6 +106,7 @@ class SearchOptions(TypedDict, total=False):
     pieces: bool
     exact: bool
     correct: bool
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,7 @@ class SearchRequest:
     correct: bool = True
     rerank: bool = False
     why: bool = False
+    offset: int = 0
 
     def __post_init__(self) -> None:
         if self.collapse is not False:
@@ -138,6 +143,8 @@ class SearchRequest:
         if self.k is not None:
             k = check_whole_number(self.k, "k", 1, error=InputError)
             object.__setattr__(self, "k", k)
+        offset = check_whole_number(self.offset, "offset", 0, error=InputError)
+        object.__setattr__(self, "offset", offset)
         if self.min_score is not None:
             check_number(self.min_score, "min_score", expected="a finite number", error=InputError)
         if self.mode is None:
@@ -161,6 +168,13 @@ class SearchRequest:
                 )
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
+
+    @property
+    def from_first(self) -> SearchRequest:
+        """The same request with the results that the offset leaves out."""
+        if not self.offset:
+            return self
+        return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)
 
     @property
     def words(self) -> str:

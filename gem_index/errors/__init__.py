@@ -10,6 +10,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     ├── InputError                 the user's input is wrong
     │   ├── ConfigError            a configuration value that GEM or a collection cannot take
     │   ├── RecordError            one line or row of an input file (carries file and line)
+    │   │   └── MissingFieldError  no field of the text (carries the fields that plainly are the text)
     │   ├── UnreadableFileError    one file of a folder (carries the file)
     │   ├── EmptyTextError         a query without any word
     │   ├── FilterError            a ``where`` that is not of the documented form
@@ -54,6 +55,7 @@ from gem_index.errors.inputs import (
     EmptyTextError,
     FilterError,
     MissingExtraError,
+    MissingFieldError,
     RecordError,
     UnreadableFileError,
     VectorFormatError,
@@ -91,6 +93,7 @@ __all__ = [
     "HomeNotWritableError",
     "InputError",
     "MissingExtraError",
+    "MissingFieldError",
     "MissingTargetError",
     "NameTakenError",
     "NotIndexedError",

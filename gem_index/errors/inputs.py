@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gem_index.advice import Message
+from collections.abc import Sequence
+
+from gem_index.advice import Action, Advice, Message
 from gem_index.errors.base import GemIndexError, InputError
 from gem_index.quoting import quoted, quoted_path
 
@@ -11,10 +13,14 @@ __all__ = [
     "EmptyTextError",
     "FilterError",
     "MissingExtraError",
+    "MissingFieldError",
     "RecordError",
     "UnreadableFileError",
     "VectorFormatError",
 ]
+
+
+_SHOWN = 30  # fields
 
 
 class RecordError(InputError):
@@ -43,6 +49,50 @@ class RecordError(InputError):
         found = RecordError(source, line, self.problem)
         found.advice = self.advice
         return found
+
+
+class MissingFieldError(RecordError):
+    """The records of an input have no field of the text, or not the named field of the id.
+
+    Parameters
+    ----------
+    source : str
+        The file.
+    line : int
+        Of the first record.
+    wanted : str
+        The missing field.
+    found : sequence of str
+        A description of each field: its name, type and a sample.
+    id_field : str, optional
+        The field that plainly is the id.
+    text_fields : sequence of str
+        The fields that plainly are the text, with their weights.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        line: int,
+        wanted: str,
+        found: Sequence[str],
+        id_field: str | None,
+        text_fields: Sequence[str],
+    ) -> None:
+        shown = ", ".join(found[:_SHOWN]) or "nothing"
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        text = list(text_fields) or ["…"]
+        arguments = f"text={text[0]!r}" if len(text) == 1 else f"text={text!r}"
+        if id_field is not None:
+            arguments = f"id={id_field!r}, {arguments}"
+        problem = Message(
+            f"no field {quoted(wanted)}, found {shown}{more}; expected the fields of id and text",
+            Advice(Action.NAME_FIELDS, {"arguments": arguments}),
+        )
+        super().__init__(source, line, problem)
+        self.wanted = wanted
+        self.id_field = id_field
+        self.text_fields = tuple(text_fields)
 
 
 class UnreadableFileError(InputError):

@@ -43,7 +43,7 @@ class UnknownNameError(InputError):
         if near:
             hint = f"did you mean {' or '.join(near)}?"
         elif self.known:
-            hint = f"there is {', '.join(self.known[:8])}; {advice}"
+            hint = f"existing names: {', '.join(self.known[:8])}; {advice}"
         else:
             hint = f"there is none yet; {advice}"
         super().__init__(f"no {kind} is named {quoted(name)}: {hint}")

@@ -54,6 +54,8 @@ _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x
 def open_input(name: str) -> Iterator[io.BufferedReader]:
     """Open a user's file for reading bytes; gzip, bzip2, xz and zip, detected by their first bytes, are decompressed.
 
+    A zip file that is one document of Office Open XML (``.xlsx``) is not.
+
     Parameters
     ----------
     name : str
@@ -294,6 +296,9 @@ def _decompress(
     if kind is None:
         yield file
         return
+    if kind == "zip" and member is None and _is_office_file(file):
+        yield file
+        return
     if kind == "zip":
         with _zip_member(file, name, member) as unpacked:
             yield _buffer(unpacked, name)
@@ -306,6 +311,19 @@ def _decompress(
         unpacked = lzma.LZMAFile(file)  # noqa: SIM115 - closed below
     with unpacked:
         yield _buffer(unpacked, name)
+
+
+def _is_office_file(file: io.BufferedReader) -> bool:
+    """Tell whether a zip file is one document of Office Open XML, such as a spreadsheet."""
+    if not file.seekable():
+        return False
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "[Content_Types].xml" in archive.namelist()
+    except _DAMAGE:
+        return False  # opening it reports that
+    finally:
+        file.seek(0)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class WeighedExplanation:
 
 @dataclass(frozen=True)
 class CombinedExplanation:
-    """The weights of a text's words in each of several encoders."""
+    """The shares and weights of a text's words in each of several encoders."""
 
     text: str
     fingerprint: str
@@ -196,7 +196,7 @@ class CombinedEncoder:
         return rows
 
     def explain(self, text: str) -> CombinedExplanation:
-        """Return the weight of each word of a text in each encoder."""
+        """Return the share and the weights of each word of a text in each encoder."""
         return CombinedExplanation(
             check_text(text, "text"),
             self.fingerprint,

@@ -264,7 +264,7 @@ class GemEncoder:
         return float(np.clip(first @ second, -1.0, 1.0))
 
     def explain(self, text: str) -> Explanation:
-        """Return the weight of each word of a text.
+        """Return the share of each word in the text's vector, and its weights.
 
         The three scores are shown as computed; ``alpha`` is the sum of those that the configuration uses, times the weight
         of the word's part in a :class:`~gem_index.WeightedText`.
@@ -272,11 +272,25 @@ class GemEncoder:
         batch = self._batch([check_text(text, "text")])
         weighed = self._weigh(batch)
         _, unknown = self.vectors.lookup(batch.words)
+        added = weighed.word_vectors(self.components, self.config)
+        rows = zip(
+            batch.ids,
+            weighed.weights,
+            weighed.alpha(self.config),
+            added @ added.sum(axis=0),
+            strict=True,
+        )
         words = tuple(
-            WordWeight(batch.words[i], not unknown[i], float(n), float(s), float(u), float(alpha))
-            for i, (n, s, u), alpha in zip(
-                batch.ids, weighed.weights, weighed.alpha(self.config), strict=True
+            WordWeight(
+                batch.words[i],
+                not unknown[i],
+                float(n),
+                float(s),
+                float(u),
+                float(alpha),
+                float(share),
             )
+            for i, (n, s, u), alpha, share in rows
         )
         return Explanation(text, self.fingerprint, words)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -18,13 +19,13 @@ __all__ = ["write_vectors"]
 
 _BLOCK = 32_768
 _BLOCK_CHARACTERS = 8_000_000
-_Block = tuple[list[str], FloatArray]
+_Block = tuple[list[str], list[str], FloatArray]  # ids, texts, vectors
 
 
 def write_vectors(
     path: Path,
     encoder: Encoder,
-    texts: Iterable[str],
+    rows: Iterable[tuple[str, str]],
     progress: Callable[[int], None] | None = None,
 ) -> tuple[int, int]:
     """Encode texts into a file: one row per text, in the same order, in constant memory.
@@ -32,10 +33,11 @@ def write_vectors(
     Parameters
     ----------
     path : Path
-        Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``text`` and ``vector``). An existing file is replaced
-        when the new one is complete.
+        Ending in ``.npy`` (float32 matrix) or ``.parquet`` (columns ``id``, ``text`` and ``vector``). An existing file is
+        replaced when the new one is complete.
     encoder : Encoder
-    texts : iterable of str
+    rows : iterable of (str, str)
+        The id and the text of each row.
     progress : callable, optional
         Called with the number of texts encoded so far.
 
@@ -53,17 +55,23 @@ def write_vectors(
     write = writers.get(path.suffix)
     if write is None:
         raise InputError(f"the output is {path}; expected a name ending in .npy or .parquet")
-    rows = empty = 0
+    written = empty = 0
+    ids: deque[str] = deque()  # of texts that were read and not yet written
+
+    def texts() -> Iterator[str]:
+        for identifier, text in rows:
+            ids.append(identifier)
+            yield text
 
     def encoded() -> Iterator[_Block]:
-        nonlocal rows, empty
-        for block in blocks_of_texts(texts, _BLOCK, _BLOCK_CHARACTERS):
+        nonlocal written, empty
+        for block in blocks_of_texts(texts(), _BLOCK, _BLOCK_CHARACTERS):
             vectors = encoder.encode(block)
-            rows += len(block)
+            written += len(block)
             empty += int(np.count_nonzero(~vectors.any(axis=1)))
-            yield block, vectors
+            yield [ids.popleft() for _ in block], block, vectors
             if progress is not None:
-                progress(rows)
+                progress(written)
 
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
@@ -77,12 +85,12 @@ def write_vectors(
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    return rows, empty
+    return written, empty
 
 
 def _write_npy(path: Path, dimension: int, encoded: Iterator[_Block]) -> None:
     with path.open("wb") as file, NpyWriter(file, dimension, np.float32) as writer:
-        for _, vectors in encoded:
+        for _, _, vectors in encoded:
             writer.append(vectors)
 
 
@@ -92,9 +100,14 @@ def _write_parquet(path: Path, dimension: int, encoded: Iterator[_Block]) -> Non
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "parquet") from error
-    schema = pa.schema([("text", pa.string()), ("vector", pa.list_(pa.float32(), dimension))])
+    vector = pa.list_(pa.float32(), dimension)
+    schema = pa.schema([("id", pa.string()), ("text", pa.string()), ("vector", vector)])
     # few vectors and texts repeat, and looking for repeated values takes nine tenths of the time
     with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
-        for texts, vectors in encoded:
-            column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
-            writer.write_table(pa.table([pa.array(texts, pa.string()), column], schema=schema))
+        for ids, texts, vectors in encoded:
+            columns = [
+                pa.array(ids, pa.string()),
+                pa.array(texts, pa.string()),
+                pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension),
+            ]
+            writer.write_table(pa.table(columns, schema=schema))

@@ -218,6 +218,7 @@ class HomeCollections:
         id: str | None = None,
         text: str | Sequence[str] | None = None,
         metadata: Sequence[str] | None = None,
+        clean: Sequence[str] | None = None,
         vectors: str | None = None,
         config: ConfigLike | None = None,
         prior: float | None = None,
@@ -240,8 +241,8 @@ class HomeCollections:
         name, vectors, config, prior, index, chunking, language
             As for :meth:`create_collection`. If the collection exists, vectors and configuration must agree with it where
             they are given. Another index kind, chunking or language applies from now on.
-        documents, id, text, metadata, prune
-            As for :meth:`Collection.upsert`. The collection remembers named fields, and the options of a
+        documents, id, text, metadata, clean, prune
+            As for :meth:`Collection.upsert`. The collection remembers named fields, the cleaning, and the options of a
             :class:`~gem_index.readers.DocumentReader`, for later documents (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
@@ -264,8 +265,15 @@ class HomeCollections:
 
         kept = self.collection(name).reading if name in self else {}
         text = text and with_title_weights(text, kept.get("text_fields"))
-        intake = Intake.of(documents, id=id, text=text, metadata=metadata, prune=prune)
-        reading = _reading_to_keep(documents, id, text)
+        intake = Intake.of(
+            documents,
+            id=id,
+            text=text,
+            metadata=metadata,
+            clean=kept.get("clean", ()) if clean is None else clean,
+            prune=prune,
+        )
+        reading = _reading_to_keep(documents, id, text, clean)
         choice = CollectionChoice(
             vectors=vectors,
             config=config,
@@ -345,7 +353,10 @@ class HomeCollections:
 
 
 def _reading_to_keep(
-    documents: Documents, id: str | None, text: str | Sequence[str] | None
+    documents: Documents,
+    id: str | None,
+    text: str | Sequence[str] | None,
+    clean: Sequence[str] | None,
 ) -> DocumentReader | None:
     """Return the reader whose options apply to later files: the last one given, or one with the named fields."""
     from gem_index.readers import DocumentReader
@@ -355,7 +366,7 @@ def _reading_to_keep(
     readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
     if readers:
         return readers[-1]
-    if id is None and text is None:
+    if id is None and text is None and clean is None:
         return None
     texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
-    return DocumentReader([], id_field=id, text_fields=texts)
+    return DocumentReader([], id_field=id, text_fields=texts, clean=clean or ())

@@ -1,6 +1,8 @@
 """From where texts live to documents: files of records, folders, SQL queries, and Python objects."""
 
+from gem_index.readers.field_summaries import FieldSummary
 from gem_index.readers.folders import FolderReader, ReadFile
+from gem_index.readers.inspection import Inspection, inspect_records
 from gem_index.readers.objects import documents_from
 from gem_index.readers.parts import Part
 from gem_index.readers.queries import QueryReader
@@ -10,11 +12,14 @@ from gem_index.text.chunking import Piece
 
 __all__ = [
     "DocumentReader",
+    "FieldSummary",
     "FolderReader",
     "FoundFile",
+    "Inspection",
     "Part",
     "Piece",
     "QueryReader",
     "ReadFile",
     "documents_from",
+    "inspect_records",
 ]

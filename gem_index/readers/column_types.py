@@ -7,16 +7,16 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from gem_index.advice import Message
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.readers.fields import Fields
-from gem_index.readers.formats import Record
+from gem_index.readers.lines import Record
 
-__all__ = ["ColumnTypes", "TypeChoice"]
+__all__ = ["ColumnTypes", "TypeChoice", "type_of_texts"]
 
 TypeChoice: TypeAlias = str | Mapping[str, str]
 """``text``, ``auto``, or a type for each column."""
@@ -145,7 +145,7 @@ class ColumnTypes:
             if column in self.found or column in self._always_text:
                 continue
             if self._others == "auto" or column in self._undecided:
-                self.found[column] = _decided([row[column].strip() for row in rows])
+                self.found[column] = type_of_texts([row[column].strip() for row in rows])
             else:
                 self.found[column] = self._others
 
@@ -167,8 +167,8 @@ def _check_type(column: object, kind: object, always_text: Collection[str]) -> N
         )
 
 
-def _decided(values: list[str]) -> str:
-    """Return the type that all values have which are not empty."""
+def type_of_texts(values: Sequence[str]) -> str:
+    """Return the type that all values have which are not empty: ``number``, ``boolean``, ``date`` or ``text``."""
     present = [value for value in values if value]
     if not present:
         return "text"

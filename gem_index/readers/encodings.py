@@ -11,6 +11,7 @@ from gem_index.advice import Action, Advice
 from gem_index.errors import InputError
 from gem_index.files.inputs import recoded
 from gem_index.quoting import quoted_path
+from gem_index.readers.code_pages import code_page_of
 
 __all__ = ["AUTO", "UTF8", "as_utf8"]
 
@@ -57,7 +58,7 @@ def as_utf8(
         At its beginning; a stream is read once.
     encoding : str or None
         A name of Python, UTF-8 if None, or ``auto``: that of the byte order mark, else UTF-8 if the first 256 KiB are, else
-        what charset-normalizer finds them to be.
+        the Windows code page of a European language that they are plainly written in, else what charset-normalizer finds.
     name : str
         For messages.
 
@@ -125,6 +126,8 @@ def _detected(sample: bytes, complete: bool, name: str) -> str:
     wide = b"\0" in sample  # which text in any other encoding does not hold
     if not wide and _decodes(sample, "utf-8", complete):
         return "utf-8"
+    if not wide and (code_page := code_page_of(sample)) is not None:
+        return code_page
     # imported here: only this needs it
     from charset_normalizer import from_bytes
 

@@ -32,6 +32,8 @@ class Findings:
         Values that do not fit their column's type, by column.
     encodings : dict
         Detected encoding of each input that is not UTF-8.
+    forms : dict
+        What was recognised in the form of each input.
     """
 
     texts: int = 0
@@ -40,6 +42,11 @@ class Findings:
     repeated: int = 0
     misfits: Counter[str] = field(default_factory=Counter)
     encodings: dict[str, str] = field(default_factory=dict)
+    forms: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def note_form(self, name: str, note: str) -> None:
+        """Record what was recognised in an input; a second reading records it again."""
+        self.forms.setdefault(name, {})[note] = None
 
     def notes(
         self, types: Mapping[str, str], clean: Sequence[str], duplicates: str
@@ -57,6 +64,8 @@ class Findings:
         """
         for name, encoding in self.encodings.items():
             yield Message(f"{quoted_path(name)} is read as {encoding}, as which it was detected.")
+        for name, notes in self.forms.items():
+            yield Message(f"{quoted_path(name)}: {_listed(list(notes), '; ')}.")
         if types:
             named = [f"{quoted(column)} {kind}" for column, kind in types.items()]
             yield Message(f"types of columns: {_listed(named)}; the others are text.")
@@ -80,6 +89,6 @@ class Findings:
             )
 
 
-def _listed(named: list[str]) -> str:
+def _listed(named: list[str], separator: str = ", ") -> str:
     more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
-    return ", ".join(named[:_SHOWN]) + more
+    return separator.join(named[:_SHOWN]) + more

@@ -72,6 +72,8 @@ class FolderReader:
         Paths of files without text, such as scans, that were read so far.
     unseen : list of str
         Paths of folders and files that could not be looked at so far, and ids of entries of archives.
+    records : list of str
+        Paths of files of records (JSON, CSV and others) that were found so far; a folder's reader does not read them.
 
     Raises
     ------
@@ -90,6 +92,7 @@ class FolderReader:
     skipped: int = field(default=0, init=False)
     empty: list[str] = field(default_factory=list, init=False)
     unseen: list[str] = field(default_factory=list, init=False)
+    records: list[str] = field(default_factory=list, init=False)
 
     @property
     def location(self) -> str:
@@ -150,10 +153,16 @@ class FolderReader:
                 f"{quoted_path(self.folder)} is neither a folder nor a file; expected one of these"
             )
         found = False
-        ignoring = bool(self.gitignore)
-        for file in files_of(root, self.glob, self.exclude, ignoring, self._on_unreadable):
+        self.records.clear()
+        options = (self.glob, self.exclude, bool(self.gitignore))
+        for file in files_of(root, *options, self._on_unreadable, self.records.append):
             found = True
             yield file
+        if not found and self.records:
+            raise InputError(
+                f"{quoted_path(self.folder)} holds no document, but {len(self.records):,} files of records, such as "
+                f"{quoted_path(self.records[0])}; expected documents: name the files of records themselves as inputs"
+            )
         if not found:
             matching = (
                 "that matches the patterns" if self.glob or self.exclude else "of a known kind"

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import csv
-import datetime
-import decimal
 import io
-import ipaddress
-import math
 import re
-import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
-from typing import Any, Literal, TypeAlias
+from pathlib import Path
+from typing import Any
 
-from gem_index.advice import Action, Advice, Message
+from gem_index.advice import Message
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.files.inputs import open_input
+from gem_index.files.inputs import COMPRESSED, open_input
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers.fields import LINE, Fields
-from gem_index.readers.parts import WHOLE, Part
+from gem_index.readers.json_files import is_json_lines, read_json
+from gem_index.readers.lines import Record, RecordFile, lines_of
+from gem_index.readers.posts import read_posts
+from gem_index.readers.separated import read_separated
+from gem_index.readers.spreadsheets import read_sheet
+from gem_index.readers.values import UNSUPPORTED, json_value
 
 __all__ = [
+    "BINARY",
+    "ENDINGS",
     "FORMATS",
-    "UNSUPPORTED",
-    "Record",
-    "json_value",
+    "TABLES",
+    "format_of_beginning",
+    "format_of_name",
     "read_json_lines",
     "read_lines",
     "read_objects",
 ]
-
-UNSUPPORTED = (ValueError, ArithmeticError, TypeError, LookupError)
-"""Exceptions from converting a value of a table that JSON does not have."""
-
-_LARGEST_FIELD = 2**31 - 1  # that the module csv takes on every platform
-
-_QUOTED = re.compile(r'"[^"]*"')
-
-Record: TypeAlias = tuple[int, Fields | Message]  # line number, and its fields or the problem
 
 
 def read_json_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, Any]]:
@@ -67,7 +58,9 @@ def read_lines(name: str, max_record_bytes: int) -> Iterator[tuple[int, str]]:
         If the file cannot be read; RecordError if a line is too long or not UTF-8.
     """
     with open_input(name) as file:
-        for line, text, problem in _lines(file, max_record_bytes):
+        for line, text, problem in lines_of(
+            RecordFile(name=name, file=file, limit=max_record_bytes)
+        ):
             if problem is not None:
                 raise RecordError(name, line, problem)
             if text.strip():
@@ -90,61 +83,13 @@ def read_objects(name: str, max_record_bytes: int) -> Iterator[tuple[int, Fields
         yield line, value
 
 
-def _lines(
-    file: io.BufferedReader, limit: int, encoding: str = "UTF-8", part: Part = WHOLE
-) -> Iterator[tuple[int, str, Message | None]]:
-    """Yield (line, text, problem) for each line of a part; text is empty if the line is too long.
-
-    Zero bytes and bytes that are not UTF-8 are reported as a problem; the latter become lone surrogates in the text, so that
-    the quotes and delimiters around them are still found.
-    """
-    number, place = part.before, part.begin
-    if place:
-        file.seek(place)
-    while (part.end is None or place < part.end) and (raw := file.readline(limit + 1)):
-        number += 1
-        place += len(raw)
-        if len(raw) > limit:
-            length = len(raw)
-            while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
-                length += len(raw)
-                place += len(raw)
-            problem = Message(
-                f"the line has {length} bytes; expected at most {limit}: "
-                "split it, or raise GEM_INDEX_MAX_RECORD_BYTES"
-            )
-            yield number, "", problem
-            continue
-        codec = "utf-8-sig" if number == 1 else "utf-8"
-        zero = raw.find(b"\0")
-        if zero >= 0:
-            problem = Message(
-                f"byte {zero + 1} is zero, which text does not hold; expected {encoding} text",
-                Advice(Action.NAME_ENCODING, {"encoding": "utf-16-le"}),
-            )
-            yield number, raw.decode(codec, "surrogateescape"), problem
-            continue
-        try:
-            yield number, raw.decode(codec), None
-        except UnicodeDecodeError as error:
-            problem = Message(
-                f"byte {error.start + 1} is not {encoding}; expected {encoding} text",
-                Advice(Action.NAME_ENCODING, {"encoding": "auto"}),
-            )
-            yield number, raw.decode(codec, "surrogateescape"), problem
-
-
-def _read_text(
-    _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
-) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit, encoding, part):
+def _read_text(source: RecordFile) -> Iterator[Record]:
+    for number, text, problem in lines_of(source):
         yield number, {LINE: text.strip()} if problem is None else problem
 
 
-def _read_json_lines(
-    _name: str, file: io.BufferedReader, limit: int, encoding: str, part: Part
-) -> Iterator[Record]:
-    for number, text, problem in _lines(file, limit, encoding, part):
+def _read_json_lines(source: RecordFile) -> Iterator[Record]:
+    for number, text, problem in lines_of(source):
         if problem is not None:
             yield number, problem
         elif text.strip():
@@ -161,98 +106,15 @@ def _json_object(text: str) -> Fields | Message:
     return value
 
 
-def _read_separated(delimiters: str, quoting: Literal[0, 3]) -> Callable[..., Iterator[Record]]:
-    """Return the reader of tables that are separated by the first of some characters that their header holds."""
-
-    def read(
-        name: str, file: io.BufferedReader, limit: int, encoding: str, _part: Part
-    ) -> Iterator[Record]:
-        problems: list[Message] = []
-        last = 0
-
-        def decoded() -> Iterator[str]:
-            nonlocal last
-            for last, text, problem in _lines(file, limit, encoding):
-                if problem is not None:
-                    if not text:
-                        # The following rows depend on this line's quotes, so there is no safe place to continue.
-                        raise RecordError(name, last, problem)
-                    problems.append(problem)
-                yield text
-
-        # For the whole process, and never taken back: another thread may be reading by it.
-        csv.field_size_limit(max(min(limit, _LARGEST_FIELD), csv.field_size_limit()))
-        lines = decoded()
-        before = list(_until_header(lines))
-        found = _QUOTED.sub("", "".join(before))  # a name may hold any character
-        delimiter = next((each for each in delimiters if each in found), delimiters[0])
-        rows = csv.reader(chain(before, lines), delimiter=delimiter, quoting=quoting, strict=True)
-        header: list[str] | None = None
-        while True:
-            try:
-                row = next(rows, None)
-            except csv.Error as error:
-                problems.append(_row_problem(error))
-                row = [""]
-            problem = problems[0] if problems else None
-            problems.clear()
-            if row is None:
-                return
-            if not row:
-                continue  # a blank line
-            if header is None:
-                if problem is not None:
-                    raise RecordError(name, last, problem)  # all rows depend on it
-                twice = _first_repeated(row)
-                if twice is not None:
-                    raise RecordError(
-                        name,
-                        last,
-                        f"the header has several columns {quoted(twice)}; expected different names: rename one",
-                    )
-                header = row
-            elif problem is not None:
-                yield last, problem
-            elif len(row) != len(header):
-                yield (
-                    last,
-                    Message(f"found {len(row)} columns; expected {len(header)} as in the header"),
-                )
-            else:
-                yield last, dict(zip(header, row, strict=True))
-
-    return read
+def _read_json(source: RecordFile) -> Iterable[Record]:
+    if is_json_lines(source.file.peek()):
+        source.note("each line is a JSON object")
+        return _read_json_lines(source)
+    return read_json(source)
 
 
-def _first_repeated(names: list[str]) -> str | None:
-    """Return the first of some names that comes again later, except empty ones."""
-    counts = Counter(names)
-    return next((name for name in names if name and counts[name] > 1), None)
-
-
-def _until_header(lines: Iterator[str]) -> Iterator[str]:
-    """Take blank lines and the one after them."""
-    for line in lines:
-        yield line
-        if line.strip():
-            return
-
-
-def _row_problem(error: csv.Error) -> Message:
-    if "field limit" in str(error):
-        return Message(
-            f"a field has more than {csv.field_size_limit()} characters; expected at most that: split it, raise "
-            "GEM_INDEX_MAX_RECORD_BYTES, or close its quotes"
-        )
-    return Message(
-        f"not a table row ({error}); expected a header and quoted fields",
-        Advice(Action.READ_AS_TSV),
-    )
-
-
-def _read_parquet(
-    name: str, file: io.BufferedReader, _limit: int, _encoding: str, part: Part
-) -> Iterator[Record]:
+def _read_parquet(source: RecordFile) -> Iterator[Record]:
+    file, part = source.file, source.part
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -269,7 +131,7 @@ def _read_parquet(
                 yield row, _parquet_row(batch, place)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{quoted_path(name)} is not Parquet: {quoted_error(error)}; expected an undamaged Parquet file"
+            f"{quoted_path(source.name)} is not Parquet: {quoted_error(error)}; expected an undamaged Parquet file"
         ) from error
 
 
@@ -287,54 +149,49 @@ def _parquet_row(batch: Any, place: int) -> Fields | Message:
     return fields
 
 
-def json_value(value: object) -> object:
-    """Convert a value of a table to a JSON value.
-
-    Raises
-    ------
-    ValueError
-        If JSON has no such value.
-    """
-    if hasattr(value, "tolist"):  # a value or an array of NumPy
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {key: json_value(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(part) for part in value]
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat() if value == value else None
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, uuid.UUID | _Address):
-        return str(value)
-    if isinstance(value, decimal.Decimal):
-        if value.is_nan():
-            return None
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # tables of numbers write missing values as NaN
-    if type(value).__name__ == "NAType":  # of pandas
-        return None
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    raise ValueError(f"a {type(value).__name__}")
-
-
-_Address: TypeAlias = (
-    ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Interface | ipaddress.IPv6Interface
-    | ipaddress.IPv4Network | ipaddress.IPv6Network
-)  # fmt: skip
-
-
-FORMATS: dict[str, Callable[[str, io.BufferedReader, int, str, Part], Iterable[Record]]] = {
+FORMATS: dict[str, Callable[[RecordFile], Iterable[Record]]] = {
     "jsonl": _read_json_lines,
-    "csv": _read_separated(
-        ",;", csv.QUOTE_MINIMAL
-    ),  # spreadsheets of many countries write semicolons
-    "tsv": _read_separated("\t", csv.QUOTE_NONE),
+    "json": _read_json,
+    "csv": read_separated(",;\t|", '"'),
+    "tsv": read_separated("\t", None),
     "txt": _read_text,
     "parquet": _read_parquet,
+    "xlsx": read_sheet,
+    "posts": read_posts,
 }
-"""Reader of each input format; the key is the ending of the file's name."""
+"""Reader of each input format."""
+
+BINARY = frozenset({"parquet", "posts", "xlsx"})
+"""Formats that define their own encoding."""
+
+TABLES = frozenset({"csv", "tsv"})
+"""Formats whose values are texts."""
+
+ENDINGS = {
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "tsv",
+    "txt": "txt",
+    "parquet": "parquet",
+    "xlsx": "xlsx",
+    "xml": "posts",
+}
+"""Format of each ending of a file's name."""
+
+_JSON_BEGINS = re.compile(rb"\{\s*\n|\[\s*\{")
+
+
+def format_of_name(name: str) -> str | None:
+    """Return the format of a file by its name, which may end as compressed files do; None if the name tells none."""
+    path = Path(name)
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return ENDINGS.get(plain.suffix.lower().removeprefix("."))
+
+
+def format_of_beginning(begin: bytes) -> str:
+    """Return the format of a stream without a name by its first bytes: JSON, JSON lines or lines of text."""
+    if _JSON_BEGINS.match(begin):
+        return "json"
+    return "jsonl" if begin.startswith(b"{") else "txt"

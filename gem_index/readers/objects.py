@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
+from gem_index.readers.cleaning import cleaning_of
 from gem_index.readers.fields import LINE, FieldNames
-from gem_index.readers.formats import json_value
+from gem_index.readers.missing_fields import missing_field
+from gem_index.readers.values import json_value
 from gem_index.text.tokens import check_texts
 
 __all__ = ["documents_from"]
@@ -24,6 +26,7 @@ def documents_from(
     id: str | None = None,
     text: str | Sequence[str] | None = None,
     metadata: Sequence[str] | None = None,
+    clean: Sequence[str] = (),
 ) -> Iterator[Document]:
     """Iterate over documents from Python objects, read once.
 
@@ -41,6 +44,9 @@ def documents_from(
         twice.
     metadata : sequence of str, optional
         The fields or columns of the metadata, by default all others. Dates become ISO texts, missing values null.
+    clean : sequence of str
+        What to remove from the texts before they are joined: ``html``, ``auto``, ``quotes``, ``signatures``; see
+        :class:`~gem_index.readers.DocumentReader`. A :class:`~gem_index.Document` is not cleaned.
 
     Raises
     ------
@@ -53,7 +59,7 @@ def documents_from(
     names = FieldNames(
         id, (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text), metadata
     )
-    return _documents(_items(source), names)
+    return _documents(_items(source), names, cleaning_of(clean))
 
 
 def _items(source: Any) -> Iterator[Any]:
@@ -92,23 +98,46 @@ def _rows(source: Any) -> Iterator[Any] | None:
     return None
 
 
-def _documents(items: Iterable[Any], names: FieldNames) -> Iterator[Document]:
+def _documents(
+    items: Iterable[Any], names: FieldNames, clean: Callable[[str], str]
+) -> Iterator[Document]:
     seen: set[str] = set()
-    for place, item in enumerate(_flat(items), 1):
+    checked = False
+    rest = _flat(items)
+    for place, item in enumerate(rest, 1):
         if isinstance(item, Document):
             yield item
         elif isinstance(item, str):
-            document = Document.without_id(text_id(item), item, {})
+            text = clean(item)
+            document = Document.without_id(text_id(text), text, {})
             if document.id not in seen:
                 seen.add(document.id)
                 yield document
         elif isinstance(item, Mapping):
             fields = _plain_fields(item, place)
+            if not checked and fields.keys().isdisjoint(name for name, _ in names.weighted):
+                more = ((0, _plain_fields(each, 0)) for each in rest if isinstance(each, Mapping))
+                wanted = names.weighted[0][0]
+                raise missing_field(
+                    "documents",
+                    place,
+                    wanted,
+                    fields,
+                    more,
+                    id=names.id,
+                    text=names.text,
+                    is_table=False,
+                )
+            checked = True
+            for name, _ in names.weighted:
+                if isinstance(fields.get(name), str):
+                    fields[name] = clean(fields[name])
             text = names.text_of("documents", place, fields)
             yield names.document("documents", place, fields, text_id(text))
         elif isinstance(item, tuple) and len(item) in (2, 3):
             try:
-                yield Document(id=item[0], text=item[1], metadata=item[2] if item[2:] else {})
+                text = clean(item[1]) if isinstance(item[1], str) else item[1]
+                yield Document(id=item[0], text=text, metadata=item[2] if item[2:] else {})
             except InputError as error:
                 raise RecordError("documents", place, str(error)) from error
         else:

@@ -20,7 +20,7 @@ from gem_index.documents import Document
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.quoting import quoted, quoted_error
 from gem_index.readers.fields import LINE, FieldNames
-from gem_index.readers.formats import UNSUPPORTED, json_value
+from gem_index.readers.values import UNSUPPORTED, json_value
 
 __all__ = ["PREFIX", "QueryReader"]
 

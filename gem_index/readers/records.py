@@ -1,4 +1,4 @@
-"""Read documents from files of records: JSON lines, CSV, TSV, plain lines and Parquet, each also compressed."""
+"""Read documents from files of records of every format, each also compressed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
-from gem_index.documents import Document
+from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
 from gem_index.files.inputs import COMPRESSED, open_input, split_member
 from gem_index.quoting import quoted
@@ -20,7 +19,16 @@ from gem_index.readers.column_types import ColumnTypes, TypeChoice
 from gem_index.readers.encodings import AUTO, UTF8, as_utf8
 from gem_index.readers.fields import LINE, FieldNames, Fields
 from gem_index.readers.findings import Findings
-from gem_index.readers.formats import FORMATS, Record
+from gem_index.readers.formats import (
+    BINARY,
+    ENDINGS,
+    FORMATS,
+    TABLES,
+    format_of_beginning,
+    format_of_name,
+)
+from gem_index.readers.lines import Record, RecordFile, TableForm
+from gem_index.readers.missing_fields import missing_field
 from gem_index.readers.parts import WHOLE, Part
 from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
 from gem_index.text.written_forms import composed
@@ -29,6 +37,8 @@ __all__ = ["DUPLICATES", "DocumentReader"]
 
 DUPLICATES = ("stop", "first", "last")
 """What to do with records of one id."""
+
+_PEEKED = 1 << 10  # bytes
 
 Item = TypeVar("Item")
 
@@ -54,10 +64,21 @@ class DocumentReader:
         repeated id, all ids are held in memory; without this function only the store detects repeated ids, see
         :meth:`naming_duplicates`.
     max_record_bytes : int
-        Maximum length of a line.
+        Maximum length of a record: of a line, or of an element of a JSON file.
     encoding : str, optional
         The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default. A byte order mark of
-        another encoding is an error. Parquet files define their own encoding.
+        another encoding is an error. Parquet, ``.xlsx`` and ``Posts.xml`` files define their own encoding.
+    header : bool
+        Whether the first row of a table (CSV, TSV, ``.xlsx``) has the names of its columns.
+    column_names : sequence of str, optional
+        Names of the columns of a table, instead of those of the header; without header and names they are ``column1``,
+        ``column2`` and so on.
+    delimiter : str, optional
+        The character between the fields of CSV and TSV, or ``tab``; by default recognised in the first row.
+    quote : str, optional
+        The character around the fields of CSV and TSV, or ``none``; by default ``"`` for CSV, ``none`` for TSV.
+    table : str, optional
+        The sheet of a spreadsheet, by default the first; or the key of the list in a JSON object, such as ``data.items``.
     types : str or mapping
         Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
         :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
@@ -87,6 +108,8 @@ class DocumentReader:
     ------
     ConfigError
         If a field's weight is not a number from 0.01 to 100, or an option is none of its values.
+    MissingExtraError
+        While iterating: the package that reads the format is not installed.
     InputError
         While iterating: a file is missing, empty, of unknown format, or changed while it was read; RecordError if one record
         is wrong.
@@ -104,6 +127,11 @@ class DocumentReader:
     duplicates: str = "stop"
     on_end: Callable[[list[Message]], None] | None = None
     all_columns: bool = False
+    header: bool = True
+    column_names: Sequence[str] | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    table: str | None = None
     part: Part = WHOLE
     open_file: Callable[[str], AbstractContextManager[io.BufferedReader]] = open_input
     skipped: int = field(default=0, init=False)
@@ -114,9 +142,12 @@ class DocumentReader:
         self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
         self._clean = cleaning_of(self.clean)
         check_choice(self.duplicates, "duplicates", DUPLICATES)
+        self._form = TableForm(**self._form_choices())
         self._begun: set[str] = set()  # tables
         self._copy: str | None = None  # of standard input
         self._findings = Findings()
+        self._any_good = False
+        self._checked = False  # fields of the first record
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -135,7 +166,19 @@ class DocumentReader:
             found["types"] = self._types.kept
         if self.clean:
             found["clean"] = list(self.clean)
+        found.update(self._form_choices())
         return found
+
+    def _form_choices(self) -> dict[str, Any]:
+        """Return the arguments about tables that differ from their defaults, as JSON values."""
+        given: dict[str, Any] = {} if self.header else {"header": False}
+        names = self.column_names
+        if names is not None:
+            given["column_names"] = names if isinstance(names, str) else list(names)
+        for name in ("delimiter", "quote", "table"):
+            if getattr(self, name) is not None:
+                given[name] = getattr(self, name)
+        return given
 
     def __iter__(self) -> Iterator[Document]:
         with self._readable_twice() if self.duplicates == "last" else nullcontext():
@@ -182,6 +225,7 @@ class DocumentReader:
                 except RecordError as problem:
                     self._report(problem)
                     continue
+                self._any_good = True
                 yield number, document
             if empty and self.part.whole:
                 raise InputError(f"{name} has no documents; expected at least one")
@@ -255,6 +299,11 @@ class DocumentReader:
         """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
         return self._each(self._row)
 
+    def records(self) -> Iterator[tuple[int, Fields]]:
+        """Iterate over the numbers and fields of the records, which need no text and no id; bad ones are reported."""
+        self._checked = True
+        return self._each(_good)
+
     def _each(self, taken: Callable[[str, int, Fields | Message], Item]) -> Iterator[Item]:
         """Iterate over what a function takes from the records; bad ones are reported."""
         self._findings = Findings()
@@ -264,6 +313,7 @@ class DocumentReader:
                 empty = False
                 try:
                     yield taken(name, line, fields)
+                    self._any_good = True
                 except RecordError as problem:
                     self._report(problem)
             if empty and self.part.whole:
@@ -287,6 +337,12 @@ class DocumentReader:
 
     def _report(self, problem: RecordError) -> None:
         if self.on_problem is None:
+            if problem.advice is None and self._any_good:  # else all of them may be bad
+                problem = RecordError(
+                    problem.source,
+                    problem.line,
+                    Message(problem.problem, Advice(Action.SKIP_RECORDS)),
+                )
             raise problem
         self.skipped += 1
         self.on_problem(problem)
@@ -297,28 +353,64 @@ class DocumentReader:
         before = file_state(name)
         with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
             encoding = UTF8
-            if kind != "parquet":
+            if kind not in BINARY:
                 file, encoding = as_utf8(file, self.encoding, name)
                 if self.encoding == AUTO and encoding != UTF8:
                     self._findings.encodings[name] = encoding
             if kind is None:
-                kind = "jsonl" if file.peek(1)[:1] == b"{" else "txt"
-            records: Iterable[Record] = FORMATS[kind](
-                name, file, self.max_record_bytes, encoding, self.part
+                kind = format_of_beginning(file.peek(_PEEKED))
+            source = RecordFile(
+                name=name,
+                file=file,
+                limit=self.max_record_bytes,
+                encoding=encoding,
+                part=self.part,
+                form=self._form,
+                wanted=(self._fields.id or "id", *self._text_names),
+                note=lambda note: self._findings.note_form(name, note),
             )
-            if kind in ("csv", "tsv"):
+            records: Iterable[Record] = FORMATS[kind](source)
+            if kind in TABLES:
                 self._begun.add(name)
                 checks = self.all_columns and self._begun.issuperset(self._tables())
                 records = self._types.convert(records, self._findings.misfits, check_names=checks)
+            records = iter(records)
             for line, fields in records:
                 if not isinstance(fields, Message):
+                    self._check_fields(name, line, fields, records)
                     self._clean_texts(fields)
                 yield line, fields
         if file_state(name) != before:
             raise changed_meanwhile(name)
 
+    def _check_fields(self, name: str, line: int, fields: Fields, rest: Iterator[Record]) -> None:
+        """Check that the first record has a field of the text, and the named field of the id, if nothing is skipped.
+
+        Raises
+        ------
+        MissingFieldError
+            If it has not.
+        """
+        if self._checked or self.on_problem is not None or fields.get("format") == EXPORT_FORMAT:
+            return
+        wanted = self._text_names[0] if fields.keys().isdisjoint(self._text_names) else None
+        if wanted is None and self.id_field is not None and self.id_field not in fields:
+            wanted = self.id_field
+        if wanted is not None:
+            raise missing_field(
+                name,
+                line,
+                wanted,
+                fields,
+                rest,
+                id=self.id_field,
+                text=self.text_fields,
+                is_table=self.header and self.format_of(name) in (*TABLES, "xlsx"),
+            )
+        self._checked = True
+
     def _tables(self) -> set[str]:
-        return {name for name in self.names if self.format_of(name) in ("csv", "tsv")}
+        return {name for name in self.names if self.format_of(name) in TABLES}
 
     def _clean_texts(self, fields: Fields) -> None:
         """Clean the text fields of a record, and count it."""
@@ -350,25 +442,28 @@ class DocumentReader:
             return self.format
         if name == "-":
             return None
-        path = Path(name)
-        plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-        suffix = plain.suffix.lower().removeprefix(".")
-        suffix = {"ndjson": "jsonl"}.get(suffix, suffix)
-        if suffix not in FORMATS:
+        found = format_of_name(name)
+        if found is None:
             with self.open_file(name):
                 pass  # a missing file and a folder have errors of their own
             raise InputError(
                 f"{name} is not of a known format; expected a name ending in "
-                f"{', '.join('.' + known for known in FORMATS)} (also {', '.join(COMPRESSED)}), for a collection "
+                f"{', '.join('.' + known for known in ENDINGS)} (also {', '.join(COMPRESSED)}), for a collection "
                 "also a document such as .md, .html, .pdf or .docx",
                 Advice(Action.GIVE_FORMAT),
             )
-        return suffix
+        return found
 
     def _document(self, name: str, line: int, fields: Fields | Message) -> Document:
         if isinstance(fields, Message):
             raise RecordError(name, line, fields)
         return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
+
+
+def _good(name: str, line: int, fields: Fields | Message) -> tuple[int, Fields]:
+    if isinstance(fields, Message):
+        raise RecordError(name, line, fields)
+    return line, fields
 
 
 def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:

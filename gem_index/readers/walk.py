@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gem_index.converting.pages import kind_of
+from gem_index.readers.formats import format_of_name
 from gem_index.readers.patterns import Patterns
 from gem_index.settings import DATABASE
 
 __all__ = ["FoundFile", "files_of"]
 
 _IGNORE_FILE = ".gitignore"
+_RECORDS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx")  # formats
 _LONGEST_IGNORE_FILE = 1 << 20  # bytes
 
 _Ignores: TypeAlias = list[tuple[str, Patterns]]
@@ -48,6 +50,7 @@ def files_of(
     exclude: Sequence[str],
     gitignore: bool,
     on_unreadable: Callable[[str, OSError], None],
+    on_records: Callable[[str], None],
 ) -> Iterator[FoundFile]:
     """Iterate over the files of a folder of the kinds that are read, folder by folder in order of their names.
 
@@ -66,6 +69,8 @@ def files_of(
         Leave out what the ``.gitignore`` files say, of the folder and of the repository around it.
     on_unreadable : callable
         Called with the relative path and the error of a folder or file that cannot be looked at.
+    on_records : callable
+        Called with the relative path of a file of records, which is not read, unless there are patterns in ``glob``.
 
     Raises
     ------
@@ -74,7 +79,7 @@ def files_of(
     """
     wanted = Patterns.of_option("glob", glob) if glob else None
     unwanted = Patterns.of_option("exclude", exclude)
-    return _walk(folder, wanted, unwanted, gitignore, on_unreadable)
+    return _walk(folder, wanted, unwanted, gitignore, on_unreadable, on_records)
 
 
 def _walk(
@@ -83,6 +88,7 @@ def _walk(
     unwanted: Patterns,
     gitignore: bool,
     on_unreadable: Callable[[str, OSError], None],
+    on_records: Callable[[str], None],
 ) -> Iterator[FoundFile]:
     def listed(relative: str, ignores: _Ignores) -> Iterator[FoundFile | tuple[str, _Ignores]]:
         """Iterate over what one folder holds: files, and for each folder its path and the ignore files that count in it."""
@@ -110,12 +116,16 @@ def _walk(
             if is_folder:
                 if not entry.name.startswith("."):
                     yield path, ignores
-            elif stat.S_ISREG(status.st_mode) and (
+            elif not stat.S_ISREG(status.st_mode):
+                continue
+            elif (
                 wanted.say(path)
                 if wanted is not None
                 else kind_of(entry.name) is not None and not entry.name.startswith(".")
             ):
                 yield FoundFile(path, status.st_size, status.st_mtime_ns)
+            elif wanted is None and format_of_name(entry.name) in _RECORDS:
+                on_records(path)
 
     above = list(_ignores_above(folder, on_unreadable)) if gitignore else []
     opened = [listed("", above)]  # a list, not recursion: folders may be nested very deeply

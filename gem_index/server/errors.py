@@ -172,9 +172,14 @@ _ROUTES = {
     Action.MAKE_COLLECTION: "make one with POST /collections",
     Action.NAME_ENCODING: "name the file's encoding, as encoding={encoding}",
     Action.NAME_FIELD: "name the field of the {field} in {field}_field",
+    Action.NAME_TABLE: "upload a file with one list",
+    Action.NAME_FIELDS: "name them in text_field and id_field",
+    Action.NAME_NO_HEADER: "if its first row is a record, put the names of the columns before it",
     Action.OPEN_AGAIN: "send the request again for the new one",
+    Action.READ_AS_JSON_LINES: "if each line is a JSON object, give it a name that ends with .jsonl",
     Action.READ_AS_TSV: "if it is separated by tabs and quotes nothing, give it a name that ends with .tsv",
     Action.REFIT: "POST /collections/{collection}/refit",
+    Action.SKIP_RECORDS: "correct it, and upload the file again",
     Action.REGISTER_VECTORS: "add them to the server's home",
 }
 """The advice of errors, with the routes and parameters of the server."""

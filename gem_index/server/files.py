@@ -34,7 +34,7 @@ __all__ = ["is_upload", "router"]
 
 router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"], route_class=KeyedRoute)
 
-_RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+_RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 _DOCUMENTS = tuple(
     ending for ending, kind in KINDS.items() if kind != "text" and kind not in ARCHIVES
 )
@@ -87,7 +87,7 @@ async def upload(
         ),
     ] = None,
 ) -> Response:
-    """Store the documents of a file: JSON lines, CSV, TSV, lines of text, Markdown, HTML, PDF, Word and others.
+    """Store the documents of a file: JSON lines, JSON, CSV, TSV, lines of text, Markdown, HTML, PDF, Word and others.
 
     All of them are stored, or none. If the collection was empty, its model is fitted on them, as by `gem-index build`.
     """

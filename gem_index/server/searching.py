@@ -53,6 +53,9 @@ class SearchBody(StrictBody):
     pieces: bool = False
     exact: bool = False
     correct: bool = True
+    offset: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=0, description="How many of the best results to leave out, for the next page."
+    )
 
 
 class RerankBody(StrictBody):
@@ -105,9 +108,10 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
     queries = context.check_texts(asked.queries if asked.queries is not None else [asked.query])
     if asked.why:
         _check_lengths(queries, _EXPLAINED_QUERY, "query")
-    if len(queries) * asked.k > _MOST_HITS:
+    if len(queries) * (asked.k + asked.offset) > _MOST_HITS:
         raise TooLargeError(
-            f"found {len(queries)} queries with k {asked.k}; expected at most {_MOST_HITS} results per request"
+            f"found {len(queries)} queries with k {asked.k} and offset {asked.offset}; expected at most {_MOST_HITS} "
+            "results per request, with those that the offset leaves out"
         )
     options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
 

@@ -149,7 +149,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         (("explain", "x", "--model", "mode"), "no model is named 'mode': did you mean model?"),
         (
             ("encode", "FILE", "-o", "x.npy", "--model", "zz"),
-            "no model is named 'zz': there is model",
+            "no model is named 'zz': existing names: model",
         ),
         (("similarity", "a", "b", "--collection", "faqs"), "no collection is named 'faqs'"),
         (("models", "remove", "mode"), "no model is named 'mode'"),

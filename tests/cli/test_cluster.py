@@ -124,7 +124,9 @@ def test_a_bad_record_is_told_in_a_line(gem, corpus):
     assert found.status == 2
     _dashboard, *logs, error = found.err.splitlines()  # logs of the workers
     assert error.startswith("Error: a.jsonl line 2: the line is not JSON")
-    assert set(logs) == {error.replace("Error:", "a.jsonl:")}
+    told, _, advice = error.removeprefix("Error: ").partition(": skip such records with ")
+    assert advice == "--on-error skip"
+    assert {line.partition(": skip such records")[0] for line in logs} == {f"a.jsonl: {told}"}
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_workers_too(corpus):

@@ -112,7 +112,7 @@ def test_a_remembered_encoding_is_not_that_of_parquet(gem, tmp_path):
     assert gem("add", "c", tmp_path / "a.txt").status == 0
     answer = gem("add", "c", tmp_path / "b.parquet", "--encoding", "cp1252")
     assert answer.status == 2
-    assert "--encoding is 'cp1252', and all inputs are Parquet, which has its own" in answer.err
+    assert "--encoding is 'cp1252', and all inputs define their own" in answer.err
 
 
 def test_an_export_keeps_what_is_remembered(gem, table, tmp_path):
@@ -149,11 +149,11 @@ def test_problems_are_summed_up_and_reported(gem, bad, tmp_path):
     answer = gem("build", "c", bad, "--on-error", "skip", "--report", report)
     assert answer.status == 0
     lines = answer.err.splitlines()
-    assert lines[0] == (f"Skipped: {bad} line 3: found 1 columns; expected 2 as in the header")
+    assert lines[0] == (f"Skipped: {bad} line 3: found 1 columns; expected 2 as in the first row")
     assert len([line for line in lines if "found 1 columns" in line]) == 6
     assert lines[5].startswith(f"Skipped: {bad} line 2002: byte 6 is not UTF-8")
     assert lines[6:] == [
-        "Skipped: … and 995 more like it: found 1 columns; expected 2 as in the header",
+        "Skipped: … and 995 more like it: found 1 columns; expected 2 as in the first row",
         f"Note: 1,001 bad records are reported in {report}.",
     ]
     rows = [json.loads(line) for line in report.read_text().splitlines()]
@@ -161,7 +161,7 @@ def test_problems_are_summed_up_and_reported(gem, bad, tmp_path):
     assert rows[1] == {
         "source": str(bad),
         "line": 5,
-        "problem": "found 1 columns; expected 2 as in the header",
+        "problem": "found 1 columns; expected 2 as in the first row",
     }
     assert gem("build", "d", bad, "--on-error", "skip", "--json").json["skipped"] == 1001
 
@@ -324,3 +324,58 @@ def test_a_file_that_changes_stores_nothing(gem, faq, state, table, monkeypatch)
         assert answer.status == 2
         assert answer.err.startswith(f"Error: {table} changed while it was read; expected a file")
     assert state() == before
+
+
+def test_the_form_of_a_table_is_remembered(gem, tmp_path):
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("1~'Where is the bank, please?'\n")
+    second.write_text("2~'Where is the school, please?'\n")
+    form = ("--no-header", "--columns", "id,text", "--delimiter", "~", "--quote", "'")
+    assert gem("build", "c", first, *form).status == 0
+    assert gem("add", "c", second).err == ""
+    assert texts(gem, "c") == {
+        "1": "Where is the bank, please?",
+        "2": "Where is the school, please?",
+    }
+    answer = gem("add", "c", second, "--columns", "text,id", "--header")
+    assert answer.status == 2
+    assert sorted(answer.err.splitlines())[1:] == [
+        "Note: the collection was built with another --columns: id, text.",
+        "Note: the collection was built with another --header: no.",
+    ]
+
+
+def test_a_table_of_json_and_a_bad_record_among_good_ones(gem, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"data": {"faqs": [{"text": "one"}, 2, {"text": "three"}]}}))
+    answer = gem("build", "c", path, "--table", "data.faqs")
+    assert (answer.status, answer.err) == (
+        2,
+        f"Error: {path} line 2: found a JSON int; expected an object or a text: skip such records with --on-error skip\n",
+    )
+    answer = gem("build", "c", path, "--table", "data.faqs", "--on-error", "skip")
+    assert answer.err == (
+        f"Skipped: {path} line 2: found a JSON int; expected an object or a text\n"
+    )
+    assert sorted(texts(gem, "c").values()) == ["one", "three"]
+
+
+def test_files_of_records_in_a_folder_are_named(gem, tmp_path):
+    folder = tmp_path / "f"
+    folder.mkdir()
+    (folder / "n.md").write_text("# A note\n\nabout the bank")
+    for name in ("a.jsonl", "b.csv", "c.json", "d.xlsx", "e.xml"):
+        (folder / name).write_text("")
+    answer = gem("build", "c", folder)
+    assert answer.out.startswith("c: 1 added, 0 updated")
+    assert answer.err == (
+        f"Note: not read, because they are files of records: {folder}/a.jsonl {folder}/b.csv {folder}/c.json and 1 more. "
+        "To store them too, name them as inputs.\n"
+    )
+    (folder / "n.md").unlink()
+    answer = gem("build", "d", folder)
+    assert (answer.status, answer.err) == (
+        2,
+        f"Error: {folder} holds no document, but 4 files of records, such as a.jsonl; expected documents: name the files of "
+        "records themselves as inputs\n",
+    )

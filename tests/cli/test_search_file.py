@@ -53,9 +53,53 @@ def test_json_lines_and_an_output(gem, built):
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "id,Query\n7,renew a visa\n8,bank\n"),
+        ("q.csv", "question;id\nrenew a visa;7\nbank;8\n"),
+        ("q.tsv", "id\ttext\n7\trenew a visa\n8\tbank\n"),
+        ("q.json", '[{"id": "7", "query": "renew a visa"}, {"id": "8", "query": "bank"}]'),
+    ],
+)
+def test_a_table(gem, built, name, content):
+    (built / name).write_text(content)
+    found = gem("search", "faq", "--queries", built / name, "--jsonl").lines
+    assert [(each["id"], each["query"]) for each in found] == [("7", "renew a visa"), ("8", "bank")]
+    assert [each["results"][0]["id"] for each in found] == ["visa", "bank"]
+
+
+def test_a_table_without_a_query(gem, built):
+    (built / "q.csv").write_text("id,words\n7,renew a visa\n")
+    failed = gem("search", "faq", "--queries", built / "q.csv")
+    assert (
+        "q.csv line 2: found {'id': '7', 'words': 'renew a visa'}; expected a text, or a record"
+        in failed.err
+    )
+
+
+@pytest.mark.parametrize("first", ["query", "id,query", "id;Question;topic", "qid\ttext"])
+def test_a_text_file_that_begins_with_a_header(gem, built, first):
+    path = built / "q.txt"
+    path.write_text(f"{first}\nvisa\n")
+    failed = gem("search", "faq", "--queries", path)
+    assert failed.status == 2
+    assert "q.txt line 1: the first line " in failed.err
+    assert (
+        "looks like the header of a table; expected one query per line: remove it, or" in failed.err
+    )
+
+
+@pytest.mark.parametrize("first", ["text of the visa", "my question, please", "what is a query?"])
+def test_a_query_that_is_no_header(gem, built, first):
+    path = built / "q.txt"
+    path.write_text(f"{first}\n")
+    assert gem("search", "faq", "--queries", path, "--jsonl").lines[0]["query"] == first
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"id": 7}\n', "q.jsonl line 1: found {'id': 7}; expected a text, or an object such as"),
+        ('{"id": 7}\n', "q.jsonl line 1: found {'id': 7}; expected a text, or a record such as"),
         ('"visa"\n"???"\n', "q.jsonl line 2: the query '???' holds no word; expected at least one"),
         ("visa\n", "q.jsonl line 1: the line"),
         ("\n", "q.jsonl holds no queries; expected a text a line, or JSON lines"),
@@ -89,3 +133,22 @@ def test_bad_options(gem, built, options, message):
     failed = gem("search", "faq", *options)
     assert failed.status == 2
     assert message in failed.err
+
+
+def test_the_second_page_and_fields_in_the_terminal(gem, built):
+    path = built / "more.jsonl"
+    path.write_text(
+        '{"id": "new", "text": "Is the bank closed?", "title": "Hours", "year": 2020}\n'
+    )
+    assert gem("add", "faq", path).status == 0
+    first = gem("search", "faq", "bank", "-k", 2, "--json").json
+    rest = gem("search", "faq", "bank", "-k", 2, "--offset", 2, "--json").json
+    whole = gem("search", "faq", "bank", "-k", 4, "--json").json
+    assert first + rest == whole
+    shown = gem("search", "faq", "bank", "--offset", 1, "-k", 1).out
+    assert shown.split()[0] == "2"
+    shown = gem("search", "faq", "is the bank closed", "-k", 2, "--show", "title, year,absent").out
+    assert shown.count("title:") == 1
+    assert '             title: "Hours", year: 2020\n' in shown
+    failed = gem("search", "faq", "bank", "--offset", -1)
+    assert failed.status == 2

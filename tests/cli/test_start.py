@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from gem_index import Home
+from gem_index_cli.main import run
 
 SEARCH = """
 import sys
@@ -76,3 +77,43 @@ def test_the_database_is_closed_at_the_end(tmp_path) -> None:
     for arguments in (["build", "c", "-"], ["search", "c", "bank"]):
         subprocess.run([*command, *arguments], input="a bank\n", text=True, check=True, timeout=300)
         assert not list(tmp_path.glob("*-wal")) + list(tmp_path.glob("*-shm"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("serch", "faq"), "No such command 'serch'. Did you mean 'search', 'serve'? See: gem-index --help"),
+        (("search", "faq", "--moed", "dense"), "No such option: --moed. Did you mean --mode? See: gem-index search --help"),
+        (("search", "faq", "x", "--k", "3"), "No such option: --k. Did you mean -k? See: gem-index search --help"),
+        (("search", "faq", "x", "--zzzzzz"), "No such option: --zzzzzz. See: gem-index search --help"),
+        (("build",), "Missing argument 'COLLECTION'. See: gem-index build --help"),
+    ],
+)  # fmt: skip
+def test_what_is_mistyped(gem, arguments, told):
+    answer = gem(*arguments)
+    assert (answer.status, answer.err) == (2, f"Error: {told}\n")
+
+
+def test_home_may_be_anywhere(gem, faq, tmp_path, capfd):
+    home = str(tmp_path / "home")
+    for arguments in (("list", "faq", "--home", home), ("list", f"--home={home}", "faq")):
+        assert run(list(arguments)) == 0
+        assert "v1" in capfd.readouterr().out
+    assert run(["search", "faq", "--home", home, "-k", "1", "--", "--home"]) == 0
+
+
+@pytest.mark.parametrize("command", [("status",), ("list", "faq"), ("search", "faq", "x")])
+def test_a_mistyped_home_is_not_made(gem, tmp_path, capfd, command):
+    absent = tmp_path / "hone"
+    assert run(["--home", str(absent), *command]) == 2
+    assert capfd.readouterr().err == (
+        f"Error: the home {absent} does not exist; expected the folder of a home: make one with: gem-index build NAME FILE\n"
+    )
+    assert not absent.exists()
+
+
+def test_other_names_are_named(gem, faq):
+    assert (
+        "no collection is named 'zzzzz': existing names: faq; make one with"
+        in gem("list", "zzzzz").err
+    )

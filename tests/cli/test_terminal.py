@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -261,3 +262,22 @@ class TestHelp:
             env=os.environ | {"_GEM_INDEX_COMPLETE": "complete_bash", "COMP_WORDS": "gem-index sea", "COMP_CWORD": "1"},
         )  # fmt: skip
         assert answer.stdout.split() == ["search"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_the_numbers_of_why_add_up_to_the_score(gem, faq, mode):
+    """A word that comes again is named once."""
+    lines = gem(
+        "search", "faq", "visa, visa: renew my visa", "--why", "--mode", mode, "-k", 2
+    ).out.splitlines()
+    for shown, why in zip(lines[::2], lines[1::2], strict=True):
+        score = float(shown.split()[1])
+        numbers = [float(number) for number in re.findall(r"(?<= )-?[0-9][.][0-9]{3}", why)]
+        if "meaning" in why:
+            meaning, *pairs, words = numbers
+            assert meaning + words == pytest.approx(score, abs=0.0016)
+        else:
+            meaning, pairs = score, numbers
+        assert sum(pairs) == pytest.approx(meaning, abs=0.0031)
+        assert why.count("visa ~ visa") <= 1
+    assert "visa ~ visa" in lines[1]

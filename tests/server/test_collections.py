@@ -251,6 +251,10 @@ class TestSearch:
     def test_several_queries_at_once(self, client, faq, home):
         queries = ["passport renewal", "bank"]
         body = client.post(f"{faq}/search", json={"queries": queries, "k": 3}).json()
+        second = client.post(f"{faq}/search", json={"queries": queries, "k": 2, "offset": 1}).json()
+        assert [each["results"] for each in second["searches"]] == [
+            each["results"][1:] for each in body["searches"]
+        ]
         for query, answer in zip(queries, body["searches"], strict=True):
             alone = client.post(f"{faq}/search", json={"query": query, "k": 3}).json()
             assert answer == alone
@@ -268,6 +272,8 @@ class TestSearch:
             ({"query": "a", "where": {"lang": {"$near": 1}}}, 400, "$near"),
             ({"queries": ["a", "!"]}, 400, "query 2"),
             ({"queries": ["a"] * 11, "k": 1000}, 413, "11 queries with k 1000"),
+            ({"query": "a", "k": 1000, "offset": 9001}, 413, "offset 9001; expected at most 10000"),
+            ({"query": "a", "offset": -1}, 422, "offset"),
             ({"query": "a" * 1_000_001}, 413, "characters"),
             ({"query": "a" * 1001, "why": True}, 413, "1001 characters"),
             ({"query": "a", "why": True, "k": 101}, 400, "k is 101 with why"),

@@ -199,7 +199,7 @@ class TestEachInterface:
     @each_encoding_route
     def test_404_a_model_that_is_not_there(self, app, path):
         answer = app.post(path, json={**ROUTES[path][1], "model": "gpt"})
-        assert_refused(answer, path, 404, "no model is named 'gpt': there is ")
+        assert_refused(answer, path, 404, "no model is named 'gpt': existing names: ")
 
     @each_route
     def test_405_another_method(self, app, path):

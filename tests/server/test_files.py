@@ -84,6 +84,15 @@ class TestUpload:
         assert events[-1][0] == "event: done"
         assert json.loads(events[-1][1].removeprefix("data: "))["added"] == 2000
 
+    def test_a_json_file(self, client, home, faq):
+        content = '{"version": 1, "faqs": [{"id": "a", "text": "one"}, {"id": "b", "text": "two"}]}'
+        answer = client.post(faq, params={"file": "a.json"}, content=content)
+        assert answer.json()["added"] == 2
+        assert [d.id for d in home.collection("faq").documents()] == ["a", "b"]
+        several = '{"old": [{"text": "x"}], "new": [{"text": "y"}]}'
+        answer = client.post(faq, params={"file": "a.json"}, content=several)
+        assert "expected one: upload a file with one list" in answer.text
+
     def test_documents(self, client, home, faq):
         for name, content in (("a b.md", "# One\n\ntext"), ("c.html", "<h1>Two</h1><p>words</p>")):
             assert client.post(faq, params={"file": name}, content=content).status_code == 200

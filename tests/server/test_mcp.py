@@ -143,6 +143,10 @@ class TestSearch:
         assert answer["results"][0]["id"] == "visa"
         assert answer["results"][0]["metadata"] == {"lang": "en", "year": 2024}
         assert not answer["results"][0]["shortened"]
+        rest = either.answer(
+            "search", collection="faq", query="renew a visa", k=2, mode=mode, offset=1
+        )
+        assert rest["results"] == answer["results"][1:]
 
     def test_hybrid_is_the_mode_where_none_is_named(self, local):
         asked = {"collection": "faq", "query": "renew a visa"}
@@ -225,6 +229,9 @@ class TestExplain:
         assert [word["token"] for word in part["words"]] == ["renew", "a", "visa"]
         assert [word["alpha"] for word in part["words"]] == [
             round(w.alpha, 4) for w in expected.words
+        ]
+        assert [word["share"] for word in part["words"]] == [
+            round(w.share, 4) for w in expected.words
         ]
         assert part["words"][2]["alpha_s"] == round(expected.words[2].alpha_s, 4)
         assert "match" not in answer
@@ -339,7 +346,7 @@ class TestWhatIsShown:
         problem = writer.problem(tool, collection="secret", **arguments)
         assert (
             problem
-            == "no collection is named 'secret': there is faq, notes; list_collections names them"
+            == "no collection is named 'secret': existing names: faq, notes; list_collections names them"
         )
 
     def test_a_collection_to_show_has_to_exist(self, stored, capfd):

@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -159,7 +160,8 @@ class TestExplain:
     def test_a_repeated_word_brings_nothing_new(self, fitted):
         first, _, third = fitted.explain("river bank river").words
         assert (first.alpha_n, first.alpha_s, first.alpha_u) == (1.0, 0.0, 1.0)
-        assert first == third
+        assert third == replace(first, share=third.share)
+        assert third.share == pytest.approx(first.share)
 
     def test_the_weights_are_those_of_the_vector(self, small_vectors, fitted):
         text = "two ducks swimming in the river"
@@ -171,8 +173,31 @@ class TestExplain:
             encoder.encode([text])[0], total / np.linalg.norm(total), atol=1e-6
         )
 
+    @pytest.mark.parametrize("text", ["two ducks swimming in the river", "ducks and ducks", "the"])
+    def test_shares_are_what_words_add_to_the_vector(self, fitted, text):
+        words = fitted.explain(text).words
+        vector = fitted.encode([text])[0].astype(np.float64)
+        added = fitted.word_vectors(text)
+        np.testing.assert_allclose(added.sum(axis=0), vector, atol=1e-6)
+        for word, part in zip(words, added, strict=True):
+            assert word.share == pytest.approx(part @ vector, abs=1e-6)
+        assert sum(word.share for word in words) == pytest.approx(1.0)
+
+    def test_the_strongest_words_come_first_in_python(self, fitted):
+        explanation = fitted.explain("two ducks swimming in the river")
+        strongest = max(explanation.words, key=lambda word: word.share)
+        assert repr(explanation).startswith(
+            f"Explanation({strongest.token} {strongest.share:.2f}, "
+        )
+
     def test_no_words(self, fitted):
         assert fitted.explain("!?").words == ()
+
+    def test_a_zero_vector_has_no_shares(self, small_vectors, fitted):
+        config = GemConfig(alphas="", share=1.0, n_removed=1, n_components=1, removal="sir")
+        encoder = GemEncoder(small_vectors, config).fit(["river"])
+        assert not encoder.encode(["river"]).any()
+        assert [word.share for word in encoder.explain("river").words] == [0.0]
 
 
 class TestFit:
@@ -355,7 +380,8 @@ class TestFingerprint:
 
 def test_vectors_are_written_without_anybody_who_watches(fitted, tmp_path):
     texts = ["open a bank account", "...", "two ducks"]
-    assert write_vectors(tmp_path / "v.npy", fitted, texts) == (3, 1)
+    rows = list(zip("abc", texts, strict=True))
+    assert write_vectors(tmp_path / "v.npy", fitted, rows) == (3, 1)
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), fitted.encode(texts))
 
 

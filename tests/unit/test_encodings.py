@@ -9,6 +9,7 @@ import pytest
 
 from gem_index.errors import InputError, RecordError
 from gem_index.readers import DocumentReader
+from gem_index.readers.code_pages import code_page_of
 from gem_index.readers.encodings import as_utf8
 
 TEXTS = {
@@ -54,6 +55,41 @@ def test_what_decodes_alike_is_the_common_encoding(tmp_path):
     notes = []
     assert [d.text for d in DocumentReader([path], encoding="auto", on_end=notes.extend)] == [text]
     assert "is read as cp1252" in str(notes[0])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "id,text\n1,Où est la gare ?\n2,Le café est fermé.\n"),
+        ("cp1252", "Comment changer mon mot de passe ? C'est déjà arrivé à l\u2019école."),
+        ("cp1252", "Überweisung rückgängig machen"),
+        ("cp1252", "Straße gesperrt \u2013 wo ist die „Umleitung“?"),
+        ("cp1252", "¿Dónde está el baño? Mañana por la mañana."),
+        ("cp1252", "Perché la città è così cara? Non c'è più posto."),
+        ("cp1250", "id,text\n1,Gdzie jest najbliższy bank?\n2,Jak przedłużyć wizę?\n"),
+        ("cp1250", "Kde je nejbližší banka? Jak prodloužit vízum?"),
+        ("cp1257", "Kur yra artimiausias bankas? Kaip pratęsti vizą? Ačiū už pagalbą, prašom atsakyti šią savaitę."),
+    ],
+)  # fmt: skip
+def test_short_texts_of_european_languages(tmp_path, encoding, text):
+    path = write(tmp_path / "x.txt", text.encode(encoding))
+    notes = []
+    found = list(DocumentReader([path], encoding="auto", on_end=notes.extend).texts())
+    assert found == text.splitlines()
+    assert str(notes[0]) == f"{path} is read as {encoding}, as which it was detected."
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp437", "Wie verlängere ich mein Visum? Größe und Übermaß"),
+        ("mac_roman", "Größe und Übermaß für Schüler"),
+        ("mac_roman", "Où est la gare ? Le café est fermé."),
+        ("iso8859_15", "Où est la gare ? Le café est fermé, c'est un œuf"),
+    ],
+)
+def test_a_text_of_another_encoding_is_in_no_code_page(encoding, text):
+    assert code_page_of(text.encode(encoding)) is None
 
 
 def test_the_most_likely_ones_are_named(tmp_path):

@@ -65,6 +65,7 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
+    "_FieldCounts",
     "_PartialFile",
 }
 """Dataclasses that count or collect; all others are values."""
@@ -96,6 +97,7 @@ def test_the_error_tree_in_the_docstring_is_the_real_one():
         errors_module.FingerprintMismatchError("the model x", "a" * 64, "b" * 64, "fit again"),
         errors_module.UnknownNameError("model", "fitt", ["fit"], "fit one"),
         errors_module.RecordError("faq.jsonl", 3, "no text"),
+        errors_module.MissingFieldError("faq.jsonl", 3, "text", ["'a' (text)"], "id", ["a*2"]),
         errors_module.MissingExtraError("plots", "plot"),
         errors_module.EmptyTextError("?!"),
         errors_module.ExistingIdError("7"),

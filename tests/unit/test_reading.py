@@ -347,7 +347,7 @@ class TestBadRecords:
     def test_missing_id_field_that_was_asked_for(self, tmp_path):
         name = write(tmp_path / "x.jsonl", '{"id": 1, "text": "a"}\n')
         with pytest.raises(
-            RecordError, match="no field 'key', found 'id', 'text'; .* that holds the id"
+            RecordError, match="no field 'key', found 'id' .*as id='id', text='text'"
         ):
             read(name, id_field="key")
 

@@ -34,6 +34,43 @@ def collection(request, copied_home, small_vectors_folder):
     "options",
     [
         {},
+        {"mode": "dense"},
+        {"mode": "lexical"},
+        {"where": {"even": True}},
+        {"fusion": "rrf"},
+        {"rerank": True},
+        {"collapse": True},
+        {"pieces": True},
+        {"k": None, "min_score": 0.5},
+    ],
+)
+def test_pages_are_parts_of_one_list(collection, options):
+    query = QUERIES[0]
+    whole = collection.search(query, **{"k": 15, **options})
+    pages = [
+        collection.search(query, **{"k": 5, **options}, offset=offset) for offset in (0, 5, 10)
+    ]
+    names, *others = [[(hit.id, hit.score) for hit in hits] for hits in (whole, *pages)]
+    if options.get("k", 5) is None:
+        assert others == [names[offset:] for offset in (0, 5, 10)]
+        assert len(names) > 10
+    else:
+        assert [name for page in others for name in page] == names
+        assert len(names) == 15
+    assert list(collection.search(query, k=5, offset=10_000)) == []
+
+
+@pytest.mark.parametrize("offset", [-1, 1.5, "2", None])
+def test_a_wrong_offset(collection, offset):
+    with pytest.raises(InputError, match="the offset|offset is"):
+        collection.search("the bank", offset=offset)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"offset": 3},
         {"mode": "dense", "k": 3},
         {"mode": "lexical"},
         {"where": {"even": True}},

@@ -54,7 +54,7 @@ def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
 
     Plain requests of several threads are answered together: others may take so long that these would wait for them.
     """
-    plain = not (asked.why or asked.rerank or asked.filtered)
+    plain = not (asked.why or asked.rerank or asked.filtered or asked.offset)
     if not plain or asked.k is None or asked.k > _PLAIN_HITS:
         [results] = answer_all(access, [asked])
         return results
@@ -72,9 +72,12 @@ def answer_all(
     default.
     """
     threads = threads or load_settings().threads
-    if requests and requests[0].rerank:
-        return _answer_reranked(access, requests, threads)
-    return _from_one_state(access, requests, threads)
+    find = _answer_reranked if requests and requests[0].rerank else _from_one_state
+    found = find(access, [asked.from_first for asked in requests], threads)
+    return [
+        SearchResults(results[asked.offset :], results.corrected) if asked.offset else results
+        for asked, results in zip(requests, found, strict=True)
+    ]
 
 
 def _from_one_state(

@@ -60,6 +60,7 @@ class Intake:
         id: str | None,
         text: str | Sequence[str] | None,
         metadata: Sequence[str] | None,
+        clean: Sequence[str] = (),
         on_existing: OnExisting = "replace",
         prune: bool = False,
     ) -> Intake:
@@ -74,7 +75,7 @@ class Intake:
         parts = [
             reader
             if isinstance(reader, FolderReader | QueryReader)
-            else documents_from(reader, id=id, text=text, metadata=metadata)
+            else documents_from(reader, id=id, text=text, metadata=metadata, clean=clean)
             for reader in Inputs.of(documents)
         ]
         total = len(documents) if isinstance(documents, Sized) else None

@@ -43,10 +43,11 @@ class ExplainArguments(Arguments):
 
 
 class Word(BaseModel):
-    """The weight of a word in a text's vector."""
+    """The share of a word in a text's vector, and its weights."""
 
     token: str
     known: bool = Field(description="Whether the model has a vector of it.")
+    share: Rounded = Field(description="How much it adds to the vector; the shares add up to 1.")
     alpha_n: Rounded = Field(description="Novelty: how little the words around it say the same.")
     alpha_s: Rounded = Field(description="Significance: how much of the text's meaning it holds.")
     alpha_u: Rounded = Field(description="Uniqueness: how little of it is shared by all the texts.")
@@ -54,7 +55,7 @@ class Word(BaseModel):
 
 
 class EncoderWords(BaseModel):
-    """The weights of a text's words in one encoder; a collection may have several."""
+    """The shares and weights of a text's words in one encoder; a collection may have several."""
 
     weight: Rounded
     words: list[Word]
@@ -68,7 +69,7 @@ class Match(BaseModel):
 
 
 class ExplainAnswer(Answer):
-    """The weights of words, or why two texts match."""
+    """The shares and weights of words, or why two texts match."""
 
     encoders: list[EncoderWords] | None = None
     match: Match | None = None
@@ -78,11 +79,11 @@ class ExplainAnswer(Answer):
         """The collection and the text."""
         if self.match is not None:
             return f"The cosine of the two texts is {self.match.cosine:.3f}."
-        return "The weight of each word in the vector of the text."
+        return "The share of each word in the vector of the text."
 
 
 async def explain(shared: SharedCollections, asked: ExplainArguments) -> ExplainAnswer:
-    """Return how much each word of a text weighs, or why two texts match."""
+    """Return how much each word of a text adds to its vector, or why two texts match."""
     text, *others = shared.context.check_texts(
         [asked.text] if asked.other is None else [asked.text, asked.other]
     )
@@ -111,6 +112,7 @@ def _weights(encoder: Encoder, text: str) -> list[EncoderWords]:
                 Word(
                     token=word.token,
                     known=word.known,
+                    share=word.share,
                     alpha_n=word.alpha_n,
                     alpha_s=word.alpha_s,
                     alpha_u=word.alpha_u,

@@ -71,6 +71,12 @@ class SearchArguments(Arguments):
         max_length=10_000,
     )
     k: int = Field(default=10, ge=1, le=50, description="At most this many documents.")
+    offset: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="How many of the best documents to leave out, for the next ones.",
+    )
     mode: Literal["hybrid", "dense", "lexical"] = Field(
         default="hybrid",
         description="How documents are compared with the query. hybrid: by meaning and by words, best in most cases. dense: "
@@ -128,7 +134,9 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
     [query] = shared.context.check_texts([asked.query])
 
     def work(collection: Collection) -> SearchResults:
-        return collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)
+        return collection.search(
+            query, asked.k, asked.where, mode=asked.mode, why=asked.why, offset=asked.offset
+        )
 
     hits = await shared.ask(asked.collection, work)
     return SearchAnswer(

@@ -57,8 +57,8 @@ TOOLS: tuple[ToolKind, ...] = (
     ToolKind(
         "explain",
         "Explain a text or a match",
-        "Tell how the model of a collection understands a text: how much each word weighs. With a second text, tell how "
-        "alike the two are in meaning and which pairs of words make it so. It searches nothing.",
+        "Tell how the model of a collection understands a text: how much each word adds to its vector. With a second text, "
+        "tell how alike the two are in meaning and which pairs of words make it so. It searches nothing.",
         ExplainArguments,
         ExplainAnswer,
         explain,

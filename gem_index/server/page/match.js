@@ -98,20 +98,19 @@ function weights(texts, collection, titles) {
     return place;
   });
   return h("details", { class: "weights", open: true },
-    h("summary", null, "Weights of the words: alpha_n, alpha_s, alpha_u"), places);
+    h("summary", null, "Shares of the words in the vector, and their weights"), places);
 }
 
 function weightTable(explanation, title) {
-  const most = largest(explanation.words.map((word) => word.alpha));
+  const most = largest(explanation.words.map((word) => word.share));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Weights: ${title}` }, h("table", null,
     h("caption", null, title),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "word"),
-      [["alpha_n", "novelty"], ["alpha_s", "significance"], ["alpha_u", "uniqueness"], ["alpha", "weight"]].map(([name, means]) =>
-        h("th", { scope: "col", title: means }, name)))),
+      ["share", "novelty", "significance", "uniqueness", "weight"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", null, explanation.words.map((word) => h("tr", null,
       h("th", { scope: "row" }, own(word.token), word.known ? null : h("span", { class: "help" }, " unknown")),
-      [word.alpha_n, word.alpha_s, word.alpha_u].map((value) => h("td", null, figure(value))),
-      h("td", { class: "sum", style: { "--w": weight(word.alpha, most) } }, figure(word.alpha)))))));
+      h("td", { class: "sum", style: { "--w": weight(word.share, most) } }, figure(word.share)),
+      [word.alpha_n, word.alpha_s, word.alpha_u, word.alpha].map((value) => h("td", null, figure(value))))))));
 }
 
 /** Ask why two texts match and show it. */

@@ -7,7 +7,7 @@ import { announce, count, field, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { format, place } from "./router.js";
 
-const ENDINGS = ".jsonl,.ndjson,.csv,.tsv,.txt,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.epub,.eml,.rst,.ipynb";
+const ENDINGS = ".jsonl,.ndjson,.json,.csv,.tsv,.txt,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.epub,.eml,.rst,.ipynb";
 const PEEK = 1 << 18; // bytes of a file that its columns are looked for in
 const JOB = "add";
 const STAGES = { read: "Reading", store: "Storing", encode: "Encoding", fit: "Fitting", index: "Indexing" };
@@ -27,7 +27,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
   const drop = h("div", {
     class: "drop", dragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
     dragleave: () => drop.classList.remove("over"), drop: dropped,
-  }, field("File", input, "JSON lines, CSV, TSV, lines of text, Markdown, HTML, PDF, Word; or drop one here"));
+  }, field("File", input, "JSON lines, JSON, CSV, TSV, lines of text, Markdown, HTML, PDF, Word; or drop one here"));
   const [problem, tell] = problemPlace();
   const work = h("div", null);
   const start = h("button", { type: "submit", class: "primary" }, "Add");

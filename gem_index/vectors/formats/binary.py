@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import IO
@@ -23,6 +24,7 @@ from gem_index.vectors.formats.text import read_header
 __all__ = ["read_binary", "write_binary"]
 
 _BYTES = 4 * 1024 * 1024
+_CONTROLS = re.compile(rb"[\0-\x08]")  # that no word has, but numbers have
 _LONGEST_WORD = 65_536  # bytes
 
 
@@ -63,7 +65,14 @@ def read_binary(path: str) -> VectorFile:
                     if space < 0 or space + 1 + size > len(buffer):
                         break
                     # the original program writes a line feed after each vector, others do not
-                    words.append(word_of_bytes(buffer[position:space].lstrip(b"\n"), oddities))
+                    word = buffer[position:space].lstrip(b"\n")
+                    if _CONTROLS.search(word):
+                        place = f"{path} byte {offset + position}: word {total + len(words) + 1}"
+                        raise VectorFormatError(
+                            f"{place} is {quoted(word, 40)}, which is not text; expected words without spaces, because this "
+                            "format cannot hold others: save it as word2vec text"
+                        )
+                    words.append(word_of_bytes(word, oddities))
                     numbers.append(buffer[space + 1 : space + 1 + size])
                     position = space + 1 + size
                 if words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +18,7 @@ from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safeten
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.formats.binary import read_binary, write_binary
 from gem_index.vectors.formats.fasttext import FASTTEXT_MAGIC, read_fasttext
+from gem_index.vectors.formats.foreign import check_not_foreign
 from gem_index.vectors.formats.gensim import KeyedVectorsLike, of_keyed_vectors, read_gensim
 from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.pieces import read_model2vec, read_static, write_model2vec
@@ -130,11 +130,12 @@ def _recognise(path: str) -> str:
             return "model2vec"
         return "spacy" if find_pipeline(path) else "folder"
     with open_source_file(path) as file:
-        return _format_of_content(file)
+        sample = file.read(_SAMPLE)
+    check_not_foreign(path, sample)
+    return _format_of_content(sample)
 
 
-def _format_of_content(file: io.BufferedReader) -> str:
-    sample = file.read(_SAMPLE)
+def _format_of_content(sample: bytes) -> str:
     if sample.startswith(b"\x93NUMPY"):
         return "npy"
     if sample.startswith(b"PAR1"):

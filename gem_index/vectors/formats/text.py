@@ -89,7 +89,7 @@ def read_text(path: str, header: bool | None = None) -> VectorFile:
                 lines = block.count(b"\n") + (not block.endswith(b"\n"))
                 chunk = parse_quickly(block, lines, dimension)
                 if chunk is None:
-                    chunk = _parse(path, block, begin, dimension, header, oddities)
+                    chunk = _parse(path, block, begin, dimension, oddities)
                 total += len(chunk[0])
                 begin += lines
                 yield chunk
@@ -140,7 +140,7 @@ def parse_quickly(block: bytes, lines: int, dimension: int) -> VectorChunk | Non
 
 
 def _parse(
-    path: str, block: bytes, begin: int, dimension: int, header: bool, oddities: Counter[str]
+    path: str, block: bytes, begin: int, dimension: int, oddities: Counter[str]
 ) -> VectorChunk:
     """Parse lines ``word v_1 … v_d``; a word may contain spaces (GloVe 840B), its vector is the last d fields."""
     words: list[str] = []
@@ -163,7 +163,7 @@ def _parse(
         word = fields[0].rstrip(b" ")
         if b" " in word:
             # GloVe 840B holds such words; but if the word ends with a number, the row is too long
-            if header or is_number(word.rpartition(b" ")[2]):
+            if is_number(word.rpartition(b" ")[2]):
                 raise VectorFormatError(
                     f"{path} line {line_number} holds more than a word and {dimension} numbers; expected {dimension}"
                 )

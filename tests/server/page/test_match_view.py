@@ -34,7 +34,7 @@ class TestMatch:
         words = api(server, "collections/faq/explain", {"text": "renewing passports"})["words"]
         row = page.locator(".weights tbody tr").first
         assert row.locator("td").all_inner_texts() == [
-            f"{words[0][name]:.3f}" for name in ("alpha_n", "alpha_s", "alpha_u", "alpha")
+            f"{words[0][name]:.3f}" for name in ("share", "alpha_n", "alpha_s", "alpha_u", "alpha")
         ]
 
     def test_a_word_shows_its_pairs(self, visit):

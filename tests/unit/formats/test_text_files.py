@@ -38,6 +38,24 @@ class TestText:
         assert list(source.vocabulary) == ["the", "of"]
         np.testing.assert_array_equal(source.rows.matrix, [[1, 2], [3, 4]])
 
+    @pytest.mark.parametrize("header", [b"", b"2 2\n"])
+    def test_words_with_spaces(self, tmp_path, header):
+        source = self.read(tmp_path, header + b"the 1 2\nnew york 3 4\n")
+        assert list(source.vocabulary) == ["the", "new york"]
+        np.testing.assert_array_equal(source.rows.matrix, [[1, 2], [3, 4]])
+        assert findings_of(tmp_path / "out").spaced == 1
+
+    def test_words_with_spaces_do_not_fit_into_the_binary_format(self, tmp_path):
+        rows = np.random.default_rng(0).standard_normal((5, 50)).astype("<f4")
+        words = [b"the", b"new york", b"of", b"los angeles", b"a"]
+        content = b"5 50\n" + b"".join(
+            word + b" " + row.tobytes() for word, row in zip(words, rows, strict=True)
+        )
+        with pytest.raises(
+            VectorFormatError, match="word 3 is .*not text; expected words without spaces"
+        ):
+            self.read(tmp_path, content, "v.bin")
+
     @pytest.mark.parametrize("space", [b"\r", b"\x0b", b"\x0c"])
     def test_white_space_inside_of_a_number_is_none(self, tmp_path, space):
         for line in (b"of 3" + space + b" 4\n", b"of " + space + b"3 4\n"):
@@ -113,7 +131,7 @@ class TestText:
             (b"99999999999999999999999 3\na 1 2 3\n", "announces 99999999999999999999999 words"),
             (b"10 300", "announces 10 words, found 0"),
             (b"a 1 2\nb 1 2 3\n", "line 2 holds more than a word and 2 numbers"),
-            (b"2 2\nthe 1 2\nnew york 3 4\n", "line 3 holds more than a word and 2 numbers"),
+            (b"2 2\nthe 1 2\nnew 5 3 4\n", "line 3 holds more than a word and 2 numbers"),
             (b"1000000000000 3\nthe 1 2 3\n", "announces 1000000000000 words, found 1"),
             (b"2 60000\nthe 1\nof 2\n", "line 2 holds 1 numbers; expected 60000"),
             (b"2 3\nthe 1 2 3\nof 1_0 2 3\n", "line 3 holds '1_0' where a number was expected"),

@@ -1,0 +1,76 @@
+"""What files of records hold, before a collection is built of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gem_index.errors import InputError
+from gem_index.readers.field_choice import choose_fields
+from gem_index.readers.field_summaries import FieldSummaries, FieldSummary
+from gem_index.readers.records import DocumentReader
+
+__all__ = ["Inspection", "inspect_records"]
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What some files of records hold.
+
+    Attributes
+    ----------
+    records : int
+        How many were read, without bad ones.
+    complete : bool
+        Whether these are all records.
+    bad : int
+        How many more are bad.
+    fields : list of FieldSummary
+        In the order in which they came first.
+    id_field : str or None
+        The given field of the id, ``id``, or one that plainly is it; if it is None, a hash of the content is the id.
+    text_fields : tuple of str
+        The fields of the text: the given ones, ``text``, or those that plainly are it; empty if none is.
+    metadata : tuple of str
+        All other fields.
+    """
+
+    records: int
+    complete: bool
+    bad: int
+    fields: list[FieldSummary]
+    id_field: str | None
+    text_fields: tuple[str, ...]
+    metadata: tuple[str, ...]
+
+
+def inspect_records(reader: DocumentReader) -> Inspection:
+    """Return what the first 100,000 records of some files hold: types, samples, and what would become text and metadata.
+
+    Parameters
+    ----------
+    reader : DocumentReader
+        Its fields of id and text need not exist.
+
+    Raises
+    ------
+    InputError
+        If there is no good record, or a file cannot be read.
+    """
+    found = FieldSummaries()
+    complete = True
+    for _, record in reader.records():
+        if found.records == _MOST:
+            complete = False
+            break
+        found.add(record)
+    if not found.records:
+        raise InputError(f"{', '.join(reader.names)} has no good record; expected at least one")
+    fields = found.summaries(languages=True)
+    choice = choose_fields(fields, reader.id_field, reader.text_fields)
+    used = {choice.id, *choice.names}
+    metadata = tuple(each.name for each in fields if each.name not in used)
+    return Inspection(
+        found.records, complete, reader.skipped, fields, choice.id, choice.text, metadata
+    )
