@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -66,6 +66,7 @@ def create_app(
     hosts: frozenset[str] | None = None,
     aliases: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
+    end_process: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """Return the application of a home.
 
@@ -83,6 +84,8 @@ def create_app(
         Other names of models, for clients with fixed model names.
     targets : mapping of str to str, optional
         Vector databases that requests may push to: their URLs by name.
+    end_process : callable
+        Called at the end if threads still work, whose end the interpreter would wait for.
     """
     bounds, metrics = limits or Limits(), Metrics()
     context = ServerContext(home, bounds, load_settings().threads, aliases or {}, targets or {})
@@ -95,7 +98,8 @@ def create_app(
         yield
         app.state.ready = False
         noting.cancel()
-        await context.close()
+        if not await context.close():
+            end_process()
 
     app = FastAPI(
         title="gem-index",

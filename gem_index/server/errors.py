@@ -19,9 +19,11 @@ __all__ = [
     "OpenAIError",
     "OverloadedError",
     "RerankError",
+    "ShuttingDownError",
     "TeiError",
     "TooLargeError",
     "UnauthorizedError",
+    "WriterBusyError",
     "error_descriptions",
     "error_response",
     "message_for",
@@ -37,11 +39,28 @@ class OverloadedError(errors.GemIndexError):
 
 
 class MemoryFullError(errors.GemIndexError):
-    """The bodies of other requests use all of the allowed memory."""
+    """Other requests and their answers use all of the allowed memory."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the bodies of other requests fill the server's memory; try again in a second"
+            "other requests and their answers fill the server's memory; try again in a second"
+        )
+
+
+class WriterBusyError(errors.GemIndexError):
+    """Other requests write for too long."""
+
+    def __init__(self) -> None:
+        super().__init__("other requests are writing to the home; try again in a second")
+
+
+class ShuttingDownError(errors.GemIndexError):
+    """The server ends before a request is finished."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server is shutting down before this is finished; nothing of it is stored, or the next call continues it: "
+            "send it again"
         )
 
 
@@ -130,6 +149,8 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (OverloadedError, 429),
     (MemoryFullError, 503),
+    (WriterBusyError, 503),
+    (ShuttingDownError, 503),
     (errors.EmptyTextError, 422),
     (errors.HomeNotWritableError, 503),
     (errors.HomeBusyError, 503),

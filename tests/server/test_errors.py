@@ -228,7 +228,7 @@ class TestEachInterface:
     def test_429_when_texts_wait(self, app, path):
         queue = app.app.state.context.encoding
         release = threading.Event()
-        holding = queue._pool.submit(release.wait, 60)
+        holding = queue._short._pool.submit(release.wait, 60)
         first = threading.Thread(
             target=app.post, args=("/embed",), kwargs={"json": {"inputs": "a"}}
         )
@@ -305,7 +305,7 @@ def test_a_body_that_is_wrong_in_many_places_is_described_in_few(model, fields, 
 @each_route
 def test_503_when_bodies_fill_the_memory(crowded, path):
     answer = crowded.post(path, content=b" " * 101, headers=JSON)
-    assert_refused(answer, path, 503, "the bodies of other requests fill the server's memory")
+    assert_refused(answer, path, 503, "other requests and their answers fill the server's memory")
     assert crowded.post(path, json=ROUTES[path][1]).status_code == 200
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from gem_index.collection import Collection
 from gem_index.collection.results import SearchResult, SearchResults
+from gem_index.server.encoding import SHORT
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
@@ -125,12 +126,12 @@ class SearchAnswer(Answer):
 
 async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAnswer:
     """Return the documents that match a query best."""
-    [query] = shared.context.check_texts([asked.query])
+    query = shared.context.check_query(asked.query)
 
     def work(collection: Collection) -> SearchResults:
         return collection.search(query, asked.k, asked.where, mode=asked.mode, why=asked.why)
 
-    hits = await shared.ask(asked.collection, work)
+    hits = await shared.ask(asked.collection, work, long=asked.why or len(query) > SHORT)
     return SearchAnswer(
         collection=asked.collection,
         results=[_found(hit) for hit in hits],

@@ -42,9 +42,11 @@ class SharedCollections:
         self.context = context
         self._only = only
 
-    async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return the result of a function that reads a collection."""
-        return await self.context.ask(self._shown(name), question)
+    async def ask(
+        self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
+    ) -> _Result:
+        """Return the result of a function that reads a collection; ``long`` as for the context's method."""
+        return await self.context.ask(self._shown(name), question, long=long)
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""
