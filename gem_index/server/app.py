@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from gem_index.errors import GemIndexError
 from gem_index.home import Home
@@ -43,6 +44,7 @@ from gem_index.server.files import is_upload
 from gem_index.server.guard import REQUEST_ID, Guard, log_server_error
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
+from gem_index.server.origins import Origins
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ
 from gem_index.server.security import KeyRing
@@ -64,6 +66,7 @@ def create_app(
     keys: Mapping[bytes, Permission] | None = None,
     key_required: bool = False,
     hosts: frozenset[str] | None = None,
+    origins: Collection[str] = (),
     aliases: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
     end_process: Callable[[], None] = lambda: None,
@@ -80,6 +83,8 @@ def create_app(
         Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
     hosts : frozenset of str, optional
         Host names that the header Host may have; by default any.
+    origins : collection of str, optional
+        Pages of other sites that may send requests, and read the answers; by default none.
     aliases : mapping of str to str, optional
         Other names of models, for clients with fixed model names.
     targets : mapping of str to str, optional
@@ -87,7 +92,7 @@ def create_app(
     end_process : callable
         Called at the end if threads still work, whose end the interpreter would wait for.
     """
-    bounds, metrics = limits or Limits(), Metrics()
+    bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(home, bounds, load_settings().threads, aliases or {}, targets or {})
 
     @asynccontextmanager
@@ -149,10 +154,13 @@ def create_app(
         Guard,
         limits=bounds,
         hosts=hosts,
+        origins=allowed,
         metrics=metrics,
         memory=context.memory,
         streams=lambda path: is_stream(path) or is_upload(path),
     )
+    if allowed.allowed:
+        app.add_middleware(CORSMiddleware, **allowed.cross_origin_rules)
     return app
 
 

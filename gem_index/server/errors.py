@@ -23,6 +23,7 @@ __all__ = [
     "TeiError",
     "TooLargeError",
     "UnauthorizedError",
+    "UnsupportedTypeError",
     "WriterBusyError",
     "error_descriptions",
     "error_response",
@@ -66,6 +67,10 @@ class ShuttingDownError(errors.GemIndexError):
 
 class TooLargeError(errors.InputError):
     """A request is larger than the server accepts."""
+
+
+class UnsupportedTypeError(errors.InputError):
+    """A body has a type that the route does not accept."""
 
 
 class MissingDocumentError(errors.InputError):
@@ -130,6 +135,7 @@ _DESCRIPTIONS = {
     403: "The key does not allow this, or the header Host names another server.",
     404: "There is nothing of that name.",
     409: "It exists already, or was made with another model.",
+    415: "The body has another type than the route accepts.",
     413: "The body, a text or the number of texts is too large.",
     422: "The body is not of the documented form, or a query has no word.",
     429: "Too many requests or texts wait; Retry-After says when to try again.",
@@ -147,6 +153,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.FingerprintMismatchError, 409),
     (errors.TargetChangedError, 409),
     (TooLargeError, 413),
+    (UnsupportedTypeError, 415),
     (OverloadedError, 429),
     (MemoryFullError, 503),
     (WriterBusyError, 503),

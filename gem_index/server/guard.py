@@ -25,6 +25,7 @@ from gem_index.server.errors import (
 )
 from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
+from gem_index.server.origins import Origins
 from gem_index.server.settings import Limits
 
 __all__ = ["ACCESS", "REQUEST_ID", "Guard", "log_server_error", "note_failure"]
@@ -50,6 +51,7 @@ _HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 _TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _WATCHED_AFTER = 0.5  # seconds, after which a request ends when its client leaves; most requests are answered before
 _PART = (
@@ -72,6 +74,8 @@ class Guard:
     hosts : frozenset of str, optional
         Names that the header Host may have, so that a page of another site cannot reach a local server through a host name
         that it controls (DNS rebinding); None for any.
+    origins : Origins
+        Pages of other sites that may send requests.
     metrics : Metrics
     memory : Memory
         For the bodies of all requests.
@@ -84,6 +88,7 @@ class Guard:
         app: App,
         limits: Limits,
         hosts: frozenset[str] | None,
+        origins: Origins,
         metrics: Metrics,
         memory: Memory,
         streams: Callable[[str], bool],
@@ -91,6 +96,7 @@ class Guard:
         self._app = app
         self._limits = limits
         self._hosts = hosts
+        self._origins = origins
         self._metrics = metrics
         self._streams = streams
         self._memory = memory
@@ -104,7 +110,7 @@ class Guard:
         scope[REQUEST_ID] = exchange.request_id.decode()
         try:
             try:
-                self._check_host(exchange.headers)
+                self._check_origin(scope, exchange.headers)
                 exchange.check_length(stream=self._streams(scope["path"]))
                 exchange.watch()
                 await self._app(scope, exchange.take, exchange.answer)
@@ -141,13 +147,18 @@ class Guard:
             }
             ACCESS.info("request", extra={"fields": fields})
 
-    def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse other host names, and requests from pages of other sites.
+    def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse other host names, and requests from pages of other sites or other ports.
 
         Otherwise any page could make its reader's browser store documents: the page could not read the answer, but the
         documents would be stored.
         """
-        host = headers.get(b"host", b"").decode("latin-1")
+        for name in (b"host", b"origin"):
+            if sum(given == name for given, _ in scope["headers"]) > 1:
+                raise _RefusedError(
+                    400, f"found several headers {name.decode().title()}; expected one"
+                )
+        host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _name_in(host) not in self._hosts:
             raise _RefusedError(
                 403,
@@ -155,14 +166,28 @@ class Guard:
             )
         origin = headers.get(b"origin")
         if origin is None:
+            if _is_of_another_site(scope, headers):
+                raise _RefusedError(
+                    403,
+                    "the header Sec-Fetch-Site says that a page of another site sends this; expected a page of this server",
+                )
             return
-        page = origin.decode("latin-1")
-        if _name_in(page.partition("://")[2].rpartition("@")[2]) not in (
-            self._hosts or {_name_in(host)}
-        ):
+        page = origin.decode("latin-1").lower()
+        # a proxy may add TLS before the server
+        schemes = ("http",) if _name_in(host) in _LOCAL else ("http", "https")
+        own = {f"{scheme}://{host}" for scheme in schemes}
+        if page not in own and not self._origins.allow(page):
             raise _RefusedError(
-                403, f"the header Origin is {quoted(page)}; expected a page of this server, or none"
+                403,
+                f"the header Origin is {quoted(page)}; expected a page of this server, or an origin that it allows",
             )
+
+
+def _is_of_another_site(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Tell whether a browser says that a page of another site or port sends a request; a link to the page is allowed."""
+    if headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
+        return False
+    return scope["method"] != "GET" or headers.get(b"sec-fetch-mode") != b"navigate"
 
 
 def _name_in(host: str) -> str:

@@ -59,6 +59,8 @@ class ServeOptions:
         host.
     names : tuple of str
         Host names by which clients reach the server, in addition to the address.
+    origins : tuple of str
+        Pages of other sites that may send requests.
     aliases, targets : mapping of str to str
         Other names of models; vector databases by name.
     """
@@ -70,6 +72,7 @@ class ServeOptions:
     keys: Mapping[str, Permission] = field(default_factory=dict)
     insecure: bool = False
     names: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, str] = field(default_factory=dict)
 
@@ -189,7 +192,9 @@ def application() -> FastAPI:
     """Return the application of one process of the server that ``serve`` began."""
     found: dict[str, Any] = json.loads(os.environ[_OPTIONS])
     log_as_json()
-    options = ServeOptions(**{**found, "names": tuple(found["names"])})
+    options = ServeOptions(
+        **{**found, "names": tuple(found["names"]), "origins": tuple(found["origins"])}
+    )
     return application_of(options, Home(options.home))
 
 
@@ -211,6 +216,7 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
         keys=options.permissions,
         key_required=options.key_required,
         hosts=options.hosts,
+        origins=options.origins,
         aliases=options.aliases,
         targets=options.targets,
         end_process=_end_process,

@@ -70,6 +70,7 @@ ROUTES: dict[str, tuple[Shape, dict[str, Any]]] = {
 DIRECT = ("/v1/embeddings", "/embed")
 """Routes that read their bodies themselves, for speed."""
 JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
 BODY = 2_000
 MANY = ["a"] * 9
 TOO_MANY: dict[str, dict[str, Any]] = {
@@ -363,7 +364,7 @@ def test_collections_and_what_is_not_there(app, method, path, body, status, told
 class TestStream:
     def test_errors_say_what_is_stored(self, app):
         lines = b'{"id": "2", "text": "two ducks"}\n{"id": "3"}\n'
-        answer = app.post("/collections/faq/documents/stream", content=lines)
+        answer = app.post("/collections/faq/documents/stream", content=lines, headers=NDJSON)
         assert answer.status_code == 400
         body = answer.json()
         assert body.pop("stored") == {"added": 0, "updated": 0, "unchanged": 0}
@@ -379,7 +380,7 @@ class TestStream:
         ],
     )
     def test_too_large(self, app, lines, status, told):
-        answer = app.post("/collections/faq/documents/stream", content=lines)
+        answer = app.post("/collections/faq/documents/stream", content=lines, headers=NDJSON)
         assert answer.status_code == status
         body = answer.json()
         del body["stored"]
@@ -411,7 +412,7 @@ def test_503_while_another_process_writes(app, stored):
             assert_refused(answer, path, 503, "another process is writing to the home")
             assert str(stored.root) not in answer.text
         line = json.dumps({"id": "2", "text": "two ducks"})
-        answer = app.post("/collections/faq/documents/stream", content=line)
+        answer = app.post("/collections/faq/documents/stream", content=line, headers=NDJSON)
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
         assert answer.json()["stored"] == {"added": 0, "updated": 0, "unchanged": 0}

@@ -384,7 +384,11 @@ class TestHttp:
             ({"Host": "evil.example"}, 403, "the header Host is 'evil.example'"),
             ({"Origin": "http://evil.example"}, 403, "the header Origin is 'http://evil.example'"),
             ({"Origin": "null"}, 403, "the header Origin is 'null'"),
-            ({"Origin": "http://localhost:3000"}, 200, "result"),
+            (
+                {"Origin": "http://localhost:3000"},
+                403,
+                "the header Origin is 'http://localhost:3000'",
+            ),
         ],
     )
     def test_who_may_ask(self, served, headers, status, told):
