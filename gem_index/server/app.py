@@ -18,21 +18,26 @@ from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import (
+    cohere,
     collections,
     documents,
     files,
+    knowledge,
     maps,
+    ollama,
     openai,
     page,
     reranking,
     searching,
     tei,
+    weaviate,
 )
 from gem_index.server.bodies import problem_of
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
     OpenAIError,
+    PlainError,
     RerankError,
     TeiError,
     error_descriptions,
@@ -45,6 +50,7 @@ from gem_index.server.guard import REQUEST_ID, Guard, log_server_error
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.origins import Origins
+from gem_index.server.paths import nearest
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ
 from gem_index.server.security import KeyRing
@@ -98,6 +104,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
+        app.openapi()  # nor the first 404, which names a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -121,9 +128,12 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, files, maps, searching):
+    for module in (openai, collections, documents, files, maps, searching, knowledge):
         app.include_router(module.router)
-    app.include_router(reranking.router, responses=error_descriptions(RerankError))
+    for module in (reranking, cohere):
+        app.include_router(module.router, responses=error_descriptions(RerankError))
+    for module in (ollama, weaviate):
+        app.include_router(module.router, responses=error_descriptions(PlainError))
     app.include_router(tei.router, responses=error_descriptions(TeiError))
     app.include_router(page.router)
 
@@ -171,36 +181,41 @@ async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
         await asyncio.sleep(1)
 
 
+def _expected(path: str, app: FastAPI) -> str:
+    near = nearest(path, app.openapi()["paths"])
+    return f"did you mean {near}?" if near else "expected a route of /openapi.json"
+
+
 def _handle_errors(app: FastAPI) -> None:
     """Answer errors in the form of the requested interface."""
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
         log_server_error(error, request.scope[REQUEST_ID])
-        return error_response(request.url.path, status_of(error), message_for(error))
+        return error_response(request.scope["path"], status_of(error), message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
-            return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
+            return error_response(request.scope["path"], 400, f"the body is not JSON: {reason}")
         if isinstance(first.get("input"), bytes):  # the body was not parsed
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
-            return error_response(request.url.path, 400, problem)
+            return error_response(request.scope["path"], 400, problem)
         # OpenAI uses 400 for every wrong body, the others use 422
-        status = 400 if request.url.path.startswith("/v1/embeddings") else 422
-        return error_response(request.url.path, status, problem_of(error.errors()))
+        status = 400 if request.scope["path"].startswith("/v1/embeddings") else 422
+        return error_response(request.scope["path"], status, problem_of(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:
         path = quoted(f"{request.method} {request.url.path}")
         problem = {
             400: "the body is not JSON: it is not UTF-8, or nested too deeply",
-            404: f"found {path}; expected a route of /openapi.json",
+            404: f"found {path}; {_expected(request.url.path, app)}",
             405: f"found {path}; expected another method: /openapi.json tells which",
         }.get(error.status_code, str(error.detail))
-        response = error_response(request.url.path, error.status_code, problem)
+        response = error_response(request.scope["path"], error.status_code, problem)
         response.headers.update(error.headers or {})
         return response

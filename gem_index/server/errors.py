@@ -18,6 +18,7 @@ __all__ = [
     "MissingMapError",
     "OpenAIError",
     "OverloadedError",
+    "PlainError",
     "RerankError",
     "ShuttingDownError",
     "TeiError",
@@ -129,6 +130,12 @@ class TeiError(BaseModel):
     error_type: str
 
 
+class PlainError(BaseModel):
+    """An error in the form of Ollama and of Weaviate's own servers of vectors."""
+
+    error: str
+
+
 _DESCRIPTIONS = {
     400: "The input is wrong; the message says what was found and what was expected.",
     401: "The key is missing or unknown.",
@@ -171,6 +178,9 @@ _KINDS = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
+_COHERE = ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed")
+_PLAIN = ("/api/", "/vectors", "/meta")
+_DIFY_CODES = {401: 1001, 403: 1002, 404: 2001}
 _TEI = ("/", "/embed", "/rerank", "/similarity", "/info")
 _TEI_KINDS = {413: "Validation", 422: "Validation", 429: "Overloaded", 424: "Backend"}
 
@@ -233,13 +243,17 @@ def error_response(path: str, status: int, problem: str, **further: Any) -> Json
     """Return an error in the form of the interface that a path belongs to, with additional fields."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     body: dict[str, Any]
-    if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads message, Jina reads detail
+    if path in _COHERE:  # Cohere reads message, Jina reads detail
         body = {"message": problem, "detail": problem}
     elif path in _TEI:
         body = {
             "error": problem,
             "error_type": _TEI_KINDS.get(status, "Validation" if status < 500 else "Unhealthy"),
         }
+    elif path.startswith(_PLAIN):
+        body = {"error": problem}
+    elif path == "/retrieval":
+        body = {"error_code": _DIFY_CODES.get(status, status), "error_msg": problem}
     else:
         body = {"error": {"message": problem, "type": kind, "param": None, "code": None}}
     headers = {}

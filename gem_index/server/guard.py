@@ -26,6 +26,7 @@ from gem_index.server.errors import (
 from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
 from gem_index.server.origins import Origins
+from gem_index.server.paths import route_by_usual_path
 from gem_index.server.settings import Limits
 
 __all__ = ["ACCESS", "REQUEST_ID", "Guard", "log_server_error", "note_failure"]
@@ -106,6 +107,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = route_by_usual_path(scope)
         exchange = _Exchange(scope, receive, send, self._limits, Share(self._memory))
         scope[REQUEST_ID] = exchange.request_id.decode()
         try:

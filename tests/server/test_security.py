@@ -311,7 +311,7 @@ class TestHeaders:
 
     def test_no_redirect_to_what_the_header_host_names(self, home, client):
         home.create_collection("faq")
-        for path in ("/v1/embeddings/", "/collections/", "/collections/faq/search/"):
+        for path in ("/v1/embedding/", "/collection/", "/collections/faq/find/"):
             head = {"Host": "elsewhere.example"}
             answer = client.post(path, json={}, headers=head, follow_redirects=False)
             assert answer.status_code == 404, path
