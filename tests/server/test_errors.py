@@ -323,7 +323,7 @@ TWICE = {"documents": [{"id": "1", "text": "a"}, {"id": "1", "text": "b"}]}
 NO_TARGET = {"target": "nowhere"}
 REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("GET", "/nothing", None, 404, "found 'GET /nothing'; expected a route of /openapi.json"),
-    ("POST", "/embeddings", {}, 404, "found 'POST /embeddings'; expected a route"),
+    ("POST", "/encodings", {}, 404, "found 'POST /encodings'; expected a route"),
     ("GET", "/v1/models/gpt", None, 404, "no model is named 'gpt'"),
     ("GET", "/v1/models/collection:nope", None, 404, "no collection is named 'nope'"),
     ("GET", "/collections/nope", None, 404, "no collection is named 'nope'"),

@@ -54,7 +54,7 @@ class TestEmbeddings:
             (
                 {"input": ["a", 3]},
                 400,
-                "input.1: found 3; expected: Input should be a valid string",
+                "input.1: found 3; expected a valid string",
             ),
             ({"input": {"a": 1}}, 400, "input: found {'a': 1}; expected"),
             ({}, 400, "found no field 'input'; expected one"),

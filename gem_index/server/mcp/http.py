@@ -101,8 +101,6 @@ async def _refused(request: Request, error: Exception) -> JsonResponse:
 async def _unrouted(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, HTTPException)
     found = quoted(f"{request.method} {request.url.path}")
-    response = error_response(
-        request.url.path, error.status_code, f"found {found}; expected POST {PATH}"
-    )
+    response = error_response(PATH, error.status_code, f"found {found}; expected POST {PATH}")
     response.headers.update(error.headers or {})
     return response

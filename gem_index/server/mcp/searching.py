@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from gem_index.collection import Collection
 from gem_index.collection.results import SearchResult, SearchResults
@@ -17,6 +17,7 @@ from gem_index.server.mcp.shared import (
     Rounded,
     SharedCollections,
     counted,
+    from_json,
 )
 
 __all__ = [
@@ -78,7 +79,7 @@ class SearchArguments(Arguments):
         "by meaning alone, also without a common word. lexical: by common words alone (BM25), for names, numbers, codes and "
         "exact terms.",
     )
-    where: dict[str, Any] | None = Field(
+    where: Annotated[dict[str, Any] | None, BeforeValidator(from_json)] = Field(
         default=None,
         description='Only documents whose metadata match, such as {"lang": "en", "year": {"$gte": 2020}}: every entry must '
         "hold. A value stands for equality; an object holds operators: $eq, $ne, $in, $nin (with a list), $gt, $gte, $lt, "
