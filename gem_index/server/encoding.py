@@ -6,7 +6,6 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,15 +27,15 @@ def work_of(texts: Sequence[str]) -> int:
     return len(texts) + sum(map(len, texts))
 
 
-@dataclass
 class _Request:
     """The texts of a request, and the vectors of those that are encoded."""
 
-    encoder: Encoder
-    texts: Sequence[str]
-    answer: asyncio.Future[F32]
-    encoded: list[F32] = field(default_factory=list)
-    begin: int = 0
+    def __init__(self, encoder: Encoder, texts: Sequence[str], answer: asyncio.Future[F32]) -> None:
+        self.encoder = encoder
+        self.texts = texts
+        self.answer = answer
+        self.encoded: list[F32] = []
+        self.begin = 0
 
     @property
     def left(self) -> int:

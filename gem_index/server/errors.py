@@ -13,6 +13,7 @@ from gem_index.server.responses import JsonResponse
 
 __all__ = [
     "ForbiddenError",
+    "KnowledgeError",
     "MemoryFullError",
     "MissingDocumentError",
     "MissingMapError",
@@ -134,6 +135,13 @@ class PlainError(BaseModel):
     """An error in the form of Ollama and of Weaviate's own servers of vectors."""
 
     error: str
+
+
+class KnowledgeError(BaseModel):
+    """An error in the form of Dify's external knowledge."""
+
+    error_code: int
+    error_msg: str
 
 
 _DESCRIPTIONS = {

@@ -11,6 +11,7 @@ from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
 from gem_index.server.context import ServerContext
 from gem_index.server.encoding import SHORT
+from gem_index.server.errors import KnowledgeError, error_descriptions
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context, KeyedRoute
 
@@ -82,7 +83,7 @@ async def search_store(asked: StoreSearchRequest, name: str, context: Context) -
     )
 
 
-@router.post("/retrieval", dependencies=READ)
+@router.post("/retrieval", dependencies=READ, responses=error_descriptions(KnowledgeError))
 async def retrieve(asked: RetrievalRequest, context: Context) -> JsonResponse:
     """Search a collection as external knowledge of Dify; ``knowledge_id`` is its name."""
     setting = asked.retrieval_setting

@@ -31,12 +31,6 @@ __all__ = ["DIRECT", "check_dimensions", "encode", "in_base64", "router"]
 router = APIRouter(tags=["OpenAI"])
 
 
-class TextInput(BaseModel):
-    """A text as Jina's clients send it."""
-
-    text: str
-
-
 class EmbeddingsRequest(BaseModel):
     """The body of a request for embeddings."""
 
@@ -44,7 +38,13 @@ class EmbeddingsRequest(BaseModel):
         json_schema_extra={"examples": [{"model": "gem-index", "input": ["renew a passport"]}]}
     )
 
-    input: str | Several[str] | Several[TextInput] | Several[int] | Several[Several[int]]
+    input: (
+        str
+        | Several[str]
+        | Several[dict[Literal["text"], str]]
+        | Several[int]
+        | Several[Several[int]]
+    )
     model: str = DEFAULT
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Field(ge=1)] | None = None
@@ -99,7 +99,8 @@ async def embeddings(request: Request) -> JsonResponse:
     asked = await body_of(request, EmbeddingsRequest)
     context = await context_of(request)
     given: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
-    texts = [each.text if isinstance(each, TextInput) else each for each in given]
+    # Jina's clients send objects
+    texts: list[Any] = [each.get("text") if isinstance(each, dict) else each for each in given]
     if not texts:
         raise InputError("input is an empty list; expected a text, or a list of them")
     if not isinstance(texts[0], str):
