@@ -18,14 +18,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gem_index.arrays import F32, I64
+from gem_index.arrays import SparseVector
 from gem_index.checks import check_number, check_whole_number
 from gem_index.errors import ConfigError, InputError
 from gem_index.files.inputs import user_path
@@ -41,29 +38,6 @@ __all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
-
-
-@dataclass(frozen=True, eq=False)
-class SparseVector:
-    """The values of some terms; all others are 0.
-
-    Attributes
-    ----------
-    indices : int64 array (n,)
-        From 0 to 2^31 - 1, ascending, each once.
-    values : float32 array (n,)
-        Above 0.
-    """
-
-    indices: I64
-    values: F32
-
-    def dot(self, other: SparseVector) -> float:
-        """Return the inner product with another vector."""
-        _, mine, others = np.intersect1d(
-            self.indices, other.indices, assume_unique=True, return_indices=True
-        )
-        return float(self.values[mine].astype(np.float64) @ other.values[others])
 
 
 class SparseEncoder:
@@ -153,6 +127,40 @@ class SparseEncoder:
         return _vector({t: MATCH_WEIGHT * w * of_bm25[t] for t, w in weights.items() if counted[t]})
 
     @property
+    def rule(self) -> str:
+        """What determines the vectors of documents, as JSON: the analyzer and the mean number of terms of a text."""
+        fields = {
+            "version": _VERSION,
+            "analyzer": self.analyzer.stored,
+            "mean_terms": self.mean_terms,
+        }
+        return json.dumps(fields, sort_keys=True)
+
+    @classmethod
+    def of_rule(cls, rule: str) -> SparseEncoder:
+        """Return an encoder that makes the vectors of documents by a :attr:`rule`; it has no frequencies for queries.
+
+        Raises
+        ------
+        ConfigError
+            If a later version made the rule, or it is damaged.
+        """
+        try:
+            fields = json.loads(rule)
+            version, mean = fields["version"], float(fields["mean_terms"])
+            analyzer = Analyzer.of(fields["analyzer"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise ConfigError(
+                f"found the rule {quoted(rule, 80)} of sparse vectors; expected an analyzer and mean_terms; "
+                "push in full again"
+            ) from error
+        if version != _VERSION:
+            raise ConfigError(
+                f"found sparse vectors of version {quoted(version)}; expected {_VERSION}; upgrade gem-index"
+            )
+        return cls(analyzer, 0, mean, {})
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 in hexadecimal of everything that determines the vectors."""
         return hashlib.sha256(json.dumps(self._fields, sort_keys=True).encode()).hexdigest()
@@ -168,10 +176,14 @@ class SparseEncoder:
             "frequencies": dict(self.frequencies),
         }
 
+    def to_json(self) -> str:
+        """Return everything that determines the vectors, as JSON."""
+        return json.dumps(self._fields, sort_keys=True, ensure_ascii=False)
+
     def save(self, path: str | Path) -> None:
         """Write the encoder to a JSON file. Atomic: complete on return, absent on error."""
         with publish_file(user_path(path)) as file:
-            file.write(json.dumps(self._fields, sort_keys=True, ensure_ascii=False).encode())
+            file.write(self.to_json().encode())
 
     @classmethod
     def load(cls, path: str | Path) -> SparseEncoder:
@@ -184,14 +196,18 @@ class SparseEncoder:
         ConfigError
             If a later version wrote it.
         """
-        fields = read_json_file(user_path(path))
+        return cls.of_fields(read_json_file(user_path(path)), quoted_path(Path(path)))
+
+    @classmethod
+    def of_fields(cls, fields: Any, name: str) -> SparseEncoder:
+        """Return the encoder of parsed JSON of :meth:`to_json`; ``name`` names its place in messages, as in :meth:`load`."""
         if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
             raise InputError(
-                f"{quoted_path(Path(path))} is not a sparse encoder; expected a file that SparseEncoder.save wrote"
+                f"{name} is not a sparse encoder; expected a file that SparseEncoder.save wrote"
             )
         if fields.get("version") != _VERSION:
             raise ConfigError(
-                f"{quoted_path(Path(path))} has version {quoted(fields.get('version'))}; expected {_VERSION}: "
+                f"{name} has version {quoted(fields.get('version'))}; expected {_VERSION}: "
                 "upgrade gem-index"
             )
         try:
@@ -200,16 +216,12 @@ class SparseEncoder:
             return cls(analyzer, fields["texts"], fields["mean_terms"], frequencies)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
-                f"{quoted_path(Path(path))} is damaged; expected a file that SparseEncoder.save wrote"
+                f"{name} is damaged; expected a file that SparseEncoder.save wrote"
             ) from error
 
 
 def _vector(values: Mapping[str, float]) -> SparseVector:
-    places = np.array([_index(term) for term in values], dtype=np.int64)
-    indices, inverse = np.unique(places, return_inverse=True)
-    sums = np.zeros(len(indices), np.float64)
-    np.add.at(sums, inverse, np.array(list(values.values()), dtype=np.float64))
-    return SparseVector(indices, sums.astype(np.float32))
+    return SparseVector.summed([_index(term) for term in values], list(values.values()))
 
 
 @lru_cache(200_000)

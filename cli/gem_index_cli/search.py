@@ -17,11 +17,12 @@ from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
 from gem_index_cli.output_files import check_target
-from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.parameters import AsJson, AsJsonLines
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gem_index import Collection
+    from gem_index.collection.push.searching import SearchedTarget
     from gem_index.readers.questions import Question
     from gem_index.results import SearchResult, SearchResults
 
@@ -32,7 +33,13 @@ _AT_ONCE = 512  # queries
 
 def search(
     context: typer.Context,
-    collection: CollectionName,
+    collection: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION",
+            help="Name of the collection, or the URL of a vector database as for push.",
+        ),
+    ],
     query: Annotated[
         str | None,
         typer.Argument(metavar="[QUERY]", help="What to search for.", show_default=False),
@@ -131,7 +138,7 @@ def search(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Search a collection by meaning and words."""
+    """Search a collection, or a vector database that was filled from one, by meaning and words."""
     if k is None and min_score is None:
         k = 10
     if threshold is not None and not collapse:
@@ -154,13 +161,19 @@ def search(
         "exact": exact,
         "correct": correct,
     }
-    searched = home_of(context).collection(collection)
-    if mode != "lexical":
-        _prepare(searched)
-    if queries is not None:
-        _search_file(searched, queries, output, wanted, as_json or as_json_lines)
-        return
-    hits = searched.search(str(query), **wanted)
+    with ExitStack() as stack:
+        searched: Collection | SearchedTarget
+        if "://" in collection:
+            wanted = options_of_target(wanted)
+            searched = stack.enter_context(home_of(context).target(collection))
+        else:
+            searched = home_of(context).collection(collection)
+            if mode != "lexical":
+                _prepare(searched)
+        if queries is not None:
+            _search_file(searched, queries, output, wanted, as_json or as_json_lines)
+            return
+        hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
         _print_corrected(hits)
         print_results(hits)
@@ -169,6 +182,17 @@ def search(
     asked = {"query": query, **_corrected(hits)}
     rows = [_row(hit, wanted) | asked for hit in hits]
     print_json_lines(rows) if as_json_lines else print_json(rows)
+
+
+def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a search of a vector database; ConfigError for one that only a collection has."""
+    unchanged = {"fusion": "weighted", "rerank": False, "collapse": False, "exact": False}
+    for name, value in unchanged.items():
+        if wanted[name] != value:
+            raise ConfigError(
+                f"found --{name} for a vector database; expected a collection of this home, or leave --{name} out"
+            )
+    return {k: v for k, v in wanted.items() if k not in (*unchanged, "correct")}
 
 
 def _prepare(collection: Collection) -> None:
@@ -190,7 +214,7 @@ def _open_encoder(collection: Collection) -> None:
 
 def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return a result as JSON values, without fields that were not requested."""
-    return hit.to_dict(why=wanted["why"], similar=bool(wanted["collapse"]))
+    return hit.to_dict(why=wanted["why"], similar=bool(wanted.get("collapse")))
 
 
 def _corrected(hits: SearchResults) -> dict[str, Any]:
@@ -203,7 +227,11 @@ def _print_corrected(hits: SearchResults) -> None:
 
 
 def _search_file(
-    collection: Collection, source: str, output: Path | None, wanted: dict[str, Any], as_json: bool
+    collection: Collection | SearchedTarget,
+    source: str,
+    output: Path | None,
+    wanted: dict[str, Any],
+    as_json: bool,
 ) -> None:
     """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
     from gem_index.files.publishing import publish_file
@@ -242,7 +270,7 @@ def _search_file(
 
 
 def _answers(
-    collection: Collection, questions: Iterator[Question], wanted: dict[str, Any]
+    collection: Collection | SearchedTarget, questions: Iterator[Question], wanted: dict[str, Any]
 ) -> Iterator[tuple[Question, SearchResults]]:
     """Iterate over the queries with their results; many are searched at a time."""
     while block := list(islice(questions, _AT_ONCE)):

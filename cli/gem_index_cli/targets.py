@@ -58,6 +58,13 @@ def push(
     batch: Batch = 1000,
     no_texts: NoTexts = False,
     drop_unsupported: Drop = False,
+    dense_only: Annotated[
+        bool,
+        typer.Option(
+            "--dense-only",
+            help="Store no sparse vectors of words beside the dense ones in a new table.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Push a collection into a vector database; later pushes send only what has changed."""
@@ -72,10 +79,13 @@ def push(
                 batch=batch,
                 texts=not no_texts,
                 drop_unsupported=drop_unsupported,
+                words=not dense_only,
                 progress=progress,
             )
         )
     _print(report, as_json, "would be " if dry_run else "")
+    if report.words is False and not dense_only:
+        say("The table has dense vectors only: push it with --full to add sparse vectors of words.")
 
 
 @takes(config=ConfigOptions)

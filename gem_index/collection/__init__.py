@@ -1,6 +1,10 @@
-"""Collections: documents in the database, vectors in snapshots, and the operations on both."""
+"""Collections: documents in the database, vectors in snapshots, and the operations on both.
 
-from gem_index.collection.collection import Collection
-from gem_index.collection.request import SearchOptions
+``__init__.pyi`` lists the names, which are imported when first used.
+"""
 
-__all__ = ["Collection", "SearchOptions"]
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__package__, __file__)

@@ -210,6 +210,7 @@ class Collection(StoredDocuments, CorpusQuestions):
         batch: int = 1000,
         texts: bool = True,
         drop_unsupported: bool = False,
+        words: bool = True,
         progress: ProgressOption = None,
     ) -> PushReport:
         """Push the collection into a vector database; later pushes send only what has changed.
@@ -231,6 +232,9 @@ class Collection(StoredDocuments, CorpusQuestions):
             Store the texts beside their vectors.
         drop_unsupported : bool
             Leave out metadata that the database cannot store, instead of an error.
+        words : bool
+            Store a sparse vector of the words beside each dense vector, if the database has sparse vectors. A table that
+            exists is kept as it is, until it is replaced.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -253,6 +257,7 @@ class Collection(StoredDocuments, CorpusQuestions):
             batch=batch,
             texts=texts,
             drop_unsupported=drop_unsupported,
+            words=words,
         )
         with reporting(progress, "push") as show:
             return push(self.access, url, options, show)

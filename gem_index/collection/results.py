@@ -176,7 +176,8 @@ class PushReport:
 
     ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents were
     embedded into a table of pieces with more than 10,000 rows, because the whole table would have to be read to count its
-    documents.
+    documents. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot hold them, or
+    if documents were embedded without a collection.
     """
 
     collection: str | None
@@ -188,6 +189,7 @@ class PushReport:
     documents: int | None
     fingerprint: str
     seconds: float
+    words: bool | None = None
 
 
 @dataclass(frozen=True)

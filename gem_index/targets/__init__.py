@@ -1,5 +1,6 @@
 """Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
 
+from gem_index.arrays import SparseVector
 from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch
@@ -10,10 +11,13 @@ from gem_index.targets.metadata import JsonObjects, integers_are_short, integers
 from gem_index.targets.protocol import (
     JsonTarget,
     Neighbor,
+    QueryTableTarget,
     Target,
     TargetDocument,
     TargetSchema,
     TargetTable,
+    WordsTable,
+    WordsTarget,
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
 from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_name
@@ -22,12 +26,15 @@ from gem_index.targets.tables import (
     existing_table,
     foreign_table,
     missing_staged_table,
+    query_table_name,
 )
 from gem_index.targets.url import TargetUrl
+from gem_index.targets.word_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 
 __all__ = [
     "FILE_ADVICE",
     "FOLDER_ADVICE",
+    "WORD_COLUMNS",
     "AliasTarget",
     "ClientErrors",
     "FolderTable",
@@ -36,6 +43,8 @@ __all__ = [
     "JsonObjects",
     "JsonTarget",
     "Neighbor",
+    "QueryTableTarget",
+    "SparseVector",
     "SqlDatabase",
     "SqlTable",
     "SqlTarget",
@@ -47,6 +56,8 @@ __all__ = [
     "TargetSchema",
     "TargetTable",
     "TargetUrl",
+    "WordsTable",
+    "WordsTarget",
     "check_table_name",
     "create_manifest",
     "existing_table",
@@ -59,5 +70,9 @@ __all__ = [
     "missing_staged_table",
     "open_target",
     "publish_file",
+    "query_table_name",
     "read_manifest",
+    "word_columns",
+    "word_products",
+    "word_vectors",
 ]

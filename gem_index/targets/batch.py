@@ -8,9 +8,10 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
+from gem_index.quoting import quoted
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import TargetDocument, TargetSchema
 
@@ -31,6 +32,8 @@ class TargetBatch(Sequence[TargetDocument]):
         None if texts are not stored.
     metadata : sequence of mapping
         Best as :class:`JsonObjects` if it is at hand as JSON.
+    words : sequence of SparseVector, optional
+        None if the table has no sparse vectors.
     new : bool
         The table holds none of these documents for certain, so that they may be inserted instead of upserted.
     """
@@ -41,6 +44,7 @@ class TargetBatch(Sequence[TargetDocument]):
         vectors: F32,
         texts: Sequence[str | None] | None,
         metadata: Sequence[Mapping[str, Any]],
+        words: Sequence[SparseVector | None] | None = None,
         *,
         new: bool = False,
     ) -> None:
@@ -48,6 +52,9 @@ class TargetBatch(Sequence[TargetDocument]):
         self.vectors = vectors
         self.texts: list[str | None] = [None] * len(self.ids) if texts is None else list(texts)
         self.metadata = metadata
+        self.words: list[SparseVector | None] = (
+            [None] * len(self.ids) if words is None else list(words)
+        )
         self.new = new
 
     @classmethod
@@ -72,11 +79,17 @@ class TargetBatch(Sequence[TargetDocument]):
                 ),
                 [document.text for document in latest],
                 [document.metadata for document in latest],
+                [document.words for document in latest],
             )
         if batch.vectors.shape != (len(batch), schema.dimension):
             raise ConfigError(
                 f"found vectors of the shape {batch.vectors.shape}; "
                 f"expected {len(batch)} of {schema.dimension} numbers, the table's dimension"
+            )
+        if schema.words and None in batch.words:
+            raise ConfigError(
+                f"found the document {quoted(batch.ids[batch.words.index(None)])} without a sparse vector of words; "
+                "expected one, as the table has them"
             )
         return batch
 
@@ -89,7 +102,7 @@ class TargetBatch(Sequence[TargetDocument]):
 
     def sent(self) -> TargetBatch:
         """Return the same documents, of which the table may hold some."""
-        return TargetBatch(self.ids, self.vectors, self.texts, self.metadata)
+        return TargetBatch(self.ids, self.vectors, self.texts, self.metadata, self.words)
 
     def parts(
         self, largest: int, *, bytes_of_a_number: int, most: int | None = None
@@ -107,11 +120,12 @@ class TargetBatch(Sequence[TargetDocument]):
         """
         begin = size = 0
         fixed = bytes_of_a_number * self.vectors.shape[1] + _OVERHEAD
-        for place, (identifier, text, metadata) in enumerate(
-            zip(self.ids, self.texts, self.as_json, strict=True)
+        for place, (identifier, text, metadata, words) in enumerate(
+            zip(self.ids, self.texts, self.as_json, self.words, strict=True)
         ):
             characters = len(identifier) + len(text or "") + len(metadata)
-            length = fixed + _BYTES_OF_A_CHARACTER * characters
+            terms = 0 if words is None else len(words.indices)
+            length = fixed + _BYTES_OF_A_CHARACTER * characters + 2 * bytes_of_a_number * terms
             if place > begin and (size + length > largest or place - begin == most):
                 yield self[begin:place]
                 begin, size = place, 0
@@ -133,11 +147,16 @@ class TargetBatch(Sequence[TargetDocument]):
                 self.vectors[place],
                 self.texts[place],
                 self.metadata[place],
+                self.words[place],
                 new=self.new,
             )
         return TargetDocument(
-            self.ids[place], self.vectors[place], self.texts[place], self.metadata[place]
+            self.ids[place],
+            self.vectors[place],
+            self.texts[place],
+            self.metadata[place],
+            self.words[place],
         )
 
     def __iter__(self) -> Iterator[TargetDocument]:
-        return map(TargetDocument, self.ids, self.vectors, self.texts, self.metadata)
+        return map(TargetDocument, self.ids, self.vectors, self.texts, self.metadata, self.words)

@@ -11,7 +11,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -33,6 +33,7 @@ _MANIFEST = "_table.json"  # readers of folders pass over names that begin with 
 _MAGIC = "gem-index vectors"
 _STATES = ("live", "staged", "old")
 _LOCK = "_lock"
+_QUERY = "query"  # the folder of the second table, which holds what a search needs
 _WAIT = 10.0  # seconds; the lock is held while a manifest is replaced
 
 Table = TypeVar("Table", bound=TargetTable)
@@ -128,6 +129,11 @@ class FolderTarget(ABC, Generic[Table]):
         self.url = url
         self._folder = user_path(url.path)
 
+    @property
+    def query_table(self) -> TargetUrl:
+        """The second table is a folder inside the folder."""
+        return replace(self.url, path=f"{self.url.path.rstrip('/')}/{_QUERY}")
+
     @abstractmethod
     def open_table(self, folder: Path) -> Table:
         """Return the table in a folder with a manifest."""
@@ -202,7 +208,8 @@ class FolderTarget(ABC, Generic[Table]):
         return ours
 
     def _holds_other_files(self) -> bool:
-        return any(path.name not in (*_STATES, _LOCK) for path in self._folder.iterdir())
+        ours = (*_STATES, _LOCK, _QUERY)
+        return any(path.name not in ours for path in self._folder.iterdir())
 
 
 def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.errors import MissingExtraError
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
@@ -19,6 +19,7 @@ from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.url import TargetUrl
+from gem_index.targets.word_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 
 __all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
 
@@ -50,6 +51,8 @@ class ParquetTable(FolderTable):
         }
         if self.schema.texts:
             columns["text"] = pyarrow.array(batch.texts, pyarrow.string())
+        if self.schema.words:
+            columns |= word_columns(batch.words)
         name = self._write(pyarrow.table(columns, metadata=self.schema.to_strings()))
         self._commit(self._without(batch.ids) | {name: len(batch)})
         self._located().update(dict.fromkeys(batch.ids, name))
@@ -71,6 +74,17 @@ class ParquetTable(FolderTable):
         ]
         return sorted(found, key=lambda hit: -hit.score)[: max(0, k)]
 
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, by a scan of all files."""
+        found: list[Neighbor] = []
+        for name in self._files:
+            table = self._read(name, ["id", *WORD_COLUMNS])
+            scores = word_products(words, table)
+            matching = np.flatnonzero(scores > 0)
+            ids = table["id"].take(matching).to_pylist()
+            found += map(Neighbor, ids, scores[matching].tolist())
+        return sorted(found, key=lambda hit: -hit.score)[: max(0, k)]
+
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, file by file."""
         for batch in self.batches():
@@ -90,16 +104,31 @@ class ParquetTable(FolderTable):
                     found[identifier] = json.loads(metadata)
         return found
 
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents, from the files that hold them."""
+        pyarrow, _ = require_pyarrow()
+        located = self._located()
+        wanted = [identifier for identifier in ids if identifier in located]
+        found: dict[str, TargetDocument] = {}
+        for name in {located[identifier] for identifier in wanted}:
+            table = self._read(name)
+            mask = pyarrow.compute.is_in(table["id"], value_set=pyarrow.array(wanted))
+            found |= {each.id: each for each in self._batch_of(table.filter(mask))}
+        return found
+
     def batches(self) -> Iterator[TargetBatch]:
         """Iterate over the files."""
         for name in self._files:
-            table = self._read(name)
-            yield TargetBatch(
-                table["id"].to_pylist(),
-                self._vectors_of(table),
-                table["text"].to_pylist() if self.schema.texts else None,
-                JsonObjects(table["metadata"].to_pylist()),
-            )
+            yield self._batch_of(self._read(name))
+
+    def _batch_of(self, table: Any) -> TargetBatch:
+        return TargetBatch(
+            table["id"].to_pylist(),
+            self._vectors_of(table),
+            table["text"].to_pylist() if self.schema.texts else None,
+            JsonObjects(table["metadata"].to_pylist()),
+            list(word_vectors(table)) if self.schema.words else None,
+        )
 
     def vectors(self) -> Iterator[tuple[list[str], F32]]:
         """Iterate over the ids (n,) and vectors (n, d) of the files."""
@@ -108,7 +137,7 @@ class ParquetTable(FolderTable):
             yield table["id"].to_pylist(), self._vectors_of(table)
 
     def _vectors_of(self, table: Any) -> F32:
-        numbers: F32 = table["vector"].combine_chunks().values.to_numpy(zero_copy_only=False)
+        numbers: F32 = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         return numbers.reshape(-1, self.schema.dimension)
 
     def _read(self, name: str, columns: list[str] | None = None) -> Any:
@@ -185,6 +214,8 @@ class ParquetTarget(FolderTarget[ParquetTable]):
     url : TargetUrl
         ``parquet:///folder``.
     """
+
+    holds_words = True
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url)

@@ -6,17 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
 from gem_index.targets.url import TargetUrl
 
 __all__ = [
     "JsonTarget",
     "Neighbor",
+    "QueryTableTarget",
     "Target",
     "TargetDocument",
     "TargetSchema",
     "TargetTable",
+    "WordsTable",
+    "WordsTarget",
 ]
 
 
@@ -33,12 +36,16 @@ class TargetSchema:
         Identifies the push that created the table; another push does not write to it.
     texts : bool
         Whether the texts are stored beside their vectors.
+    words : str
+        The rule of the sparse vectors of words that the table holds beside them
+        (:attr:`gem_index.sparse.SparseEncoder.rule`); empty if it holds none.
     """
 
     fingerprint: str
     dimension: int
     token: str
     texts: bool = True
+    words: str = ""
 
     def to_strings(self) -> dict[str, str]:
         """Return the fields as texts, for databases whose properties are texts."""
@@ -60,6 +67,7 @@ class TargetSchema:
                 dimension=int(values["gem_dimension"]),
                 token=str(values["gem_token"]),
                 texts=str(values["gem_texts"]) == "True",
+                words=str(values.get("gem_words", "")),
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -78,17 +86,23 @@ class TargetDocument:
         None if texts are not stored.
     metadata : mapping
         JSON values under string keys.
+    words : SparseVector, optional
+        Of its words; None in a table without sparse vectors.
     """
 
     id: str
     vector: F32
     text: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    words: SparseVector | None = None
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A document near a query vector, and the cosine similarity that the database computed."""
+    """A document near a query, and the score that the database computed.
+
+    The score is the cosine similarity of the vectors, or the inner product of the sparse vectors of words.
+    """
 
     id: str
     score: float
@@ -129,11 +143,24 @@ class TargetTable(Protocol):
         """Return the metadata of those of at most 1,000 documents that the table holds, by id; nothing else is read."""
         ...
 
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return those of at most 1,000 documents that the table holds, by id."""
+        ...
+
     def finish(self) -> None:
         """Build indexes or compact, where the engine needs it; called when a push has sent everything, before it counts.
 
         It is called again if it raised TargetUnavailableError.
         """
+        ...
+
+
+@runtime_checkable
+class WordsTable(TargetTable, Protocol):
+    """A table that can hold sparse vectors of words, and search by them."""
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, best first; none has a product of 0."""
         ...
 
 
@@ -197,4 +224,27 @@ class JsonTarget(Protocol):
 
     def stores_json(self, texts: Sequence[str]) -> bool:
         """Tell whether all of these metadata can be stored; False if only :meth:`Target.unsupported` can tell."""
+        ...
+
+
+@runtime_checkable
+class WordsTarget(Protocol):
+    """A target whose tables are :class:`WordsTable` if their schema has a rule for words."""
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether the database, in its version, can hold sparse vectors."""
+        ...
+
+
+@runtime_checkable
+class QueryTableTarget(Protocol):
+    """A target that names the second table itself, which holds what a search of the first needs.
+
+    Of others, the second table has the name of the first with an ending, and all options of the URL.
+    """
+
+    @property
+    def query_table(self) -> TargetUrl:
+        """The URL of the second table."""
         ...

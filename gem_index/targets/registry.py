@@ -23,6 +23,7 @@ __all__ = [
     "TargetInfo",
     "check_many_writers",
     "check_target",
+    "exact_search",
     "list_targets",
     "open_target",
 ]
@@ -30,6 +31,7 @@ __all__ = [
 ENTRY_POINTS = "gem_index.targets"
 """Installed packages offer engines in this group: a scheme, and a callable from a TargetUrl to a Target."""
 
+_EXACT, _FILES = "exact", "files"
 _JSON, _JSON_64 = "any JSON", "64-bit JSON"
 _MANY = "many"
 _AT_ONCE, _RENAMED = "one step", "two renames"
@@ -61,25 +63,25 @@ def _known() -> Mapping[str, _Engine]:
     engines = {
         "chroma": chroma,
         "chroma+http": chroma_server,
-        "duckdb": _Engine("gem-index-duckdb", "exact", _JSON),
+        "duckdb": _Engine("gem-index-duckdb", _EXACT, _JSON),
         "elasticsearch": replace(files, package=elastic),
         "elasticsearch+http": replace(server, package=elastic),
         "faiss": _Engine("gem-index[parquet]", "exact or factory", _JSON, _RENAMED),
-        "lancedb": _Engine("gem-index-lancedb", "exact", _JSON_64),
-        "milvus": _Engine("gem-index-milvus", "exact", "64 KiB of JSON"),
+        "lancedb": _Engine("gem-index-lancedb", _EXACT, _JSON_64),
+        "milvus": _Engine("gem-index-milvus", _EXACT, "64 KiB of JSON"),
         "milvus+http": _Engine("gem-index-milvus", "approximate", "64 KiB of JSON", writers=_MANY),
         "opensearch": replace(files, package=elastic),
         "opensearch+http": replace(server, package=opensearch),
-        "parquet": _Engine("gem-index[parquet]", "files", _JSON, _RENAMED),
+        "parquet": _Engine("gem-index[parquet]", _FILES, _JSON, _RENAMED),
         "postgresql": _Engine(
             "gem-index-postgresql",
             "HNSW or exact",
             "floats < 1e16",
             writers=_MANY,
         ),
-        "qdrant": _Engine("gem-index-qdrant", "exact", _JSON_64),
+        "qdrant": _Engine("gem-index-qdrant", _EXACT, _JSON_64),
         "qdrant+http": replace(server, package="gem-index-qdrant"),
-        "sqlite-vec": _Engine("gem-index-sqlite-vec", "exact", _JSON),
+        "sqlite-vec": _Engine("gem-index-sqlite-vec", _EXACT, _JSON),
     }
     secure = {f"{name}s": engine for name, engine in engines.items() if name.endswith("+http")}
     return MappingProxyType(engines | secure)
@@ -194,6 +196,12 @@ def check_many_writers(url: TargetUrl) -> None:
     raise ConfigError(
         f"the target {url} takes one writer; expected one that the workers of a cluster write to at once: {many}"
     )
+
+
+def exact_search(url: TargetUrl) -> bool:
+    """Tell whether the engine of a URL finds the nearest vectors without exception; False if it is not known."""
+    known = ENGINES.get(url.scheme)
+    return known is not None and known.search in (_EXACT, _FILES)
 
 
 def _engine_of(parsed: TargetUrl) -> EntryPoint:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
@@ -127,12 +127,30 @@ class SqlTable(ABC):
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, all of one state of the database."""
-        statement = f"SELECT id, {self.vector_column}, text, metadata::VARCHAR FROM {self._table}"
-        for rows in self._database.batches(statement):
-            for identifier, vector, text, metadata in rows:
-                yield TargetDocument(
-                    identifier, np.array(vector, np.float32), text, json.loads(metadata)
-                )
+        for rows in self._database.batches(self._whole_rows):
+            yield from map(self._document, rows)
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents, by one query."""
+        rows = self._database.rows(
+            f"{self._whole_rows} WHERE id IN (SELECT unnest($1::VARCHAR[]))", [list(ids)]
+        )
+        return {document.id: document for document in map(self._document, rows)}
+
+    @property
+    def _whole_rows(self) -> str:
+        words = "".join(f", {column}" for column in self.word_columns) if self.schema.words else ""
+        return f"SELECT id, {self.vector_column}, text, metadata::VARCHAR{words} FROM {self._table}"
+
+    def _document(self, row: Sequence[Any]) -> TargetDocument:
+        identifier, vector, text, metadata, *words = row
+        return TargetDocument(
+            identifier,
+            np.array(vector, np.float32),
+            text,
+            json.loads(metadata),
+            self.words_of(*words) if words else None,
+        )
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents, by one query."""
@@ -144,6 +162,13 @@ class SqlTable(ABC):
 
     vector_column: ClassVar[str] = "vector"
     """The expression that returns a vector as a sequence of numbers."""
+
+    word_columns: ClassVar[tuple[str, ...]] = ()
+    """The expressions that return a sparse vector of words, if the engine holds them."""
+
+    def words_of(self, *values: Any) -> SparseVector:
+        """Return the sparse vector in the values of :attr:`word_columns`."""
+        raise NotImplementedError(f"{type(self).__name__} holds no sparse vectors")
 
     def finish(self) -> None:  # noqa: B027 - most engines have nothing to do
         """Do nothing: an engine with an index builds it here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
@@ -10,7 +11,16 @@ from gem_index.errors import ConfigError
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["TableTarget", "existing_table", "foreign_table", "missing_staged_table"]
+__all__ = [
+    "TableTarget",
+    "existing_table",
+    "foreign_table",
+    "missing_staged_table",
+    "query_table_name",
+]
+
+_LONGEST = 50  # characters of a table's name that every engine takes
+_QUERY = "__query"
 
 Table = TypeVar("Table", bound=TargetTable)
 
@@ -44,6 +54,14 @@ def missing_staged_table(name: str, place: object, noun: str = "table") -> Confi
     return ConfigError(
         f"found no staged {noun} of {name} in {place}; expected one; push in full again"
     )
+
+
+def query_table_name(name: str) -> str:
+    """Return the name of the second table of a table, which holds what a search needs; it has at most 50 characters."""
+    if len(name) + len(_QUERY) <= _LONGEST:
+        return f"{name}{_QUERY}"
+    short = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST - len(_QUERY) - 9]}_{short}{_QUERY}"
 
 
 class TableTarget(ABC, Generic[Table]):

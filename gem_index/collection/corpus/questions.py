@@ -36,15 +36,10 @@ class CorpusQuestions:
         The statistics are those of the present texts, piece by piece; all texts are read. Documents of several pieces have
         a sparse vector for each, as they have a dense one: see :mod:`gem_index.sparse`.
         """
-        from gem_index.collection.state.piece_encoder import PieceEncoder
-        from gem_index.collection.state.texts import CollectionTexts
-        from gem_index.sparse import SparseEncoder
+        from gem_index.collection.state.word_statistics import fit_sparse_encoder
 
-        with self.access.reading() as rows, reporting(progress, "read") as show:
-            record = rows.record
-            pieces = PieceEncoder(self.access.encoder(rows), record.chunking, record.analyzer)
-            texts = CollectionTexts(rows.documents).all(show)
-            return SparseEncoder.fit(pieces.of_all(texts), record.analyzer)
+        with reporting(progress, "read") as show:
+            return fit_sparse_encoder(self.access, show)
 
     def duplicates(
         self,

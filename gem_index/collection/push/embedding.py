@@ -26,11 +26,13 @@ from gem_index.targets.url import TargetUrl
 from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import check_texts
 
-__all__ = ["OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
+__all__ = ["EMBEDDED", "OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
 
 _COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
 
-_TOKEN = "embedded"  # noqa: S105 - what stands in the table instead of the token of a push, and how texts are cut
+EMBEDDED = (
+    "embedded"  # what stands in the table instead of the token of a push, and how texts are divided
+)
 
 
 def embed_into(
@@ -120,7 +122,7 @@ def open_table(
     schema = TargetSchema(
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
-        token=f"{_TOKEN} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else _TOKEN,
+        token=f"{EMBEDDED} {json.dumps(cut.fields, sort_keys=True)}" if cut.fields else EMBEDDED,
         texts=options.texts,
     )
     filled = table is not None
@@ -203,7 +205,7 @@ def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
     if token is None:
         return asked or NEW_CHUNKING
     marker, _, fields = token.partition(" ")
-    if marker != _TOKEN:
+    if marker != EMBEDDED:
         raise ConfigError(
             f"{name} is the table of a collection; expected another table, or a push of the collection"
         )

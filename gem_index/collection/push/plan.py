@@ -75,7 +75,7 @@ def _check(name: str, live: TargetTable, record: TargetRecord | None, notes: Pus
         raise TargetChangedError(name, "the table was filled by another collection, home or push")
     if record.complete and (found := live.count()) != (expected := notes.rows(record)):
         raise TargetChangedError(
-            name, f"the table holds {found} documents, the last push left {expected}"
+            name, f"the table holds {found} rows, the last push left {expected}"
         )
     if live.schema.fingerprint != record.fingerprint:
         raise FingerprintMismatchError(

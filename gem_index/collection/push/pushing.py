@@ -8,21 +8,28 @@ staged table, which then replaces the live table.
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from dataclasses import replace
 
 from filelock import FileLock, Timeout
 
 from gem_index.collection.push.filling import Counts, TableFilling
 from gem_index.collection.push.notes import PushNotes
 from gem_index.collection.push.plan import PushPlan, plan_push
+from gem_index.collection.push.query_record import QueryRecord, QueryRecords
 from gem_index.collection.push.rows import PushedRows
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.word_statistics import fit_sparse_encoder
 from gem_index.errors import HomeBusyError
+from gem_index.forking import cached_property
 from gem_index.progress import Progress
+from gem_index.sparse import SparseEncoder
 from gem_index.store.targets import TargetRecord
-from gem_index.targets.protocol import Target, TargetSchema, TargetTable
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable, WordsTarget
 from gem_index.targets.registry import open_target
+from gem_index.targets.retries import with_retries
 
 __all__ = ["push"]
 
@@ -66,7 +73,9 @@ class _Push:
         self._target = target
         self._options = options
         self._progress = progress
-        self._encoder = access.encoder()
+        with access.reading() as rows:
+            self._encoder, self._model = access.encoder(rows), rows.model()
+            self._chunking = rows.record.chunking
         self._notes = PushNotes(access, str(target.url))
         self._rows = PushedRows(access, self._encoder, target, options)
 
@@ -80,7 +89,9 @@ class _Push:
         elif plan.step == "replace":
             counts = self._replace()
         else:
-            counts = self._fill(*self._live_table(plan))
+            table, record = self._live_table(plan)
+            self._write_query_record(table)
+            counts = self._fill(table, record)
         with self._access.reading() as rows:
             documents = rows.counts().documents
         return PushReport(
@@ -93,6 +104,7 @@ class _Push:
             documents=documents,
             fingerprint=self._encoder.fingerprint,
             seconds=time.monotonic() - started,
+            words=self._with_words() if self._holds_words else None,
         )
 
     def _finish_switch(self) -> None:
@@ -133,7 +145,7 @@ class _Push:
         )  # before the table is created
         if record is None or record.complete or not self._made_by_this(record):
             record = self._begin(staged=False)
-        return self._target.create(self._schema(record)), record
+        return self._target.create(self._connected(self._schema(record))), record
 
     def _replace(self) -> Counts:
         """Write all documents to a staged table, then switch to it."""
@@ -145,18 +157,36 @@ class _Push:
             or not self._made_by_this(record)
         ):
             record = self._begin(staged=True)
-            table = self._target.stage(self._schema(record))
+            table = self._target.stage(self._connected(self._schema(record)))
         before = self._notes.live
         held = 0 if before is None else self._notes.count(before)
+        self._write_query_record(table)
         self._fill(table, record)
         self._target.switch()
         self._notes.promote()
+        with closing(QueryRecords(self._target)) as records:
+            records.keep(record.token)
         documents = self._notes.count(record)
         updated = min(held, documents)
         return Counts(documents - updated, updated, max(0, held - documents))
 
     def _fill(self, table: TargetTable, record: TargetRecord) -> Counts:
-        return TableFilling(table, record, self._notes, self._rows, self._progress).run()
+        rule = table.schema.words
+        rows = replace(self._rows, words=SparseEncoder.of_rule(rule) if rule else None)
+        return TableFilling(table, record, self._notes, rows, self._progress).run()
+
+    def _write_query_record(self, table: TargetTable) -> None:
+        """Store what a search of a table needs, if it is missing, and delete what is of dropped tables."""
+        with closing(QueryRecords(self._target)) as records:
+            if records.holds(table.schema.token):
+                return
+            records.write(table.schema.token, QueryRecord(self._model, self._chunking, self._words))
+            records.keep(*(each.token for each in (self._notes.live, self._notes.staged) if each))
+
+    @cached_property
+    def _words(self) -> SparseEncoder:
+        """The word statistics of the present texts."""
+        return fit_sparse_encoder(self._access, self._progress)
 
     def _begin(self, *, staged: bool) -> TargetRecord:
         return self._notes.begin(
@@ -176,4 +206,19 @@ class _Push:
             dimension=self._encoder.dimension,
             token=record.token,
             texts=record.texts,
+            words=self._words.rule if self._options.words and self._holds_words else "",
         )
+
+    def _connected(self, schema: TargetSchema) -> TargetSchema:
+        """Return the schema; a server may have closed the connection while it was made, and is connected again."""
+        with_retries(self._target.live)
+        return schema
+
+    def _with_words(self) -> bool:
+        """Tell whether the live table has sparse vectors, or would have them after a push."""
+        live = with_retries(self._target.live)
+        return self._options.words if live is None else bool(live.schema.words)
+
+    @property
+    def _holds_words(self) -> bool:
+        return isinstance(self._target, WordsTarget) and self._target.holds_words

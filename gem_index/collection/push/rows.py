@@ -16,6 +16,7 @@ from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.view import HeldTexts, View
 from gem_index.forking import cached_property
 from gem_index.gem.combined import Encoder
+from gem_index.sparse import SparseEncoder
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Target
@@ -34,12 +35,15 @@ class PushedRows:
         The encoder of the push; the collection may be refitted meanwhile.
     target : Target
     options : PushOptions
+    words : SparseEncoder, optional
+        What makes the sparse vectors of the rows, if the table has them.
     """
 
     access: CollectionAccess
     encoder: Encoder
     target: Target
     options: PushOptions
+    words: SparseEncoder | None = None
 
     def seqs(self, limit: int | None = None) -> list[int]:
         """Return the collection's documents, or the first of them, ascending."""
@@ -67,7 +71,9 @@ class PushedRows:
         cut = piece_rows(chunking, ids, texts, JsonObjects(as_json))
         if len(cut.ids) > len(ids):
             self._check_piece_ids(cut)
-        batch = batch_of(self.target, cut, self._vectors_of(found, cut), self.options, new=new)
+        words = None if self.words is None else self.words.embed_documents(cut.embedded)
+        vectors = self._vectors_of(found, cut)
+        batch = batch_of(self.target, cut, vectors, self.options, words, new=new)
         return SentDocuments(ids, found, cut.counts), batch
 
     def _check_piece_ids(self, cut: PieceRows) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.checks import check_whole_number
 from gem_index.collection.piece_rows import PieceRows
 from gem_index.errors import ConfigError
@@ -29,6 +29,7 @@ class PushOptions:
     batch: int = 1000
     texts: bool = True
     drop_unsupported: bool = False
+    words: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batch", check_whole_number(self.batch, "the batch", 1, 100_000))
@@ -71,10 +72,11 @@ def batch_of(
     rows: PieceRows,
     vectors: F32,
     options: PushOptions,
+    words: Sequence[SparseVector] | None = None,
     *,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows with their vectors (p, d) as a target stores them; ``new`` is that of the batch.
+    """Return rows with their vectors (p, d) and sparse vectors (p) as a target stores them; ``new`` is that of the batch.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def batch_of(
     """
     kept = storable(target, rows.ids, rows.metadata, options.drop_unsupported)
     texts = rows.texts if options.texts else None
-    return TargetBatch(rows.ids, vectors, texts, kept, new=new)
+    return TargetBatch(rows.ids, vectors, texts, kept, words, new=new)
 
 
 def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:

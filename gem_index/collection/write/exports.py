@@ -27,7 +27,7 @@ from gem_index.progress import Progress
 from gem_index.store.records import ModelRecord, StoredDocument
 from gem_index.text.tokens import WeightedText
 
-__all__ = ["Export", "write_export"]
+__all__ = ["Export", "model_fields", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
@@ -65,9 +65,6 @@ def write_export(
         raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
     record, model, documents = rows.record, rows.model(), rows.documents
     weighted = documents.weighted()
-    fields = _fields(model)
-    if model.parts:
-        fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
     head = {
         "format": EXPORT_FORMAT,
         "version": 2 if weighted or model.parts else 1,
@@ -77,7 +74,7 @@ def write_export(
         "cutting": json.loads(record.cutting),
         "analysis": json.loads(record.analysis),
         "fingerprint": encoder.fingerprint,
-        "model": fields,
+        "model": model_fields(model),
     }
     seqs = documents.seqs()
 
@@ -100,8 +97,15 @@ def write_export(
     return len(seqs)
 
 
-def _fields(model: ModelRecord) -> dict[str, Any]:
+def model_fields(model: ModelRecord) -> dict[str, Any]:
     """Return a model as JSON values, without its name in this home."""
+    fields = _fields(model)
+    if model.parts:
+        fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
+    return fields
+
+
+def _fields(model: ModelRecord) -> dict[str, Any]:
     fields = {
         "id": None,
         "name": None,

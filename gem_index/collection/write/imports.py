@@ -39,7 +39,7 @@ from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import WeightedText
 from gem_index.vectors.specification import VectorSpec
 
-__all__ = ["import_documents", "read_export"]
+__all__ = ["import_documents", "model_of", "read_export"]
 
 _LONGEST = dict.fromkeys((*TEXTS, "collection", "index"), 1000) | dict.fromkeys(BINARY, 1 << 27)
 
@@ -113,7 +113,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
     try:
         name, kind = _field(head, "collection", str), _field(head, "index", str)
         _field(head, "fingerprint", str)
-        model = _model(_field(head, "model", dict))
+        model = model_of(_field(head, "model", dict))
         check_kind(kind, model.dimension)
         reading = _reading(head.get("reading", {}))
         chunking = _chunking(head.get("cutting", {}))
@@ -189,8 +189,8 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def _model(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model of an export, without a name; ValueError if it is malformed."""
+def model_of(fields: dict[str, Any]) -> ModelRecord:
+    """Return the model that ``model_fields`` of exports wrote, without a name; ValueError if it is malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]

@@ -21,11 +21,12 @@ from gem_index.testing.targets.foreign import ForeignTableTests
 from gem_index.testing.targets.interruptions import InterruptionTests
 from gem_index.testing.targets.pushes import PushTests
 from gem_index.testing.targets.tables import TableTests
+from gem_index.testing.targets.words import WordsTests
 
 __all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
 
 
-class TargetContract(PushTests, InterruptionTests, TableTests, ForeignTableTests):
+class TargetContract(PushTests, InterruptionTests, TableTests, WordsTests, ForeignTableTests):
     """Test methods for one engine.
 
     Inherit, return the URL of an unused table from the fixture ``url``, and say how somebody else creates a table

@@ -16,11 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gem_index.arrays import F32
+from gem_index.arrays import F32, SparseVector
 from gem_index.collection.collection import Collection
 from gem_index.documents import Document
 from gem_index.home.home import Home
-from gem_index.targets.protocol import Target, TargetDocument, TargetSchema, TargetTable
+from gem_index.sparse import SparseEncoder
+from gem_index.targets.protocol import (
+    Target,
+    TargetDocument,
+    TargetSchema,
+    TargetTable,
+    WordsTarget,
+)
 from gem_index.targets.registry import open_target
 from gem_index.testing.samples import write_word_vectors
 
@@ -149,14 +156,33 @@ class TargetTests:
         """Open the target again and return its live table."""
         return live(self.open(url))
 
+    def holds_words(self, target: Target) -> bool:
+        """Tell whether an engine has sparse vectors."""
+        return isinstance(target, WordsTarget) and target.holds_words
+
     def plane(self, target: Target, *documents: TargetDocument) -> TargetTable:
         """Return a new table of two dimensions that holds some documents."""
         table = target.create(PLANE)
         table.upsert(list(documents))
         return table
 
-    def assert_in_step(self, faq: Collection, url: str) -> None:
-        """Compare the table with the collection: documents, vectors, texts and metadata."""
+    def assert_words(self, rule: str, texts: list[str], found: list[SparseVector | None]) -> None:
+        """Compare sparse vectors with those of the texts by the table's rule."""
+        for words, expected in zip(
+            found, SparseEncoder.of_rule(rule).embed_documents(texts), strict=True
+        ):
+            assert words is not None
+            terms = dict(zip(words.indices.tolist(), words.values.tolist(), strict=True))
+            own = self.stored_words(expected)
+            assert list(terms) == own.indices.tolist()
+            np.testing.assert_allclose(list(terms.values()), own.values, rtol=1e-6)
+
+    def stored_words(self, words: SparseVector) -> SparseVector:
+        """Return a sparse vector as the engine stores it: the same, if it takes every index."""
+        return words
+
+    def assert_in_step(self, faq: Collection, url: str, *, words: bool = True) -> None:
+        """Compare the table with the collection: documents, vectors, texts, metadata and, if it has them, words."""
         expected = {document.id: document for document in faq.documents()}
         target = open_target(url)
         table = live(target)
@@ -166,6 +192,9 @@ class TargetTests:
         texts = [expected[identifier].text for identifier in found]
         vectors = np.array([document.vector for document in found.values()])
         np.testing.assert_allclose(vectors, faq.encoder.encode(texts), atol=1e-6)
+        assert bool(table.schema.words) == (words and self.holds_words(target))
+        if table.schema.words:
+            self.assert_words(table.schema.words, texts, [each.words for each in found.values()])
         for identifier, document in found.items():
             assert document.text == expected[identifier].text
             assert dict(document.metadata) == dict(expected[identifier].metadata)

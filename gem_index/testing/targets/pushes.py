@@ -60,7 +60,7 @@ class PushTests(TargetTests):
         """Somebody deleted or dropped documents: the error names the table, and a full push repairs it."""
         faq.push(url)
         self.table(url).delete(["d5"])
-        with pytest.raises(TargetChangedError, match="holds 59 documents, the last push left 60"):
+        with pytest.raises(TargetChangedError, match="holds 59 rows, the last push left 60"):
             faq.push(url)
         faq.push(url, full=True)
         self.assert_in_step(faq, url)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from chromadb import Collection
+from chromadb import Collection, GetResult
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
 from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
@@ -124,11 +124,18 @@ class ChromaTable:
                 )
             if not page["ids"]:
                 return
-            vectors = np.asarray(page["embeddings"], np.float32)
-            texts, metadata = page["documents"] or (), page["metadatas"] or ()
-            for row in zip(page["ids"], vectors, texts, metadata, strict=True):
-                yield TargetDocument(*row[:3], dict(row[3] or {}))
+            yield from _documents(page)
             offset += len(page["ids"])
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents."""
+        if not ids:
+            return {}
+        with self._connection.errors():
+            found = self._collection.get(
+                list(dict.fromkeys(ids)), include=["embeddings", "metadatas", "documents"]
+            )
+        return {document.id: document for document in _documents(found)}
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents."""
@@ -147,3 +154,10 @@ class ChromaTable:
         with self._connection.errors():
             most = self._connection.client().get_max_batch_size()
         return batch.parts(_LONGEST_REQUEST, bytes_of_a_number=6, most=most)
+
+
+def _documents(page: GetResult) -> Iterator[TargetDocument]:
+    vectors = np.asarray(page["embeddings"], np.float32)
+    texts, metadata = page["documents"] or (), page["metadatas"] or ()
+    for row in zip(page["ids"], vectors, texts, metadata, strict=True):
+        yield TargetDocument(*row[:3], dict(row[3] or {}))

@@ -7,7 +7,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
+from gem_index.targets import (
+    WORD_COLUMNS,
+    Neighbor,
+    SparseVector,
+    SqlTable,
+    TargetBatch,
+    TargetSchema,
+    word_columns,
+)
 from gem_index_duckdb.database import Database
 
 __all__ = ["DuckDbTable"]
@@ -23,6 +31,8 @@ class DuckDbTable(SqlTable):
     schema : TargetSchema
     """
 
+    word_columns = WORD_COLUMNS
+
     def __init__(self, database: Database, table: str, schema: TargetSchema) -> None:
         super().__init__(database, table, schema)
         self._duckdb = database
@@ -33,9 +43,10 @@ class DuckDbTable(SqlTable):
 
     def create(self) -> None:
         """Create the table; the caller has begun a transaction."""
+        words = ", word_indices INTEGER[], word_values FLOAT[]" if self.schema.words else ""
         self._database.rows(
             f"CREATE TABLE {self._table} "
-            f"(id VARCHAR PRIMARY KEY, vector {self._type} NOT NULL, text VARCHAR, metadata JSON NOT NULL)"
+            f"(id VARCHAR PRIMARY KEY, vector {self._type} NOT NULL, text VARCHAR, metadata JSON NOT NULL{words})"
         )
 
     def store(self, batch: TargetBatch) -> None:
@@ -47,6 +58,8 @@ class DuckDbTable(SqlTable):
             "text": pa.array(batch.texts, pa.string()),
             "metadata": pa.array(batch.as_json, pa.string()),
         }
+        if self.schema.words:
+            columns |= word_columns(batch.words)
         self._duckdb.insert(self._table, pa.table(columns), replace=not batch.new)
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
@@ -57,3 +70,18 @@ class DuckDbTable(SqlTable):
             [vector.tolist(), max(0, k)],
         )
         return [Neighbor(identifier, score) for identifier, score in rows]
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, by a scan."""
+        rows = self._database.rows(
+            "SELECT id, sum(value * weight) AS score FROM "
+            f"(SELECT id, unnest(word_indices) AS term, unnest(word_values)::DOUBLE AS value FROM {self._table}) "
+            "JOIN (SELECT unnest($1::INTEGER[]) AS term, unnest($2::FLOAT[]) AS weight) USING (term) "
+            "GROUP BY id ORDER BY score DESC, id LIMIT $3",
+            [words.indices.tolist(), words.values.tolist(), max(0, k)],
+        )
+        return [Neighbor(identifier, score) for identifier, score in rows]
+
+    def words_of(self, indices: list[int], values: list[float]) -> SparseVector:
+        """Return the sparse vector in two lists."""
+        return SparseVector(np.array(indices, np.int64), np.array(values, np.float32))

@@ -27,6 +27,7 @@ class DuckDbTarget(SqlTarget[DuckDbTable]):
         database or in use.
     """
 
+    holds_words = True
     in_catalog = "table_catalog = current_database() AND table_schema = 'main' AND lower(table_name) = lower($1)"
 
     def __init__(self, url: TargetUrl) -> None:

@@ -91,14 +91,22 @@ class BulkFilesTable(FolderTable):
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents from their files."""
+        return {source["id"]: source.get("metadata", {}) for source in self._sources(ids)}
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents from their files."""
+        found = (
+            from_hit({"_source": source}, self.schema.dimension) for source in self._sources(ids)
+        )
+        return {document.id: document for document in found}
+
+    def _sources(self, ids: Sequence[str]) -> Iterator[Any]:
         places = self._places()
         wanted = {places[key] for each in ids if (key := key_of(each)) in places}
-        return {
-            source["id"]: source.get("metadata", {})
-            for name in {name for name, _ in wanted}
-            for number, (_, source) in enumerate(self._actions(name))
-            if (name, number) in wanted
-        }
+        for name in {name for name, _ in wanted}:
+            for number, (_, source) in enumerate(self._actions(name)):
+                if (name, number) in wanted:
+                    yield source
 
     def finish(self) -> None:
         """Do nothing."""

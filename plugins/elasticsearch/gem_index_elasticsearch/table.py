@@ -87,6 +87,23 @@ class IndexTable:
         sources = [each["_source"] for each in found if each.get("found")]
         return {source["id"]: source.get("metadata", {}) for source in sources}
 
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents, by a search for their keys."""
+        if not ids:
+            return {}
+        self._refresh()
+        keys = [key_of(each) for each in dict.fromkeys(ids)]
+        body = {
+            "size": len(keys),
+            "query": {"ids": {"values": keys}},
+            "fields": ["vector"],
+            "_source": True,
+        }
+        answer = self._engine.request("POST", f"/{self.index}/_search", body)
+        hits = answer["hits"]["hits"] if answer is not None else []
+        found = [from_hit(hit, self.schema.dimension) for hit in hits]
+        return {document.id: document for document in found}
+
     def finish(self) -> None:
         """Let readers see everything at once instead of after the server's interval."""
         self._refresh()

@@ -208,6 +208,10 @@ class Stub:
             best = [(float(scores[row]), keys[row]) for row in np.argsort(-scores)]
             best = best[: min(k, body.get("size", 10))]
             hits = [self.hit(index, key, body, score) for score, key in best]
+        elif "ids" in body["query"]:
+            asked = body["query"]["ids"]["values"]
+            keys = [key for key in dict.fromkeys(asked) if key in docs][: body.get("size", 10)]
+            hits = [self.hit(index, key, body, 1.0) for key in keys]
         else:
             assert body["query"] == {"match_all": {}}, body
             hits = [self.hit(index, key, body, 1.0) for key in list(docs)]

@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import (
+    WORD_COLUMNS,
+    Neighbor,
+    SparseVector,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+    word_columns,
+    word_products,
+    word_vectors,
+)
 from gem_index_lancedb.database import Database
 from gem_index_lancedb.embedding import recorded_function
 
@@ -36,6 +47,11 @@ def arrow_schema(schema: TargetSchema) -> pa.Schema:
         pa.field("text", pa.string()),
         pa.field("metadata", pa.json_(), nullable=False),
     ]
+    if schema.words:
+        fields += [
+            pa.field(name, pa.list_(kind))
+            for name, kind in zip(WORD_COLUMNS, (pa.int32(), pa.float32()), strict=True)
+        ]
     function = {"embedding_functions": recorded_function(schema.fingerprint)}
     return pa.schema(fields, metadata={**schema.to_strings(), **function})
 
@@ -81,6 +97,7 @@ class LanceDbTable:
                 pa.FixedSizeListArray.from_arrays(vectors.ravel(), self.schema.dimension),
                 pa.array(batch.texts, pa.string()),
                 pa.ExtensionArray.from_storage(pa.json_(), pa.array(batch.as_json, pa.string())),
+                *(word_columns(batch.words).values() if self.schema.words else ()),
             ],
             schema=schema,
         )
@@ -127,13 +144,39 @@ class LanceDbTable:
                 hits += [Neighbor(row["id"], 0.0) for row in rows.to_list()]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, by a scan."""
+        with self._database.errors():
+            columns = self._table.search().select(["id", *WORD_COLUMNS])
+            table = columns.limit(max(1, self._table.count_rows())).to_arrow()
+        scores = word_products(words, table)
+        best = np.argsort(-scores, kind="stable")[: max(0, k)]
+        best = best[scores[best] > 0]
+        ids = table["id"].take(best).to_pylist()
+        return list(map(Neighbor, ids, scores[best].tolist()))
+
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents of one version of the table."""
         for batch in self.batches():
-            vectors = _dense(batch["vector"], np.float32(0))
-            texts, metadata = batch["text"].to_pylist(), batch["metadata"].to_pylist()
-            for row in zip(batch["id"].to_pylist(), vectors, texts, metadata, strict=True):
-                yield TargetDocument(*row[:3], json.loads(row[3]))
+            yield from self._documents_of(batch)
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents."""
+        if not ids:
+            return {}
+        columns = [field.name for field in arrow_schema(self.schema)]
+        with self._database.errors():
+            found = self._table.search().where(_among(ids)).select(columns)
+            rows = found.limit(len(ids)).to_arrow().combine_chunks().to_batches()
+        return {document.id: document for each in rows for document in self._documents_of(each)}
+
+    def _documents_of(self, batch: pa.RecordBatch) -> Iterator[TargetDocument]:
+        vectors = _dense(batch["vector"], np.float32(0))
+        texts, metadata = batch["text"].to_pylist(), map(json.loads, batch["metadata"].to_pylist())
+        words = word_vectors(batch) if self.schema.words else repeat(None, len(batch))
+        rows = zip(batch["id"].to_pylist(), vectors, texts, metadata, words, strict=True)
+        for row in rows:
+            yield TargetDocument(*row)
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents."""
@@ -171,6 +214,7 @@ class LanceDbTable:
                     pa.FixedSizeListArray.from_arrays(vectors, self.schema.dimension),
                     batch["text"],
                     batch["metadata"],
+                    *(batch[name] for name in WORD_COLUMNS if self.schema.words),
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -41,6 +41,8 @@ class LanceDbTarget(TableTarget[LanceDbTable]):
         If the table's name is missing or unsuitable, or the folder's parent does not exist.
     """
 
+    holds_words = True
+
     def __init__(self, url: TargetUrl) -> None:
         url.check_options("table")
         name = url.option("table")

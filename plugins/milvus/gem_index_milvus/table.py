@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pymilvus import DataType, MilvusClient
 
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
 from gem_index_milvus.database import Database, TooLargeError
 
 __all__ = ["MilvusTable", "primary_key", "read_schema"]
@@ -22,6 +22,8 @@ _LARGEST_K = 16_384
 _REQUEST = 16_000_000  # bytes; a server takes 64 MB
 _IDS = 5000  # of one request
 _PAGE = 500
+_NO_TERM = 2**31
+"""The index that a text without terms has, because Milvus refuses empty sparse vectors; no term has it."""
 
 
 def primary_key(identifier: str) -> str:
@@ -74,6 +76,9 @@ class MilvusTable:
         index = MilvusClient.prepare_index_params()
         kind = "FLAT" if self._database.local else "AUTOINDEX"
         index.add_index("vector", index_type=kind, metric_type="IP")
+        if self.schema.words:
+            fields.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
+            index.add_index("words", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
         self._call(
             "create_collection",
             schema=fields,
@@ -115,11 +120,28 @@ class MilvusTable:
         [hits] = self._call(
             "search",
             data=[vector.tolist()],
+            anns_field="vector",
             limit=min(k, _LARGEST_K),
             output_fields=["id"],
             consistency_level="Strong",
         )
         return [Neighbor(hit["entity"]["id"], hit["distance"]) for hit in hits]
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, at most 16,384."""
+        if k < 1 or not len(words.indices):
+            return []
+        self._load()
+        [hits] = self._call(
+            "search",
+            data=[_sparse(words)],
+            anns_field="words",
+            limit=min(k, _LARGEST_K),
+            output_fields=["id"],
+            consistency_level="Strong",
+        )
+        found = [Neighbor(hit["entity"]["id"], hit["distance"]) for hit in hits]
+        return [hit for hit in found if hit.score > 0]
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""
@@ -127,7 +149,7 @@ class MilvusTable:
         pages = self._call(
             "query_iterator",
             batch_size=_PAGE,
-            output_fields=["id", "vector", "text", "metadata"],
+            output_fields=self._fields,
             consistency_level="Strong",
         )
         try:
@@ -136,15 +158,21 @@ class MilvusTable:
                     rows = pages.next()
                 if not rows:
                     return
-                for row in rows:
-                    yield TargetDocument(
-                        row["id"],
-                        np.array(row["vector"], np.float32),
-                        row["text"],
-                        row["metadata"],
-                    )
+                yield from map(_document, rows)
         finally:
             pages.close()
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents."""
+        self._load()
+        keys = [primary_key(each) for each in dict.fromkeys(ids)]
+        rows = self._call("get", ids=keys, output_fields=self._fields) if keys else []
+        return {document.id: document for document in map(_document, rows)}
+
+    @property
+    def _fields(self) -> list[str]:
+        words = ["words"] if self.schema.words else []
+        return ["id", "vector", "text", "metadata", *words]
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents."""
@@ -176,9 +204,10 @@ class MilvusTable:
                 "vector": vector,
                 "text": text,
                 "metadata": dict(metadata),
+                **({} if words is None else {"words": _sparse(words)}),
             }
-            for identifier, vector, text, metadata in zip(
-                batch.ids, batch.vectors, batch.texts, batch.metadata, strict=True
+            for identifier, vector, text, metadata, words in zip(
+                batch.ids, batch.vectors, batch.texts, batch.metadata, batch.words, strict=True
             )
         ]
         try:
@@ -198,3 +227,22 @@ def _too_long(identifier: str, text: str | None) -> str:
         if size > _LONGEST:
             return f"its {name} has {size} bytes, and Milvus stores at most {_LONGEST}"
     return ""
+
+
+def _sparse(words: SparseVector) -> dict[int, float]:
+    values = dict(zip(words.indices.tolist(), words.values.tolist(), strict=True))
+    return values or {_NO_TERM: 1.0}
+
+
+def _document(row: Mapping[str, Any]) -> TargetDocument:
+    words = row.get("words")
+    if words is not None:
+        values = {index: value for index, value in words.items() if index != _NO_TERM}
+        words = SparseVector.summed(list(values), list(values.values()))
+    return TargetDocument(
+        row["id"],
+        np.array(row["vector"], np.float32),
+        row["text"],
+        row["metadata"],
+        words,
+    )

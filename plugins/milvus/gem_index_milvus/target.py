@@ -41,6 +41,7 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         If a part of the URL is missing or unsuitable.
     """
 
+    holds_words = True
     too_old = "found a Milvus without properties of collections at {url}; expected version 2.5 or newer; update it"
 
     def __init__(self, url: TargetUrl) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector, Vector
+from pgvector import SparseVector as PgSparseVector
 from psycopg.types.json import Jsonb
 
 from gem_index.errors import ConfigError, RejectedDocumentsError
-from gem_index.targets import Neighbor, SqlTable, TargetBatch, TargetSchema
+from gem_index.targets import Neighbor, SparseVector, SqlTable, TargetBatch, TargetSchema
 from gem_index_postgresql.database import Database
 
 __all__ = ["LARGEST", "PostgresqlTable"]
@@ -23,6 +24,10 @@ LARGEST = {"vector": 2000, "halfvec": 4000}
 _NEIGHBOURS, _CANDIDATES = 32, 200
 """Of the HNSW graph. With pgvector's own 16 and 64 a search finds 0.94 of the ten nearest among 10,000 sentences."""
 _VALUES: dict[str, Callable[[Any], Any]] = {"vector": Vector, "halfvec": HalfVector}
+_TERMS = 1_000_000_000
+"""The most dimensions of a sparsevec; larger indices of terms are counted from 0 again."""
+_MOST_TERMS = 16_000
+"""The most values of a sparsevec."""
 _AS_JSON = partial(Jsonb, dumps=str)  # of a text that is JSON
 
 
@@ -41,6 +46,7 @@ class PostgresqlTable(SqlTable):
     """
 
     vector_column = "vector::float4[]"
+    word_columns = ("words::text",)
 
     def __init__(
         self,
@@ -66,7 +72,7 @@ class PostgresqlTable(SqlTable):
             )
         self._database.rows(
             f"CREATE TABLE {self._table} (id text PRIMARY KEY, vector {kind}({dimension}) NOT NULL, "
-            "text text, metadata jsonb NOT NULL)"
+            f"text text, metadata jsonb NOT NULL{self._words_type(', words ')})"
         )
 
     def store(self, batch: TargetBatch) -> None:
@@ -74,28 +80,35 @@ class PostgresqlTable(SqlTable):
         self._refuse_zero_bytes(batch)
         kind, database = self._type_as_asked(), self._postgresql
         vectors = map(_VALUES[kind], batch.vectors)
-        columns = "(id, vector, text, metadata)"
+        types, further = [kind, "text"], [vectors, batch.texts]
+        names = ["id", "vector", "text"]
+        if self.schema.words:
+            self._refuse_many_terms(batch)
+            names, types = [*names, "words"], [*types, "sparsevec"]
+            further.append(map(_to_sparsevec, batch.words))
+        columns = f"({', '.join((*names, 'metadata'))})"
         if batch.new:
             database.copy(
                 f"COPY {self._table} {columns} FROM STDIN WITH (FORMAT BINARY)",
-                ["text", kind, "text", "jsonb"],
-                zip(batch.ids, vectors, batch.texts, map(_AS_JSON, batch.as_json), strict=True),
+                ["text", *types, "jsonb"],
+                zip(batch.ids, *further, map(_AS_JSON, batch.as_json), strict=True),
             )
             return
-        rows = zip(batch.ids, vectors, batch.texts, batch.as_json, strict=True)
+        rows = zip(batch.ids, *further, batch.as_json, strict=True)
         with database.transaction():
             database.rows(
-                f"CREATE TEMPORARY TABLE gem_batch (id text, vector {kind}, text text, metadata text) ON COMMIT DROP"
+                f"CREATE TEMPORARY TABLE gem_batch (id text, vector {kind}, text text"
+                f"{self._words_type(', words ')}, metadata text) ON COMMIT DROP"
             )
             database.copy(
                 f"COPY gem_batch {columns} FROM STDIN WITH (FORMAT BINARY)",
-                ["text", kind, "text", "text"],
+                ["text", *types, "text"],
                 rows,
             )
+            changes = ", ".join(f"{name} = excluded.{name}" for name in (*names[1:], "metadata"))
             database.rows(
-                f"INSERT INTO {self._table} {columns} SELECT id, vector, text, metadata::jsonb FROM gem_batch "
-                "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, text = excluded.text, "
-                "metadata = excluded.metadata"
+                f"INSERT INTO {self._table} {columns} SELECT {', '.join(names)}, metadata::jsonb FROM gem_batch "
+                f"ON CONFLICT (id) DO UPDATE SET {changes}"
             )
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
@@ -106,6 +119,23 @@ class PostgresqlTable(SqlTable):
             [vector.tolist(), max(0, k)],
         )
         return [Neighbor(identifier, float(score)) for identifier, score in rows]
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, by a scan."""
+        asked = f"$1::sparsevec({_TERMS})"
+        rows = self._database.rows(
+            f"SELECT id, -(words <#> {asked}) FROM {self._table} WHERE words <#> {asked} < 0 "
+            f"ORDER BY words <#> {asked} LIMIT $2",
+            [_to_sparsevec(words).to_text(), max(0, k)],
+        )
+        return [Neighbor(identifier, float(score)) for identifier, score in rows]
+
+    def words_of(self, text: str) -> SparseVector:
+        """Return the sparse vector in a text such as ``{1:0.5,7:1}/1000000000``."""
+        found = PgSparseVector.from_text(text)
+        return SparseVector(
+            np.array(found.indices(), np.int64), np.array(found.values(), np.float32)
+        )
 
     def finish(self) -> None:
         """Create the HNSW index if it is missing: after the first rows, which is faster than before them."""
@@ -152,6 +182,21 @@ class PostgresqlTable(SqlTable):
             )
         return name
 
+    def _words_type(self, begin: str) -> str:
+        """Return the type of the sparse vectors behind a text; nothing if the table has none."""
+        return f"{begin}sparsevec({_TERMS})" if self.schema.words else ""
+
+    def _refuse_many_terms(self, batch: TargetBatch) -> None:
+        """Raise an error that names the documents that have more terms than a sparsevec holds."""
+        bad = {
+            identifier: f"has {len(words.indices)} terms, and pgvector stores at most {_MOST_TERMS}: divide texts into "
+            "pieces, or push dense vectors only"
+            for identifier, words in zip(batch.ids, batch.words, strict=True)
+            if words is not None and len(words.indices) > _MOST_TERMS
+        }
+        if bad:
+            raise RejectedDocumentsError(self._postgresql.name, bad)
+
     def _refuse_zero_bytes(self, batch: TargetBatch) -> None:
         """Raise an error that names the documents that PostgreSQL's texts cannot hold."""
         bad = {
@@ -163,3 +208,12 @@ class PostgresqlTable(SqlTable):
         }
         if bad:
             raise RejectedDocumentsError(self._postgresql.name, bad)
+
+
+def _to_sparsevec(words: SparseVector | None) -> PgSparseVector:
+    """Return a sparse vector as pgvector stores it, whose dimensions are fewer than the indices of terms."""
+    assert words is not None
+    folded = SparseVector.summed(words.indices % _TERMS, words.values)
+    return PgSparseVector(
+        dict(zip(folded.indices.tolist(), folded.values.tolist(), strict=True)), _TERMS
+    )

@@ -10,7 +10,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 from gem_index.errors import ConfigError
-from gem_index.targets import SqlDatabase, SqlTarget, TargetSchema, TargetUrl, check_table_name
+from gem_index.targets import (
+    SqlDatabase,
+    SqlTarget,
+    TargetSchema,
+    TargetUrl,
+    check_table_name,
+    query_table_name,
+)
 from gem_index_postgresql.database import Database
 from gem_index_postgresql.table import LARGEST, PostgresqlTable
 
@@ -20,6 +27,7 @@ _INDEXES = ("hnsw", "exact")
 _LIBPQ = ("host", "port", "sslmode", "sslrootcert", "sslcert", "passfile", "service", "options")
 """Options of the URL that libpq is given as they are."""
 _EXPONENT = re.compile("[0-9][eE]")
+_OF_VECTORS = ("type", "index")
 _NAMING = ("table", "schema", "host", "port", "service")
 
 
@@ -63,6 +71,11 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
         # The others do not name the table: a later push may leave them out.
         named = {key: url.options[key] for key in _NAMING if key in url.options}
         self.url = replace(url, options=named)
+        # Type and index are those of the vectors.
+        others = {key: value for key, value in url.options.items() if key not in _OF_VECTORS}
+        self.query_table = replace(
+            url, options=others | {"table": query_table_name(others["table"])}
+        )
         self._database = Database(str(self.url), given)
         self._schema = schema or self._database.current_schema()
         # Unqualified names would also find tables in the other schemas of the search path.
@@ -75,6 +88,12 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
     def stores_json(self, texts: Sequence[str]) -> bool:
         """Tell whether it is certain that no float is 1e16 or larger (JSON writes these with an exponent)."""
         return _EXPONENT.search("\n".join(texts)) is None
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether the server's pgvector has sparse vectors: from version 0.7."""
+        self._database.prepare()
+        return bool(self._database.rows("SELECT 1 FROM pg_type WHERE typname = 'sparsevec'"))
 
     def opened(self) -> Database:
         """Return the database."""

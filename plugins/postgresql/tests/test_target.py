@@ -19,7 +19,13 @@ from gem_index.errors import (
     TargetChangedError,
     TargetUnavailableError,
 )
-from gem_index.targets import TargetDocument, TargetSchema, TargetUrl, open_target
+from gem_index.targets import (
+    SparseVector,
+    TargetDocument,
+    TargetSchema,
+    TargetUrl,
+    open_target,
+)
 from gem_index.testing import TargetContract, run_page
 from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
@@ -61,6 +67,10 @@ def filled(target):
 
 
 class PostgresqlContract(TargetContract):
+    def stored_words(self, words: SparseVector) -> SparseVector:
+        """Return a sparse vector as pgvector holds it, with a thousand million dimensions."""
+        return SparseVector.summed(words.indices % 1_000_000_000, words.values)
+
     foreign_tables = tuple(
         f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "faq_gem")
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qdrant_client import models
 
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
 __all__ = ["QdrantTable"]
@@ -19,6 +19,8 @@ _REQUEST = 16_000_000  # bytes; a server takes 32 MB
 _NUMBER = 25  # bytes of a vector's element in JSON, at most
 _IDS = 10_000  # of one request
 _PAGE = 500
+_WORDS = "words"
+"""The name of the sparse vectors; the dense ones have none."""
 
 
 class QdrantTable:
@@ -46,7 +48,12 @@ class QdrantTable:
         vectors = models.VectorParams(size=self.schema.dimension, distance=models.Distance.COSINE)
         self._database.call(
             lambda client: client.create_collection(
-                self.name, vectors_config=vectors, metadata=dict(self.schema.to_strings())
+                self.name,
+                vectors_config=vectors,
+                sparse_vectors_config={_WORDS: models.SparseVectorParams()}
+                if self.schema.words
+                else None,
+                metadata=dict(self.schema.to_strings()),
             )
         )
 
@@ -80,6 +87,18 @@ class QdrantTable:
         )
         return [Neighbor(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
 
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words."""
+        if k < 1 or not len(words.indices):
+            return []
+        found = self._database.call(
+            lambda client: client.query_points(
+                self.name, query=_sparse(words), using=_WORDS, limit=k, with_payload=["id"]
+            )
+        )
+        hits = [Neighbor(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
+        return [hit for hit in hits if hit.score > 0]
+
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""
         offset: Any = None
@@ -89,16 +108,17 @@ class QdrantTable:
                     self.name, limit=_PAGE, offset=offset, with_payload=True, with_vectors=True
                 )
             )
-            for record in records:
-                payload = record.payload or {}
-                yield TargetDocument(
-                    str(payload["id"]),
-                    np.array(record.vector, np.float32),
-                    payload.get("text"),
-                    payload["metadata"],
-                )
+            yield from map(_document, records)
             if offset is None:
                 return
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents."""
+        points: list[Any] = [point_id(each) for each in dict.fromkeys(ids)]
+        records = self._database.call(
+            lambda client: client.retrieve(self.name, points, with_payload=True, with_vectors=True)
+        )
+        return {document.id: document for document in map(_document, records)}
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents."""
@@ -117,15 +137,20 @@ class QdrantTable:
         points = [
             models.PointStruct(
                 id=point_id(identifier),
-                vector=vector,
+                vector=vector if words is None else {"": vector, _WORDS: _sparse(words)},
                 payload={
                     "id": identifier,
                     **({} if text is None else {"text": text}),
                     "metadata": dict(metadata),
                 },
             )
-            for identifier, vector, text, metadata in zip(
-                batch.ids, batch.vectors.tolist(), batch.texts, batch.metadata, strict=True
+            for identifier, vector, text, metadata, words in zip(
+                batch.ids,
+                batch.vectors.tolist(),
+                batch.texts,
+                batch.metadata,
+                batch.words,
+                strict=True,
             )
         ]
         try:
@@ -136,3 +161,21 @@ class QdrantTable:
             middle = len(batch) // 2
             self._send(batch[:middle])
             self._send(batch[middle:])
+
+
+def _sparse(words: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=words.indices.tolist(), values=words.values.tolist())
+
+
+def _document(record: models.Record) -> TargetDocument:
+    payload = record.payload or {}
+    stored: Any = record.vector
+    vectors = stored if isinstance(stored, dict) else {"": stored}
+    sparse = vectors.get(_WORDS)
+    return TargetDocument(
+        str(payload["id"]),
+        np.array(vectors[""], np.float32),
+        payload.get("text"),
+        payload["metadata"],
+        None if sparse is None else SparseVector.summed(sparse.indices, sparse.values),
+    )

@@ -40,6 +40,7 @@ class QdrantTarget(AliasTarget[QdrantTable]):
         If a part of the URL is missing or unsuitable.
     """
 
+    holds_words = True
     too_old = "found a Qdrant without metadata of collections at {url}; expected version 1.16 or newer; update it"
 
     def __init__(self, url: TargetUrl) -> None:

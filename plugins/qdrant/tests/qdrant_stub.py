@@ -142,7 +142,9 @@ def create(stub: Stub, body, query, name: str):
     if name in {each.name for each in stub.client.get_collections().collections}:
         raise RefusedError(409, f"Wrong input: Collection `{name}` already exists!")
     metadata = body.metadata if stub.keeps_metadata else None
-    return stub.client.create_collection(name, body.vectors, metadata=metadata)
+    return stub.client.create_collection(
+        name, body.vectors, sparse_vectors_config=body.sparse_vectors, metadata=metadata
+    )
 
 
 def upsert(stub: Stub, body, query, name: str):
@@ -164,6 +166,7 @@ def find(stub: Stub, body, query, name: str):
         stub.client.query_points(
             name,
             query=body.query,
+            using=body.using,
             query_filter=body.filter,
             limit=body.limit,
             with_payload=body.with_payload,

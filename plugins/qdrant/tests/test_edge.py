@@ -42,9 +42,18 @@ def shard(faq: Collection, tmp_path: Path) -> Iterator[edge.EdgeShard]:
     points, _ = client.scroll("faq", limit=1000, with_vectors=True)
     size = client.get_collection("faq").config.params.vectors.size
     client.close()
-    vectors = edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine)
-    shard = edge.EdgeShard.create(str(tmp_path / "shard"), edge.EdgeConfig(vectors=vectors))
-    stored = [edge.Point(point.id, point.vector, point.payload) for point in points]
+    config = edge.EdgeConfig(
+        vectors=edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine),
+        sparse_vectors={"words": edge.EdgeSparseVectorParams()},
+    )
+    shard = edge.EdgeShard.create(str(tmp_path / "shard"), config)
+
+    def vectors(point):
+        words = point.vector["words"]
+        sparse = edge.SparseVector(words.indices, words.values)
+        return {"": point.vector[""], "words": sparse}
+
+    stored = [edge.Point(point.id, vectors(point), point.payload) for point in points]
     shard.update(edge.UpdateOperation.upsert_points(stored))
     yield shard
     shard.close()
@@ -64,7 +73,8 @@ def test_payloads_and_vectors_are_equal(faq: Collection, shard: edge.EdgeShard) 
         record = found[document.id]
         assert record.payload["text"] == document.text
         assert record.payload["metadata"] == document.metadata
-        np.testing.assert_allclose(record.vector, faq.encoder.encode([document.text])[0], atol=1e-6)
+        own = faq.encoder.encode([document.text])[0]
+        np.testing.assert_allclose(record.vector[""], own, atol=1e-6)
 
 
 def test_the_nearest_documents_are_equal(
@@ -80,6 +90,29 @@ def test_the_nearest_documents_are_equal(
         best = sorted(scores.values(), reverse=True)[:10]
         np.testing.assert_allclose([hit.score for hit in local], best, atol=1e-5)
         np.testing.assert_allclose([scores[hit.id] for hit in local], best, atol=1e-5)
+    target.close()
+
+
+def test_the_best_documents_by_words_are_equal(
+    faq: Collection, shard: edge.EdgeShard, tmp_path: Path
+) -> None:
+    """The sum of the engine's two scores is that of a search."""
+    target = open_target(f"qdrant://{tmp_path}/db?collection=faq")
+    table, encoder = target.live(), faq.sparse_encoder()
+    for text in ("Return the name of a file.", "a river"):
+        words = encoder.embed_query(text)
+        local = {hit.id: hit.score for hit in table.match(words, 502)}
+        query = edge.Query.Nearest(
+            edge.SparseVector(words.indices.tolist(), words.values.tolist()), "words"
+        )
+        found = shard.query(edge.QueryRequest(limit=502, query=query, with_payload=True))
+        scores = {hit.payload["id"]: hit.score for hit in found}
+        assert scores == pytest.approx(local, abs=1e-5)
+        dense = dict(search(shard, faq.encoder.encode([text])[0], 502))
+        for hit in faq.search(text, 10, correct=False):
+            assert (dense[hit.id] + scores.get(hit.id, 0.0)) / 3.25 == pytest.approx(
+                hit.score, abs=1e-4
+            )
     target.close()
 
 

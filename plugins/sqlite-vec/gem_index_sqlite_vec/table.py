@@ -1,4 +1,4 @@
-"""One generation of a table: the documents, and their vectors in a virtual table of sqlite-vec."""
+"""One generation of a table: the documents, their vectors in a virtual table of sqlite-vec, and the words of each term."""
 
 # ruff: noqa: S608 - names are checked and quoted, values are parameters
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
@@ -29,7 +29,7 @@ class SqliteVecTable:
     ----------
     database : Database
     name : str
-        Of the table of documents; that of the vectors is ``<name>_vectors``.
+        Of the table of documents; that of the vectors is ``<name>_vectors``, and that of the words ``<name>_words``.
     schema : TargetSchema
     """
 
@@ -37,10 +37,11 @@ class SqliteVecTable:
         self._database = database
         self._documents = f'"{name}"'
         self._vectors = f'"{name}_vectors"'
+        self._words = f'"{name}_words"'
         self.schema = schema
 
     def create(self) -> None:
-        """Create both tables; the caller has begun a transaction."""
+        """Create the tables; the caller has begun a transaction."""
         self._database.rows(
             f"CREATE TABLE {self._documents} "
             "(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text TEXT, metadata TEXT NOT NULL)"
@@ -49,11 +50,14 @@ class SqliteVecTable:
             f"CREATE VIRTUAL TABLE {self._vectors} "
             f"USING vec0(embedding float[{self.schema.dimension}] distance_metric=cosine)"
         )
-
-    def drop(self) -> None:
-        """Drop both tables; the caller has begun a transaction."""
-        self._database.rows(f"DROP TABLE IF EXISTS {self._vectors}")
-        self._database.rows(f"DROP TABLE IF EXISTS {self._documents}")
+        if self.schema.words:
+            self._database.rows(
+                f"CREATE TABLE {self._words} (term INTEGER NOT NULL, document INTEGER NOT NULL, value REAL NOT NULL, "
+                "PRIMARY KEY (term, document)) WITHOUT ROWID"
+            )
+            self._database.rows(
+                f'CREATE INDEX {self._words[:-1]}_of_document" ON {self._words} (document)'
+            )
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, all of them in one transaction."""
@@ -72,6 +76,19 @@ class SqliteVecTable:
             has_words = np.asarray(batch.vectors.any(axis=1)).tolist()
             vectors = zip(rows, _to_blobs(batch.vectors), strict=True)
             database.insert(self._vectors, ("rowid", "embedding"), compress(vectors, has_words))
+            if self.schema.words:
+                database.insert(
+                    self._words,
+                    ("term", "document", "value"),
+                    (
+                        (term, row, value)
+                        for row, words in zip(rows, batch.words, strict=True)
+                        if words is not None
+                        for term, value in zip(
+                            words.indices.tolist(), words.values.tolist(), strict=True
+                        )
+                    ),
+                )
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete documents, all of them in one transaction."""
@@ -83,6 +100,8 @@ class SqliteVecTable:
         keys = [(identifier,) for identifier in ids]
         row = f"(SELECT rowid FROM {self._documents} WHERE id = ?)"
         self._database.execute_many(f"DELETE FROM {self._vectors} WHERE rowid = {row}", keys)
+        if self.schema.words:
+            self._database.execute_many(f"DELETE FROM {self._words} WHERE document = {row}", keys)
         self._database.execute_many(f"DELETE FROM {self._documents} WHERE id = ?", keys)
 
     def count(self) -> int:
@@ -114,18 +133,57 @@ class SqliteVecTable:
                 hits += self._without_words(k)
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, from the table of words."""
+        asked = json.dumps(list(zip(words.indices.tolist(), words.values.tolist(), strict=True)))
+        rows = self._database.rows(
+            "SELECT d.id, found.score FROM (SELECT w.document, sum(w.value * (q.value ->> 1)) AS score "
+            f"FROM json_each(?1) AS q JOIN {self._words} AS w ON w.term = q.value ->> 0 "
+            "GROUP BY w.document ORDER BY score DESC LIMIT ?2) AS found "
+            f"JOIN {self._documents} AS d ON d.rowid = found.document ORDER BY found.score DESC",
+            (asked, max(0, k)),
+        )
+        return [Neighbor(identifier, score) for identifier, score in rows]
+
     def finish(self) -> None:
         """Do nothing."""
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, all of one state of the database."""
-        zeros = np.zeros(self.schema.dimension, np.float32)
-        for identifier, text, metadata, blob in self._database.iterate(
-            f"SELECT d.id, d.text, d.metadata, v.embedding FROM {self._documents} AS d "
+        yield from map(self._document, self._database.iterate(self._whole_rows))
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
+        """Return documents, all of one state of the database."""
+        rows = self._database.rows(
+            f"{self._whole_rows} WHERE d.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        return {document.id: document for document in map(self._document, rows)}
+
+    @property
+    def _whole_rows(self) -> str:
+        words = (
+            f"(SELECT json_group_array(json_array(term, value)) FROM {self._words} WHERE document = d.rowid)"
+            if self.schema.words
+            else "NULL"
+        )
+        return (
+            f"SELECT d.id, d.text, d.metadata, v.embedding, {words} FROM {self._documents} AS d "
             f"LEFT JOIN {self._vectors} AS v ON v.rowid = d.rowid"
-        ):
-            vector = zeros.copy() if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
-            yield TargetDocument(identifier, vector, text, json.loads(metadata))
+        )
+
+    def _document(self, row: Sequence[Any]) -> TargetDocument:
+        identifier, text, metadata, blob, words = row
+        vector = (
+            np.zeros(self.schema.dimension, np.float32)
+            if blob is None
+            else np.frombuffer(blob, "<f4").astype(np.float32)
+        )
+        found = None
+        if words is not None:
+            terms, values = zip(*json.loads(words), strict=True) if words != "[]" else ((), ())
+            found = SparseVector.summed(terms, values)
+        return TargetDocument(identifier, vector, text, json.loads(metadata), found)
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of documents, all of one state of the database."""

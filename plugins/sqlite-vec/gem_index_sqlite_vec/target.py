@@ -1,8 +1,8 @@
 """A table in a SQLite file as a target, and the views by which readers see it.
 
-sqlite-vec's tables cannot be renamed. So each push that replaces all vectors fills a generation of its own, ``faq_gem_2``
-and ``faq_gem_2_vectors``; the views ``faq`` and ``faq_vectors`` show the live one, and one transaction creates them again.
-``faq_gem`` names both generations, with the values of their schemas.
+sqlite-vec's tables cannot be renamed. So each push that replaces all vectors fills a generation of its own, such as
+``faq_gem_2`` with ``faq_gem_2_vectors`` and ``faq_gem_2_words``. The views ``faq``, ``faq_vectors`` and ``faq_words`` show
+the live one, and one transaction creates them again. ``faq_gem`` names both generations, with the values of their schemas.
 """
 
 # ruff: noqa: S608 - names are checked and quoted, values are parameters
@@ -45,6 +45,8 @@ class SqliteVecTarget:
         If the table's name is missing or unsuitable, the file's folder does not exist, or the file is not a SQLite
         database.
     """
+
+    holds_words = True
 
     def __init__(self, url: TargetUrl) -> None:
         self.url = url
@@ -147,11 +149,14 @@ class SqliteVecTarget:
             else ()
         )
         generation = self._generation_name(values.get(_GENERATION, ""))
+        schema = TargetSchema.from_strings(values)
         if state == "live":
-            shown = [self._is_shown(view, source) for view, source in self._views(generation)]
+            words = schema is not None and bool(schema.words)
+            shown = [
+                self._is_shown(view, source) for view, source in self._views(generation, words)
+            ]
             if not all(shown):
                 return None
-        schema = TargetSchema.from_strings(values)
         if schema is None or not self._entry(generation)[0]:
             return None
         return SqliteVecTable(self._database(), generation, schema)
@@ -167,7 +172,7 @@ class SqliteVecTarget:
         used = database.rows(f"SELECT value FROM {self._notes} WHERE key = ?", (_GENERATION,))
         generation = 1 + max((int(value) for (value,) in used), default=0)
         name = self._generation_name(str(generation))
-        for taken in (name, f"{name}_vectors"):
+        for taken in (name, f"{name}_vectors", f"{name}_words"):
             if self._entry(taken)[0]:
                 raise foreign_table(taken, self._path)
         table = SqliteVecTable(database, name, schema)
@@ -180,25 +185,25 @@ class SqliteVecTarget:
         """Drop the tables of a generation, its views and notes, as far as they exist."""
         database = self._database()
         if state == "live":
-            for view, _ in self._views(""):
-                database.rows(f'DROP VIEW IF EXISTS "{view}"')
+            for view, _ in self._views("", words=True):
+                if f'"{self._generation_name("")}' in self._entry(view)[1]:
+                    database.rows(f'DROP VIEW "{view}"')
         for (generation,) in database.rows(
             f"SELECT value FROM {self._notes} WHERE state = ? AND key = ?", (state, _GENERATION)
         ):
             name = self._generation_name(generation)
-            for table in (f"{name}_vectors", name):
+            for table in (f"{name}_words", f"{name}_vectors", name):
                 database.rows(f'DROP TABLE IF EXISTS "{table}"')
         database.rows(f"DELETE FROM {self._notes} WHERE state = ?", (state,))
 
     def _show(self) -> None:
         """Create the views of the live generation."""
         database = self._database()
-        [(generation,)] = database.rows(
-            f"SELECT value FROM {self._notes} WHERE state = 'live' AND key = ?", (_GENERATION,)
-        )
-        (documents, of_documents), (vectors, of_vectors) = self._views(
-            self._generation_name(generation)
-        )
+        values = dict(database.rows(f"SELECT key, value FROM {self._notes} WHERE state = 'live'"))
+        name = self._generation_name(values[_GENERATION])
+        schema = TargetSchema.from_strings(values)
+        words = schema is not None and bool(schema.words)
+        (documents, of_documents), (vectors, of_vectors), *of_words = self._views(name, words)
         database.rows(
             f'CREATE VIEW "{documents}" AS SELECT rowid, id, text, metadata FROM "{of_documents}"'
         )
@@ -206,10 +211,15 @@ class SqliteVecTarget:
         database.rows(
             f'CREATE VIEW "{vectors}" AS SELECT rowid, embedding, distance, k FROM "{of_vectors}"'
         )
+        for view, source in of_words:
+            if self._entry(view)[0]:
+                raise foreign_table(view, self._path)
+            database.rows(f'CREATE VIEW "{view}" AS SELECT term, document, value FROM "{source}"')
 
-    def _views(self, generation: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    def _views(self, generation: str, words: bool) -> list[tuple[str, str]]:
         """Return the names of the views, and the table of each."""
-        return (self._name, generation), (f"{self._name}_vectors", f"{generation}_vectors")
+        endings = ("", "_vectors", "_words") if words else ("", "_vectors")
+        return [(f"{self._name}{ending}", f"{generation}{ending}") for ending in endings]
 
     def _is_shown(self, view: str, source: str) -> bool:
         """Tell whether a view exists; raise ConfigError if its name is in use for something else."""

@@ -1,0 +1,3 @@
+from .collection import Collection as Collection
+from .push.searching import SearchedTarget as SearchedTarget
+from .request import SearchOptions as SearchOptions

@@ -1,0 +1,179 @@
+"""What a search of a pushed table needs, stored in the database beside the table: a machine without the home can search.
+
+The record of a table holds the model without its word vectors, the chunking, and the sparse encoder of the words. It is
+compressed and divided into rows of a second table, whose name is that of the first and ``__query``. Each row names the token
+of the table that it belongs to, because a live and a staged table have a record each.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gem_index.collection.write.exports import model_fields
+from gem_index.collection.write.imports import model_of
+from gem_index.errors import ConfigError, InputError
+from gem_index.sparse import SparseEncoder
+from gem_index.store.records import ModelRecord
+from gem_index.targets.batch import TargetBatch
+from gem_index.targets.protocol import QueryTableTarget, Target, TargetSchema, TargetTable
+from gem_index.targets.registry import open_target
+from gem_index.targets.retries import with_retries
+from gem_index.targets.tables import query_table_name
+from gem_index.targets.url import TargetUrl
+from gem_index.text.chunking import Chunking
+
+__all__ = ["QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
+
+_VERSION = 1
+_PART = 30_000  # characters of a row's text, which every engine holds
+QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
+"""The schema of the second table."""
+_NAMING = ("table", "collection", "index")  # options of which a URL has at most one
+
+
+@dataclass(frozen=True)
+class QueryRecord:
+    """What a search of a table needs, besides word vectors.
+
+    Attributes
+    ----------
+    model : ModelRecord
+    chunking : Chunking
+    words : SparseEncoder
+    """
+
+    model: ModelRecord
+    chunking: Chunking
+    words: SparseEncoder
+
+    def to_bytes(self) -> bytes:
+        """Return the record, compressed."""
+        fields = {
+            "version": _VERSION,
+            "model": model_fields(self.model),
+            "chunking": self.chunking.fields,
+            "words": json.loads(self.words.to_json()),
+        }
+        return zlib.compress(json.dumps(fields, sort_keys=True).encode())
+
+    @classmethod
+    def of_bytes(cls, content: bytes, name: str) -> QueryRecord:
+        """Return the record that :meth:`to_bytes` made; ``name`` names the target in messages.
+
+        Raises
+        ------
+        ConfigError
+            If it is damaged, or a later version wrote it.
+        """
+        try:
+            fields = json.loads(zlib.decompress(content))
+            version = fields["version"]
+            if version == _VERSION:
+                words = SparseEncoder.of_fields(fields["words"], name)
+                return cls(model_of(fields["model"]), Chunking.of(fields["chunking"]), words)
+        except (zlib.error, ValueError, LookupError, TypeError, InputError) as error:
+            raise ConfigError(
+                f"the query record of {name} is damaged; expected what a push wrote; push in full again"
+            ) from error
+        raise ConfigError(
+            f"the query record of {name} has version {version}; expected {_VERSION}; upgrade gem-index"
+        )
+
+
+class QueryRecords:
+    """The query records of the tables of a target; :meth:`close` it.
+
+    Parameters
+    ----------
+    target : Target
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._name = str(target.url)
+        self._target = open_target(_url_beside(target))
+
+    def close(self) -> None:
+        """Release the second table's connection."""
+        self._target.close()
+
+    def holds(self, token: str) -> bool:
+        """Tell whether there is a complete record of a table."""
+        table = self._table()
+        first = _row(token, 0)
+        return table is not None and first in with_retries(table.metadata_of, [first])
+
+    def read(self, token: str) -> QueryRecord:
+        """Return the record of a table.
+
+        Raises
+        ------
+        ConfigError
+            If there is none, it is damaged, or a later version wrote it.
+        """
+        table = self._table()
+        first = _row(token, 0)
+        begin = {} if table is None else with_retries(table.fetch, [first])
+        if table is None or first not in begin:
+            raise ConfigError(
+                f"the target {self._name} has no query record; expected the table of a finished push; push once more"
+            )
+        names = [_row(token, place) for place in range(int(begin[first].metadata["rows"]))]
+        found = with_retries(table.fetch, names)
+        text = "".join(str(found[name].text) for name in names if name in found)
+        try:
+            content = base64.b64decode(text, validate=True)
+        except ValueError:
+            content = b""
+        return QueryRecord.of_bytes(content, self._name)
+
+    def write(self, token: str, record: QueryRecord) -> None:
+        """Store the record of a table; its first row comes last, and tells that it is complete."""
+        text = base64.b64encode(record.to_bytes()).decode()
+        parts = [text[begin : begin + _PART] for begin in range(0, len(text), _PART)]
+        table = self._table() or self._target.create(QUERY_SCHEMA)
+        vectors = np.tile(np.array([1, 0], np.float32), (len(parts), 1))
+        batch = TargetBatch(
+            [_row(token, place) for place in range(len(parts))],
+            vectors,
+            parts,
+            [{"token": token, "rows": len(parts)}] * len(parts),
+        )
+        for rows in (batch[1:], batch[:1]):
+            if rows:
+                with_retries(table.upsert, rows)
+        with_retries(table.finish)
+
+    def keep(self, *tokens: str) -> None:
+        """Delete the records of all tables but these."""
+        table = self._table()
+        if table is None:
+            return
+        others = [each.id for each in table.documents() if each.metadata.get("token") not in tokens]
+        if others:
+            with_retries(table.delete, others)
+
+    def _table(self) -> TargetTable | None:
+        return with_retries(self._target.live)
+
+
+def _row(token: str, place: int) -> str:
+    return f"{token} {place}"
+
+
+def _url_beside(target: Target) -> TargetUrl:
+    """Return the URL of the second table: that which the engine names, or another name in the same place."""
+    url = target.url
+    if isinstance(target, QueryTableTarget):
+        return target.query_table
+    options: dict[str, Any] = dict(url.options)
+    for option in _NAMING:
+        if option in options:
+            options[option] = query_table_name(options[option])
+            return replace(url, options=options)
+    raise ConfigError(f"the target {url} names no table; expected one of the options {_NAMING}")
